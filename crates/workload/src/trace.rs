@@ -1,0 +1,47 @@
+//! Recorded traces: from a file of any known format to a stream of accesses, and to the project's own `.pgt`.
+//!
+//! ```text
+//!   file ─▶ Source ─────▶ one RecordReader a format ─▶ Replay ──────────────▶ accesses ─▶ open, info, convert
+//!           unzstd,       what a record says:          splits byte ranges
+//!           offsets       object, id or place, op      into pages, interns ids
+//!        └▶ Source ─────▶ PgtReader ─────────────────────────────────────────▶ accesses
+//! ```
+//!
+//! **Ids and places.** A format gives either *places* (a page number or a byte offset within an object: words, page
+//! lists, fio logs, CSV columns `page` and `offset`) or *opaque ids* (oracleGeneral, CSV column `id`). Places are kept,
+//! because neighbours matter to readahead and page tables. Ids are numbered in order of first appearance by a hash
+//! table while reading; [`convert`] does that once, and replaying the `.pgt` hashes nothing. [`PageIds`] overrides
+//! either choice.
+//!
+//! Traces stream in constant memory but for that table. Any reader also reads the `zstd` form of its format.
+
+mod error; // where and why reading failed
+mod format; // which formats there are and how a file's is told
+mod options; // how to read: page size, sizes, ids, CSV columns
+
+mod source; // bytes with a position: decompression, fixed records, lines
+
+mod intern; // dense page numbers for sparse ids
+mod record; // what one record of a foreign format says
+mod replay; // from records to accesses
+
+mod csv; // text with named columns
+mod fio_iolog; // fio's I/O log, versions 2 and 3
+mod oracle_general; // libCacheSim's binary format
+mod page_list; // bare page numbers
+mod words; // the ground truth's packed words
+
+mod pgt; // the project's own format
+
+mod convert; // any trace, or any stream, to `.pgt`
+mod info; // what a trace holds
+mod open; // from a path to a reader
+
+pub use convert::{convert, record};
+pub use error::{Place, TraceError};
+pub use format::{Format, UnknownFormat};
+pub use info::{TimeSpan, TraceInfo, info};
+pub use intern::OriginalId;
+pub use open::{from_reader, header, open, original_ids};
+pub use options::{CsvOptions, PageIds, ReadOptions};
+pub use pgt::{ObjectInfo, TraceHeader};

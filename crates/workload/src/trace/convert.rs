@@ -1,0 +1,58 @@
+//! Any trace, or any stream of accesses, to `.pgt`.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::error::{Place, TraceError};
+use super::open::open_reader;
+use super::options::ReadOptions;
+use super::pgt::{PgtWriter, TraceHeader};
+use crate::AccessStream;
+use crate::trace::Format;
+
+const CHUNK: usize = 1 << 16;
+
+/// Converts the trace at `path` to `.pgt`, streaming. `progress` is told now and then how many bytes of the file have
+/// been read. The result is only whole when this returns `Ok`; one that is not whole lacks its end block and is refused
+/// by the reader.
+pub fn convert(
+    path: &Path,
+    options: &ReadOptions,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<TraceHeader, TraceError> {
+    let (mut reader, bytes_read) = open_reader(path, options)?;
+    let mut writer = PgtWriter::new(out, reader.page_size()).map_err(write_error)?;
+    let mut chunk = Vec::with_capacity(CHUNK);
+    while reader.fill(&mut chunk, CHUNK)? > 0 {
+        writer.write(&chunk).map_err(write_error)?;
+        chunk.clear();
+        progress(bytes_read.load(Ordering::Relaxed));
+    }
+    progress(bytes_read.load(Ordering::Relaxed));
+    writer.finish(reader.object_names(), reader.originals(), reader.records_read()).map_err(write_error)
+}
+
+/// Writes any stream as `.pgt`, so that what a generator made can be handed on. `names` are those of the objects by
+/// number; objects beyond get `object-N`. `page_size` is in bytes.
+pub fn record(
+    stream: &mut dyn AccessStream,
+    names: &[String],
+    page_size: u32,
+    out: &mut dyn Write,
+) -> Result<TraceHeader, TraceError> {
+    let mut writer = PgtWriter::new(out, page_size).map_err(write_error)?;
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut records = 0;
+    while stream.fill(&mut chunk, CHUNK)? > 0 {
+        writer.write(&chunk).map_err(write_error)?;
+        records += chunk.len() as u64;
+        chunk.clear();
+    }
+    writer.finish(names, None, records).map_err(write_error)
+}
+
+fn write_error(error: io::Error) -> TraceError {
+    TraceError::io("the `.pgt` being written", Some(Format::Pgt), Place::default(), error)
+}

@@ -1,0 +1,108 @@
+//! Where and why reading a trace failed: a trace of gigabytes with one bad byte is mended only if one knows which.
+
+use std::fmt;
+use std::io;
+
+use super::Format;
+
+/// A trace that could not be read: which file, as which format, where in it, and why.
+#[derive(Debug)]
+pub struct TraceError(Box<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    file: String,
+    format: Option<Format>,
+    place: Place,
+    reason: String,
+    source: Option<io::Error>,
+}
+
+/// Where in a trace something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Records read in full before it; so the record at fault is this one, counted from 0.
+    pub records_read: u64,
+    /// Bytes before it, counted after decompression.
+    pub byte_offset: u64,
+    /// Its line, counted from 1, in a text format.
+    pub line: Option<u64>,
+}
+
+impl TraceError {
+    /// An error about `file` at `place`; `format` where it is already known.
+    pub fn new(file: &str, format: Option<Format>, place: Place, reason: impl Into<String>) -> TraceError {
+        TraceError(Box::new(Failure {
+            file: file.to_string(),
+            format,
+            place,
+            reason: reason.into(),
+            source: None,
+        }))
+    }
+
+    /// The same for an error of the operating system or the decompressor, which becomes the source.
+    pub fn io(file: &str, format: Option<Format>, place: Place, source: io::Error) -> TraceError {
+        let mut error = TraceError::new(file, format, place, source.to_string());
+        error.0.source = Some(source);
+        error
+    }
+
+    /// The file as it was named to the reader.
+    pub fn file(&self) -> &str {
+        &self.0.file
+    }
+
+    /// The format read, if it was known yet.
+    pub fn format(&self) -> Option<Format> {
+        self.0.format
+    }
+
+    /// The record at fault, counted from 0; also the number of records read in full before it.
+    pub fn records_read(&self) -> u64 {
+        self.0.place.records_read
+    }
+
+    /// Where in the file the record at fault starts, after decompression.
+    pub fn byte_offset(&self) -> u64 {
+        self.0.place.byte_offset
+    }
+
+    /// The line at fault, counted from 1, in a text format.
+    pub fn line(&self) -> Option<u64> {
+        self.0.place.line
+    }
+
+    /// What is wrong.
+    pub fn reason(&self) -> &str {
+        &self.0.reason
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { file, format, place, reason, .. } = &*self.0;
+        write!(f, "{file}")?;
+        if let Some(format) = format {
+            write!(f, " ({format})")?;
+        }
+        write!(f, ": ")?;
+        if let Some(line) = place.line {
+            write!(f, "line {line}, ")?;
+        }
+        if format.is_some() {
+            write!(f, "record {} at byte {}: ", place.records_read, place.byte_offset)?;
+        }
+        write!(f, "{reason}")?;
+        if place.records_read > 0 {
+            write!(f, " ({} records were read before it)", place.records_read)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TraceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| source as _)
+    }
+}

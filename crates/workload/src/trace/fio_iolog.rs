@@ -1,0 +1,133 @@
+//! fio's I/O log, versions 2 and 3, as `write_iolog` writes it.
+//!
+//! ```text
+//!   fio version 2 iolog                fio version 3 iolog
+//!   /mnt/f add                         0 /mnt/f add
+//!   /mnt/f open                        0 /mnt/f open
+//!   /mnt/f read 8192 4096              12 /mnt/f read 8192 4096       milliseconds in front
+//!   /mnt/f close                       15 /mnt/f close
+//! ```
+//!
+//! A file is an object, numbered in order of first appearance; offsets keep their place in it. Opens, closes, syncs,
+//! waits and trims are records that access no page.
+//!
+//! Source: fio's documentation, "Trace file format".
+
+use super::error::TraceError;
+use super::intern::Names;
+use super::options::ReadOptions;
+use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
+use super::source::Source;
+use crate::Access;
+
+pub(super) struct FioIolog {
+    source: Source,
+    page_size: u64,
+    unterminated_ok: bool,
+    has_times: bool,
+    files: Names,
+    line: Vec<u8>,
+}
+
+impl FioIolog {
+    /// Reads the version line.
+    pub(super) fn new(mut source: Source, options: &ReadOptions) -> Result<FioIolog, TraceError> {
+        let mut line = Vec::new();
+        if !source.read_line(&mut line, options.unterminated_ok)? {
+            return Err(source.error("the file is empty: a fio log starts with `fio version 2 iolog`"));
+        }
+        let has_times = match line.trim_ascii() {
+            b"fio version 2 iolog" => false,
+            b"fio version 3 iolog" => true,
+            other => {
+                let reason = format!(
+                    "a fio log starts with `fio version 2 iolog` or `fio version 3 iolog`, this file with `{}`",
+                    shown(other)
+                );
+                return Err(source.error(reason));
+            }
+        };
+        let page_size = options.page_size.into();
+        let unterminated_ok = options.unterminated_ok;
+        Ok(FioIolog { source, page_size, unterminated_ok, has_times, files: Names::listed(), line })
+    }
+
+    fn parse(&mut self) -> Result<Record, TraceError> {
+        let mut fields = self.line.split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
+        let time = if self.has_times {
+            let field = fields.next().unwrap_or_default();
+            Some(number(&self.source, "timestamp", field)? as f64)
+        } else {
+            None
+        };
+        let (Some(file), Some(action)) = (fields.next(), fields.next()) else {
+            return Err(self.source.error("a line names a file and an action"));
+        };
+        let is_write = match action {
+            b"read" => false,
+            b"write" => true,
+            b"add" | b"open" | b"close" => {
+                // Objects are numbered in the order in which the log adds files, accessed or not.
+                if self.files.number(file, Access::OBJECTS_MAX).is_none() {
+                    return Err(self.source.error("more than 2^23 files"));
+                }
+                return Ok(Record::without_access(time));
+            }
+            b"sync" | b"datasync" | b"trim" | b"wait" => return Ok(Record::without_access(time)),
+            other => return Err(self.source.error(format!("unknown action `{}`", shown(other)))),
+        };
+        let (Some(offset), Some(length), None) = (fields.next(), fields.next(), fields.next()) else {
+            return Err(self.source.error("a read or write has an offset and a length and nothing after"));
+        };
+        let offset = number(&self.source, "offset", offset)?;
+        let bytes = number(&self.source, "length", length)?;
+        if bytes > REQUEST_BYTES_MAX {
+            return Err(self.source.error(format!("a length of {bytes} bytes, more than 4 GiB")));
+        }
+        let Some((first, pages)) = pages_of_range(offset, bytes, self.page_size) else {
+            return Err(self.source.error("offset and length reach past the end of the number range"));
+        };
+        let Some(object) = self.files.number(file, Access::OBJECTS_MAX) else {
+            return Err(self.source.error("more than 2^23 files"));
+        };
+        Ok(Record { object, target: Target::Place(first), pages, is_write, time, bytes })
+    }
+}
+
+impl RecordReader for FioIolog {
+    fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
+        loop {
+            if !self.source.read_line(&mut self.line, self.unterminated_ok)? {
+                return Ok(None);
+            }
+            if self.line.trim_ascii().is_empty() {
+                continue;
+            }
+            let record = self.parse()?;
+            self.source.count_records(1);
+            return Ok(Some(record));
+        }
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn object_names(&self) -> &[String] {
+        self.files.names()
+    }
+
+    fn time_unit(&self) -> &'static str {
+        "ms"
+    }
+}
+
+fn number(source: &Source, what: &str, field: &[u8]) -> Result<u64, TraceError> {
+    let parsed = str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| source.error(format!("{what} is not a number: `{}`", shown(field))))
+}
+
+/// A field as an error shows it: short, and readable whatever its bytes.
+pub(super) fn shown(field: &[u8]) -> String {
+    String::from_utf8_lossy(&field[..field.len().min(80)]).escape_debug().to_string()
+}

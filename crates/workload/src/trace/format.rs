@@ -1,0 +1,180 @@
+//! Which formats there are, what they are called, and how a file's format is told.
+//!
+//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does; a `.zst` suffix
+//! counts for nothing because compression is told by its magic. Headerless binary formats can't be told from content,
+//! and a wrong guess would replay garbage, so where neither speaks the answer is an error and not a guess.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::error::{Place, TraceError};
+use super::pgt;
+
+/// A trace format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// The project's own `.pgt`.
+    Pgt,
+    /// libCacheSim's oracleGeneral.
+    OracleGeneral,
+    /// Text with named columns.
+    Csv,
+    /// fio's I/O log, version 2 or 3.
+    FioIolog,
+    /// The ground truth's words: u32 little-endian, bit 31 write, 30..28 object, 27..0 page.
+    Words,
+    /// Page numbers as u32 little-endian.
+    PagesU32,
+    /// Page numbers as u64 little-endian.
+    PagesU64,
+}
+
+impl Format {
+    /// Every format, in the order in which errors list them.
+    pub const ALL: [Format; 7] = [
+        Format::Pgt,
+        Format::OracleGeneral,
+        Format::Csv,
+        Format::FioIolog,
+        Format::Words,
+        Format::PagesU32,
+        Format::PagesU64,
+    ];
+
+    /// The name by which an option forces the format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Pgt => "pgt",
+            Format::OracleGeneral => "oracle-general",
+            Format::Csv => "csv",
+            Format::FioIolog => "fio-iolog",
+            Format::Words => "words",
+            Format::PagesU32 => "pages-u32",
+            Format::PagesU64 => "pages-u64",
+        }
+    }
+
+    /// File name endings, in lower case, that stand for the format. A list of u32 pages below 2^28 reads the same as
+    /// words, so the ground truth's `.u32` is free to mean the latter.
+    const fn suffixes(self) -> &'static [&'static str] {
+        match self {
+            Format::Pgt => &[".pgt"],
+            Format::OracleGeneral => &[".oraclegeneral", ".oraclegeneral.bin"],
+            Format::Csv => &[".csv", ".tsv"],
+            Format::FioIolog => &[".iolog", ".fio"],
+            Format::Words => &[".u32", ".words"],
+            Format::PagesU32 => &[".pages-u32", ".pages32"],
+            Format::PagesU64 => &[".pages-u64", ".pages64", ".u64"],
+        }
+    }
+
+    /// Tells the format from the name and the first bytes (after decompression; 32 are plenty).
+    pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
+        if first.starts_with(&pgt::MAGIC) {
+            return Ok(Format::Pgt);
+        }
+        if first.starts_with(b"fio version ") {
+            return Ok(Format::FioIolog);
+        }
+        let name = path.to_string_lossy().to_lowercase();
+        let name = name.strip_suffix(".zst").unwrap_or(&name);
+        let by_name = Format::ALL
+            .into_iter()
+            .find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)));
+        by_name.ok_or_else(|| {
+            let reason = format!(
+                "unknown trace format; known ones are {}; name one of them as the read option `format` to force it",
+                known()
+            );
+            TraceError::new(&path.to_string_lossy(), None, Place::default(), reason)
+        })
+    }
+}
+
+fn known() -> String {
+    Format::ALL.map(Format::name).join(", ")
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Format {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Format, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A name that is no format's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFormat {
+    /// The name given.
+    pub given: String,
+    /// The format whose name is most like it, if any is like it at all.
+    pub nearest: Option<Format>,
+}
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown trace format `{}`", self.given)?;
+        if let Some(nearest) = self.nearest {
+            write!(f, ", did you mean `{nearest}`?")?;
+        }
+        write!(f, " (known ones are {})", known())
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    /// By name, in any case, `_` as good as `-`.
+    fn from_str(given: &str) -> Result<Format, UnknownFormat> {
+        let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
+        let wanted = plain(given);
+        if let Some(format) = Format::ALL.into_iter().find(|format| plain(format.name()) == wanted) {
+            return Ok(format);
+        }
+        let likeness = |format: &Format| strsim::jaro_winkler(&plain(format.name()), &wanted);
+        let nearest = Format::ALL
+            .into_iter()
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+            .filter(|format| likeness(format) > 0.7);
+        Err(UnknownFormat { given: given.to_string(), nearest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(format.name().to_uppercase().replace('-', "_").parse(), Ok(format));
+        }
+    }
+
+    #[test]
+    fn a_misspelt_format_is_suggested() {
+        let error = "orcale-general".parse::<Format>().unwrap_err();
+        assert_eq!(error.nearest, Some(Format::OracleGeneral));
+        assert!(error.to_string().contains("did you mean `oracle-general`?"), "{error}");
+        assert_eq!("zzzz".parse::<Format>().unwrap_err().nearest, None);
+    }
+
+    #[test]
+    fn content_speaks_before_the_name() {
+        let detect = |name: &str, first: &[u8]| Format::detect(Path::new(name), first);
+        assert_eq!(detect("a.csv", b"fio version 2 iolog\n").unwrap(), Format::FioIolog);
+        assert_eq!(detect("w92.oracleGeneral.zst", b"").unwrap(), Format::OracleGeneral);
+        assert_eq!(detect("w92.oracleGeneral.bin", b"").unwrap(), Format::OracleGeneral);
+        let error = detect("trace.bin", b"????").unwrap_err().to_string();
+        assert!(error.contains("oracle-general") && error.contains("`format`"), "{error}");
+    }
+}

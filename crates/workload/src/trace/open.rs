@@ -1,0 +1,146 @@
+//! From a path to a reader. The one place of the crate that touches the file system.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::csv::Csv;
+use super::error::{Place, TraceError};
+use super::fio_iolog::FioIolog;
+use super::format::Format;
+use super::intern::OriginalId;
+use super::options::ReadOptions;
+use super::oracle_general::OracleGeneral;
+use super::page_list::PageList;
+use super::pgt::{self, PgtReader, Tables, TraceHeader};
+use super::replay::{Replay, TraceReader};
+use super::source::{Input, Source};
+use super::words::Words;
+use crate::AccessStream;
+
+/// Opens a trace for replay.
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>, TraceError> {
+    let (reader, _) = open_reader(path, options)?;
+    Ok(reader)
+}
+
+/// Replays a trace from any bytes, such as a pipe. `name` is for errors, and for telling the format where neither
+/// content nor options do.
+pub fn from_reader(
+    name: &str,
+    input: Box<dyn Read + Send>,
+    options: &ReadOptions,
+) -> Result<Box<dyn AccessStream>, TraceError> {
+    let source = detected(name, input, options)?;
+    let reader = reader_of(source, options)?;
+    Ok(reader)
+}
+
+/// What a `.pgt` says of itself, without reading its accesses; `None` for other formats, which don't say, and for a
+/// `.pgt` compressed once more, whose end can't be reached without reading all of it.
+pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>, TraceError> {
+    let Some((mut reader, tables)) = open_pgt(path, options)? else { return Ok(None) };
+    Ok(Some(reader.set_tables(tables)))
+}
+
+/// What the pages of a converted trace were called, by object and page. Empty unless `keep_ids` was set when it was
+/// converted; `None` where [`header`] is.
+pub fn original_ids(path: &Path, options: &ReadOptions) -> Result<Option<Vec<Vec<OriginalId>>>, TraceError> {
+    Ok(open_pgt(path, options)?.map(|(_, tables)| tables.ids))
+}
+
+/// A trace's reader, and the count of bytes that it has read of the file as it is stored.
+pub(super) fn open_reader(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Box<dyn TraceReader>, Arc<AtomicU64>), TraceError> {
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let counted = |file| Box::new(Counted { file, bytes_read: Arc::clone(&bytes_read) }) as Input;
+    let name = path.to_string_lossy();
+    let source = detected(&name, counted(open_file(path)?), options)?;
+    let mut reader: Box<dyn TraceReader> = reader_of(source, options)?;
+    if reader.format() == Format::Pgt
+        && let Some((_, tables)) = open_pgt(path, options)?
+    {
+        let mut pgt = PgtReader::new(detected(&name, counted(open_file(path)?), options)?)?;
+        pgt.set_tables(tables);
+        bytes_read.store(0, Ordering::Relaxed);
+        reader = Box::new(pgt);
+    }
+    Ok((reader, bytes_read))
+}
+
+/// A `.pgt`'s reader at its start and its tables; `None` for anything else.
+fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tables)>, TraceError> {
+    let name = path.to_string_lossy();
+    let mut file = open_file(path)?;
+    let fail = |error| TraceError::io(&name, Some(Format::Pgt), Place::default(), error);
+    let mut magic = [0; pgt::MAGIC.len()];
+    let is_plain_pgt = file.read_exact(&mut magic).is_ok() && magic == pgt::MAGIC;
+    if !is_plain_pgt {
+        return Ok(None);
+    }
+    let reader = PgtReader::new(detected(&name, Box::new(open_file(path)?), options)?)?;
+    let length = file.seek(SeekFrom::End(0)).map_err(fail)?;
+    let mut source_at = |offset: u64| -> Result<Source, TraceError> {
+        file.seek(SeekFrom::Start(offset)).map_err(fail)?;
+        let file = file.try_clone().map_err(fail)?;
+        let mut source = Source::new(&name, Box::new(file))?;
+        source.set_format(Format::Pgt);
+        source.set_offset(offset);
+        Ok(source)
+    };
+    let end = pgt::read_end(&mut source_at(length.saturating_sub(pgt::END_BYTES as u64))?)?;
+    let tables = pgt::read_tables(&mut source_at(end.tables_offset)?)?;
+    Ok(Some((reader, tables)))
+}
+
+#[allow(clippy::disallowed_methods)] // Reading traces from files is what this module is for; the rest of the crate gets bytes.
+fn open_file(path: &Path) -> Result<File, TraceError> {
+    File::open(path).map_err(|error| TraceError::io(&path.to_string_lossy(), None, Place::default(), error))
+}
+
+/// A source whose format is known.
+fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, TraceError> {
+    let mut source = Source::new(name, input)?;
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(Path::new(name), &source.peek(32)?)?,
+    };
+    source.set_format(format);
+    Ok(source)
+}
+
+/// The reader of the source's format.
+pub(super) fn reader_of(source: Source, options: &ReadOptions) -> Result<Box<dyn TraceReader>, TraceError> {
+    if !options.page_size.is_power_of_two() || !(512..=1 << 30).contains(&options.page_size) {
+        let reason =
+            format!("`page_size` must be a power of two from 512 to 2^30, got {}", options.page_size);
+        return Err(source.error(reason));
+    }
+    let format = source.format().expect("the caller has told the source its format");
+    Ok(match format {
+        Format::Pgt => Box::new(PgtReader::new(source)?),
+        Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
+        Format::Csv => Box::new(Replay::new(Csv::new(source, options)?, options)),
+        Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),
+        Format::Words => Box::new(Replay::new(Words::new(source), options)),
+        Format::PagesU32 => Box::new(Replay::new(PageList::of_u32(source), options)),
+        Format::PagesU64 => Box::new(Replay::new(PageList::of_u64(source), options)),
+    })
+}
+
+struct Counted {
+    file: File,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

@@ -1,0 +1,103 @@
+//! How to read a trace. Scenario files and command lines map onto this; unknown keys are refused.
+
+use serde::Deserialize;
+
+use super::Format;
+
+/// How to read a trace. The default suits every format that needs no column names.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReadOptions {
+    /// The format, by name. Default: told from content and file name.
+    pub format: Option<Format>,
+    /// Bytes a page; a power of two from 512 to 2^30. Default 4096. Byte ranges are split into pages of this size; page
+    /// numbers already in the file are taken to be of it.
+    pub page_size: u32,
+    /// One id, one page, whatever its size, as libCacheSim does when it ignores object sizes. Default false: an id of
+    /// n bytes is ceil(n / page size) pages, all accessed in order. Concerns formats with opaque ids only.
+    pub ignore_size: bool,
+    /// Whether pages keep their numbers. Default `auto`.
+    pub page_ids: PageIds,
+    /// Conversion only: write a table of the original ids of the pages into the `.pgt` (16 bytes a page of memory
+    /// meanwhile). Default false. Needs numbered pages and ids that are numbers.
+    pub keep_ids: bool,
+    /// Accept a text file whose last line has no line feed. Default false: such a line may be half a line.
+    pub unterminated_ok: bool,
+    /// For CSV.
+    pub csv: CsvOptions,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
+            format: None,
+            page_size: 4096,
+            ignore_size: false,
+            page_ids: PageIds::Auto,
+            keep_ids: false,
+            unterminated_ok: false,
+            csv: CsvOptions::default(),
+        }
+    }
+}
+
+/// Whether the pages of a trace keep their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageIds {
+    /// Places keep their numbers, opaque ids are numbered.
+    #[default]
+    Auto,
+    /// All are numbered densely within their object, in order of first appearance.
+    Dense,
+    /// All keep their numbers, which must be below 2^40; an id is its first page's number and its other pages follow.
+    AsGiven,
+}
+
+/// Which columns of a CSV trace hold what. A column is named as the header line does, ignoring case, or by its place as
+/// `#1`, `#2`, ... Where none of `id`, `page` and `offset` is chosen, and there is a header line, columns of usual names
+/// are used.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CsvOptions {
+    /// Between fields; one ASCII character. Default: a tab in a `.tsv`, else a comma.
+    pub delimiter: Option<char>,
+    /// Whether the first line names the columns. Default true.
+    pub header: bool,
+    /// Column of the time, a number in any unit. Only `info` looks at it.
+    pub time: Option<String>,
+    /// Column of the file, volume or region accessed, any text. Default: all is one object.
+    pub object: Option<String>,
+    /// Column of an opaque id, any text. Exactly one of `id`, `page` and `offset` is needed.
+    pub id: Option<String>,
+    /// Column of a page number within the object.
+    pub page: Option<String>,
+    /// Column of an offset within the object, in units of `offset_unit`.
+    pub offset: Option<String>,
+    /// Column of the size in units of `size_unit`. Default: each access is of one page.
+    pub size: Option<String>,
+    /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case. Default: all read.
+    pub op: Option<String>,
+    /// Bytes in a unit of `offset`, such as 512 for sectors; at least 1. Default 1.
+    pub offset_unit: u64,
+    /// Bytes in a unit of `size`; at least 1. Default 1.
+    pub size_unit: u64,
+}
+
+impl Default for CsvOptions {
+    fn default() -> CsvOptions {
+        CsvOptions {
+            delimiter: None,
+            header: true,
+            time: None,
+            object: None,
+            id: None,
+            page: None,
+            offset: None,
+            size: None,
+            op: None,
+            offset_unit: 1,
+            size_unit: 1,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! libCacheSim's oracleGeneral: packed little-endian records of 24 bytes.
+//!
+//! ```text
+//!   u32 time (s)   u64 id   u32 size (bytes)   i64 next access (in records, negative: none)
+//! ```
+//!
+//! An id is opaque: nothing says that neighbouring ids are neighbouring blocks, and in most traces they are not. So all
+//! ids live in one object, and an id of `size` bytes is the pages (id, 0), (id, 1), ... of its own, accessed in order.
+//! An id asked for with size 0 is still one page. All accesses read: the format has no operation. The next-access field
+//! is foreknowledge for libCacheSim's own Belady and is skipped.
+//!
+//! Source: libCacheSim, `libCacheSim/traceReader/customizedReader/oracle/oracleGeneralBin.h`.
+
+use super::error::TraceError;
+use super::options::ReadOptions;
+use super::record::{Record, RecordReader, Target};
+use super::source::Source;
+
+const RECORD_BYTES: usize = 24;
+
+pub(super) struct OracleGeneral {
+    source: Source,
+    page_size: u64,
+    ignore_size: bool,
+}
+
+impl OracleGeneral {
+    pub(super) fn new(source: Source, options: &ReadOptions) -> OracleGeneral {
+        OracleGeneral { source, page_size: options.page_size.into(), ignore_size: options.ignore_size }
+    }
+}
+
+impl RecordReader for OracleGeneral {
+    fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
+        let mut bytes = [0; RECORD_BYTES];
+        if !self.source.read_record(&mut bytes)? {
+            return Ok(None);
+        }
+        self.source.count_records(1);
+        let [t0, t1, t2, t3, i0, i1, i2, i3, i4, i5, i6, i7, s0, s1, s2, s3, ..] = bytes;
+        let time = u32::from_le_bytes([t0, t1, t2, t3]);
+        let id = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
+        let size = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
+        let pages = if self.ignore_size { 1 } else { size.div_ceil(self.page_size).max(1) };
+        Ok(Some(Record {
+            object: 0,
+            target: Target::Id { id, was_text: false },
+            pages,
+            is_write: false,
+            time: Some(time.into()),
+            bytes: size,
+        }))
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn time_unit(&self) -> &'static str {
+        "s"
+    }
+}

@@ -1,0 +1,56 @@
+//! `.pgt`, the project's own trace format: dense, checked block by block, replayed without hashing.
+//!
+//! ```text
+//!   header   32 bytes   magic 8 | version u16 | flags u16 = 0 | page size u32 | zeros 12 | crc32 of the 28 before
+//!   block    24 bytes   kind u32 | items u32 | raw bytes u32 | stored bytes u32 | crc32 of the payload
+//!                       | crc32 of the 20 before
+//!            payload    zstd frame of the raw bytes, each block by itself
+//!   ...
+//!   in order:  kind 1  accesses    up to 65536 an block: see `block`
+//!              kind 2  objects     name (length, UTF-8) and pages of each: what replay sizes things by
+//!              kind 3  ids         only on request: object, id, index of each page, as the source called it
+//!              kind 4  end         stored plain: accesses u64 | source records u64 | objects u64 | ids u64
+//!                                  | offset of the first block after the accesses u64; then the file ends
+//! ```
+//!
+//! All numbers are little-endian; raw bytes are varints. The tables are at the end because a conversion streams and
+//! learns them last; being of fixed length, the end block is found from the file's end. Every byte is under a checksum
+//! or compared with a constant, so a flipped bit is found, and located to its block. A file that lacks its end block
+//! was cut short. Times are not kept: a replay's clock is the machine's.
+
+mod block; // frames, checksums, and accesses as varints
+mod reader; // replay
+mod tables; // objects, original ids, and the end block
+mod writer; // conversion
+
+pub(super) use reader::PgtReader;
+pub(super) use tables::{END_BYTES, Tables, read_end, read_tables};
+pub(super) use writer::PgtWriter;
+
+/// First bytes of a `.pgt`. Like PNG's, they show a transfer that changed line ends or stripped the eighth bit.
+pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
+
+const VERSION: u16 = 1;
+const HEADER_BYTES: usize = 32;
+
+/// What a `.pgt` says of itself before it is replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceHeader {
+    /// The objects by number.
+    pub objects: Vec<ObjectInfo>,
+    /// Accesses in all.
+    pub accesses: u64,
+    /// Records of the trace that it was converted from; one record can be several accesses or none.
+    pub records: u64,
+    /// Bytes a page.
+    pub page_size: u32,
+}
+
+/// An object of a `.pgt`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// What the source called it, or `object-N`.
+    pub name: String,
+    /// One more than the highest page accessed.
+    pub pages: u64,
+}

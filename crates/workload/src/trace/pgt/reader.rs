@@ -1,0 +1,198 @@
+//! Replays a `.pgt`: one block decoded at a time, nothing hashed.
+
+use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
+use super::tables::{End, Tables, TablesBuilder};
+use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSION};
+use crate::trace::error::TraceError;
+use crate::trace::format::Format;
+use crate::trace::intern::OriginalId;
+use crate::trace::replay::TraceReader;
+use crate::trace::source::Source;
+use crate::{Access, AccessStream};
+
+pub(in crate::trace) struct PgtReader {
+    source: Source,
+    decoder: BlockDecoder,
+    page_size: u32,
+    /// The block being replayed.
+    chunk: Vec<Access>,
+    next: usize,
+    accesses_read: u64,
+    /// What the file says of itself, where it could be read ahead of the accesses: then they are held to it.
+    ahead: Option<TableOfContents>,
+    /// Once the end block has been seen: all that the file says after its accesses.
+    tables: Option<Tables>,
+    /// Names from the tables, for a file that could not be read ahead.
+    names: Vec<String>,
+}
+
+struct TableOfContents {
+    end: End,
+    names: Vec<String>,
+    pages: Vec<u64>,
+}
+
+impl PgtReader {
+    /// Checks the file header.
+    pub(in crate::trace) fn new(mut source: Source) -> Result<PgtReader, TraceError> {
+        let mut header = [0; HEADER_BYTES];
+        if !source.read_record(&mut header)? {
+            return Err(source.error("the file is empty"));
+        }
+        let [m @ .., _, _, _, _] = &header;
+        let crc = u32::from_le_bytes([header[28], header[29], header[30], header[31]]);
+        let version = u16::from_le_bytes([header[8], header[9]]);
+        let page_size = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+        let fault = if header[..8] != MAGIC {
+            Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
+        } else if crc32fast::hash(m) != crc {
+            Some("the checksum of the file header does not match: the file is corrupt here".to_string())
+        } else if version != VERSION {
+            Some(format!("version {version} of the format; this reader knows version {VERSION}"))
+        } else if header[10..12].iter().chain(&header[16..28]).any(|&byte| byte != 0) {
+            Some("the file header uses fields that this reader does not know".to_string())
+        } else {
+            None
+        };
+        if let Some(reason) = fault {
+            return Err(source.error(reason));
+        }
+        let decoder = BlockDecoder::new(&source)?;
+        Ok(PgtReader {
+            source,
+            decoder,
+            page_size,
+            chunk: Vec::new(),
+            next: 0,
+            accesses_read: 0,
+            ahead: None,
+            tables: None,
+            names: Vec::new(),
+        })
+    }
+
+    /// Tells the reader what the end of the file says, so that it can name objects and hold accesses to their sizes.
+    pub(in crate::trace) fn set_tables(&mut self, tables: Tables) -> TraceHeader {
+        let header = TraceHeader {
+            objects: tables.objects,
+            accesses: tables.end.accesses,
+            records: tables.end.records,
+            page_size: self.page_size,
+        };
+        self.ahead = Some(TableOfContents {
+            end: tables.end,
+            names: header.objects.iter().map(|object| object.name.clone()).collect(),
+            pages: header.objects.iter().map(|object| object.pages).collect(),
+        });
+        header
+    }
+
+    /// Decodes the next block of accesses; leaves the chunk empty at the end.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        self.chunk.clear();
+        self.next = 0;
+        if self.tables.is_some() {
+            return Ok(());
+        }
+        let tables_offset = self.source.offset();
+        let (header, raw) = self.decoder.read(&mut self.source)?;
+        if header.kind != KIND_ACCESSES {
+            return self.read_to_end(tables_offset);
+        }
+        let count = header.items as usize;
+        let decoded =
+            (1..=BLOCK_ACCESSES).contains(&count).then(|| decode_accesses(raw, count, &mut self.chunk));
+        if decoded.flatten().is_none() {
+            self.chunk.clear();
+            return Err(self.source.error("a block of accesses is not well-formed"));
+        }
+        if let Some(ahead) = &self.ahead {
+            let is_inside = |access: &Access| {
+                ahead.pages.get(access.object() as usize).is_some_and(|&end| access.page() < end)
+            };
+            if !self.chunk.iter().all(is_inside) {
+                self.chunk.clear();
+                return Err(self.source.error("an access outside the objects of the object table"));
+            }
+        }
+        self.source.count_records(count as u64);
+        self.accesses_read += count as u64;
+        Ok(())
+    }
+
+    /// Checks the tables, the first block of which has been decoded, and the counts.
+    fn read_to_end(&mut self, tables_offset: u64) -> Result<(), TraceError> {
+        let mut builder = TablesBuilder::default();
+        let (mut header, mut raw) = self.decoder.last();
+        let end = loop {
+            let added = builder.add(header.kind, header.items, raw);
+            match added.map_err(|reason| self.source.error(reason))? {
+                Some(end) => break end,
+                None => (header, raw) = self.decoder.read(&mut self.source)?,
+            }
+        };
+        let tables = builder.finish(&mut self.source, end)?;
+        let is_as_announced = self.ahead.as_ref().is_none_or(|ahead| ahead.end == end);
+        if end.accesses != self.accesses_read || end.tables_offset != tables_offset || !is_as_announced {
+            return Err(self.source.error("the counts of the end block don't agree with the accesses"));
+        }
+        if self.ahead.is_none() {
+            self.names = tables.objects.iter().map(|object| object.name.clone()).collect();
+        }
+        self.tables = Some(tables);
+        Ok(())
+    }
+}
+
+impl AccessStream for PgtReader {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < max {
+            if self.next == self.chunk.len() {
+                self.advance()?;
+                if self.chunk.is_empty() {
+                    break;
+                }
+            }
+            let count = (self.chunk.len() - self.next).min(max - filled);
+            out.extend_from_slice(&self.chunk[self.next..self.next + count]);
+            self.next += count;
+            filled += count;
+        }
+        Ok(filled)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        self.ahead.as_ref().map(|ahead| ahead.end.accesses)
+    }
+}
+
+impl TraceReader for PgtReader {
+    fn format(&self) -> Format {
+        Format::Pgt
+    }
+
+    fn page_size(&self) -> u32 {
+        self.page_size
+    }
+
+    fn records_read(&self) -> u64 {
+        self.tables.as_ref().map_or(self.accesses_read, |tables| tables.end.records)
+    }
+
+    fn request_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn time_span(&self) -> Option<(f64, f64, &'static str)> {
+        None
+    }
+
+    fn object_names(&self) -> &[String] {
+        self.ahead.as_ref().map_or(&self.names, |ahead| &ahead.names)
+    }
+
+    fn originals(&self) -> Option<&[Vec<OriginalId>]> {
+        self.tables.as_ref().map(|tables| &tables.ids[..]).filter(|ids| !ids.is_empty())
+    }
+}

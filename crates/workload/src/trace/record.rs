@@ -1,0 +1,87 @@
+//! What one record of a foreign format says, before it is known which pages that means.
+
+use super::error::TraceError;
+use super::source::Source;
+
+/// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
+pub(super) const REQUEST_BYTES_MAX: u64 = 4 << 30;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Record {
+    /// Number of the object, in order of first appearance.
+    pub(super) object: u32,
+    /// Which pages of it.
+    pub(super) target: Target,
+    /// How many pages, in order; 0 for a record that accesses none (a sync, an open).
+    pub(super) pages: u64,
+    pub(super) is_write: bool,
+    /// When, in the format's own unit.
+    pub(super) time: Option<f64>,
+    /// Bytes asked for, where the format says.
+    pub(super) bytes: u64,
+}
+
+/// Where the pages of a record are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// From this page of the object on.
+    Place(u64),
+    /// The pages of an opaque id. Ids that were text are counted apart from those that were numbers.
+    Id { id: u64, was_text: bool },
+}
+
+impl Record {
+    /// A record that accesses nothing.
+    pub(super) fn without_access(time: Option<f64>) -> Record {
+        Record { object: 0, target: Target::Place(0), pages: 0, is_write: false, time, bytes: 0 }
+    }
+}
+
+/// Reads the records of one format.
+pub(super) trait RecordReader: Send {
+    /// The next record, `None` at a clean end.
+    fn next_record(&mut self) -> Result<Option<Record>, TraceError>;
+
+    /// Where the bytes come from, for errors and positions.
+    fn source(&self) -> &Source;
+
+    /// Names of the objects seen so far; objects beyond have none.
+    fn object_names(&self) -> &[String] {
+        &[]
+    }
+
+    /// Unit of the records' times.
+    fn time_unit(&self) -> &'static str {
+        ""
+    }
+}
+
+/// The pages that `bytes` bytes from byte `offset` on touch: the first and how many. No bytes touch no page.
+pub(super) fn pages_of_range(offset: u64, bytes: u64, page_size: u64) -> Option<(u64, u64)> {
+    let first = offset / page_size;
+    if bytes == 0 {
+        return Some((first, 0));
+    }
+    let last = offset.checked_add(bytes - 1)? / page_size;
+    Some((first, last - first + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_range_is_split_at_page_borders() {
+        let pages = |offset, bytes| pages_of_range(offset, bytes, 4096).unwrap();
+        assert_eq!(pages(0, 1), (0, 1));
+        assert_eq!(pages(0, 4096), (0, 1));
+        assert_eq!(pages(0, 4097), (0, 2));
+        assert_eq!(pages(4095, 1), (0, 1));
+        assert_eq!(pages(4095, 2), (0, 2));
+        assert_eq!(pages(4096, 4096), (1, 1));
+        assert_eq!(pages(512, 69_632), (0, 18));
+        assert_eq!(pages(8192, 0), (2, 0));
+        assert_eq!(pages_of_range(u64::MAX, 2, 4096), None);
+    }
+}

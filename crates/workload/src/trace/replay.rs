@@ -1,0 +1,158 @@
+//! From records to accesses: one access a page of the record, under the number the page has for the simulator.
+
+use super::error::TraceError;
+use super::format::Format;
+use super::intern::{Interner, OriginalId};
+use super::options::{PageIds, ReadOptions};
+use super::record::{Record, RecordReader, Target};
+use crate::{Access, AccessStream};
+
+/// A stream that comes from a trace and can say more about it than its accesses.
+pub(super) trait TraceReader: AccessStream {
+    fn format(&self) -> Format;
+
+    /// Bytes a page.
+    fn page_size(&self) -> u32;
+
+    /// Records read so far.
+    fn records_read(&self) -> u64;
+
+    /// Bytes asked for so far, where the format says.
+    fn request_bytes(&self) -> Option<u64>;
+
+    /// First and last time so far and their unit, where the format has times.
+    fn time_span(&self) -> Option<(f64, f64, &'static str)>;
+
+    /// Names of the objects seen so far; objects beyond have none.
+    fn object_names(&self) -> &[String];
+
+    /// What the pages were called, by object, if it was to be kept.
+    fn originals(&self) -> Option<&[Vec<OriginalId>]>;
+}
+
+/// Replays the records of a foreign format.
+pub(super) struct Replay<R> {
+    reader: R,
+    page_size: u32,
+    page_ids: PageIds,
+    interner: Interner,
+    keep_ids: bool,
+    /// What is left of the record being replayed: its next page and how many more.
+    current: Record,
+    next_index: u64,
+    request_bytes: u64,
+    time_span: Option<(f64, f64)>,
+}
+
+impl<R: RecordReader> Replay<R> {
+    pub(super) fn new(reader: R, options: &ReadOptions) -> Replay<R> {
+        Replay {
+            reader,
+            page_size: options.page_size,
+            page_ids: options.page_ids,
+            interner: Interner::new(options.keep_ids),
+            keep_ids: options.keep_ids,
+            current: Record::without_access(None),
+            next_index: 0,
+            request_bytes: 0,
+            time_span: None,
+        }
+    }
+
+    /// Takes the next record; `false` at the end.
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        let Some(record) = self.reader.next_record()? else { return Ok(false) };
+        if let Some(time) = record.time {
+            let (first, last) = self.time_span.unwrap_or((time, time));
+            self.time_span = Some((first.min(time), last.max(time)));
+        }
+        self.request_bytes += record.bytes;
+        self.current = record;
+        self.next_index = 0;
+        Ok(true)
+    }
+
+    /// The number of the current record's page `index`.
+    fn page(&mut self, index: u64) -> Result<u64, TraceError> {
+        let object = self.current.object;
+        let given = match (self.current.target, self.page_ids) {
+            (Target::Place(first), PageIds::Dense) => {
+                let Some(place) = first.checked_add(index) else {
+                    return Err(self.reader.source().error_in_last("the last page is past the number range"));
+                };
+                return Ok(self.interner.number(object, place, 0, false));
+            }
+            (Target::Id { id, was_text }, PageIds::Auto | PageIds::Dense) => {
+                if was_text && self.keep_ids {
+                    let reason = "`keep_ids` needs ids that are numbers, this one is text";
+                    return Err(self.reader.source().error_in_last(reason));
+                }
+                return Ok(self.interner.number(object, id, index, was_text));
+            }
+            (Target::Id { was_text: true, .. }, PageIds::AsGiven) => {
+                let reason = "an id that is text can't be kept as a page number";
+                return Err(self.reader.source().error_in_last(reason));
+            }
+            (Target::Place(id) | Target::Id { id, .. }, _) => id,
+        };
+        match given.checked_add(index) {
+            Some(page) if page < Access::PAGES_MAX => Ok(page),
+            _ => Err(self.reader.source().error_in_last(format!(
+                "page number {given} + {index} is not below 2^40 (the read option `page_ids = \"dense\"` numbers pages anew)"
+            ))),
+        }
+    }
+}
+
+impl<R: RecordReader> AccessStream for Replay<R> {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < max {
+            if self.next_index == self.current.pages {
+                if !self.advance()? {
+                    break;
+                }
+                continue;
+            }
+            let page = self.page(self.next_index)?;
+            out.push(Access::new(self.current.object, page, self.current.is_write));
+            self.next_index += 1;
+            filled += 1;
+        }
+        Ok(filled)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl<R: RecordReader> TraceReader for Replay<R> {
+    fn format(&self) -> Format {
+        self.reader.source().format().expect("the source learns its format before a reader is made of it")
+    }
+
+    fn page_size(&self) -> u32 {
+        self.page_size
+    }
+
+    fn records_read(&self) -> u64 {
+        self.reader.source().records_read()
+    }
+
+    fn request_bytes(&self) -> Option<u64> {
+        (self.request_bytes > 0).then_some(self.request_bytes)
+    }
+
+    fn time_span(&self) -> Option<(f64, f64, &'static str)> {
+        self.time_span.map(|(first, last)| (first, last, self.reader.time_unit()))
+    }
+
+    fn object_names(&self) -> &[String] {
+        self.reader.object_names()
+    }
+
+    fn originals(&self) -> Option<&[Vec<OriginalId>]> {
+        self.interner.originals()
+    }
+}

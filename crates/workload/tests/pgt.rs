@@ -1,0 +1,139 @@
+//! `.pgt`: what is written is read, and no damage goes unnoticed.
+#![allow(clippy::unwrap_used)] // a helper of a test fails as a test does
+
+use std::io::Cursor;
+
+use pageout_workload::trace::{self, Format};
+use pageout_workload::{Access, AccessStream, Pattern, ReadOptions, TraceError};
+use proptest::prelude::*;
+
+fn options() -> ReadOptions {
+    ReadOptions { format: Some(Format::Pgt), ..ReadOptions::default() }
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Access>, TraceError> {
+    let mut stream = trace::from_reader("t.pgt", Box::new(Cursor::new(bytes.to_vec())), &options())?;
+    let mut out = Vec::new();
+    while stream.fill(&mut out, 1000)? > 0 {}
+    Ok(out)
+}
+
+/// A stream of given accesses.
+struct Given(Vec<Access>, usize);
+
+impl AccessStream for Given {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let rest = &self.0[self.1..];
+        let now = &rest[..rest.len().min(max)];
+        out.extend_from_slice(now);
+        self.1 += now.len();
+        Ok(now.len())
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
+    }
+}
+
+fn written(accesses: &[Access]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    trace::record(&mut Given(accesses.to_vec(), 0), &["a file".to_string()], 4096, &mut bytes).unwrap();
+    bytes
+}
+
+fn small() -> Vec<Access> {
+    (0..40u64).map(|i| Access::new((i % 3) as u32, i * i * 977 % 5000, i % 5 == 0)).collect()
+}
+
+#[test]
+fn a_generated_stream_comes_back_over_many_blocks() {
+    let pattern = "pattern = 'zipf'\npages = 100000\nops = 300000\nwrite_ratio = 0.2";
+    let pattern: Pattern = toml::from_str(pattern).unwrap();
+    let mut direct = Vec::new();
+    pattern.stream(2, 5).unwrap().fill(&mut direct, usize::MAX).unwrap();
+    let mut bytes = Vec::new();
+    let header = trace::record(&mut *pattern.stream(2, 5).unwrap(), &[], 4096, &mut bytes).unwrap();
+    assert!(read(&bytes).unwrap() == direct);
+    assert_eq!(header.accesses, 300_000);
+    assert_eq!(header.objects.len(), 3);
+    assert_eq!(header.objects[2].name, "object-2");
+    assert_eq!((header.objects[0].pages, header.objects[1].pages), (0, 0));
+    assert!(bytes.len() < 3 * 300_000, "{} bytes", bytes.len());
+}
+
+#[test]
+fn an_empty_trace_is_whole() {
+    assert!(read(&written(&[])).unwrap().is_empty());
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let bytes = written(&small());
+    assert_eq!(read(&bytes).unwrap(), small());
+    for cut in 0..bytes.len() {
+        assert!(read(&bytes[..cut]).is_err(), "cut at {cut} of {}", bytes.len());
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    assert!(read(&longer).unwrap_err().reason().contains("after the end block"));
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = written(&small());
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            assert!(read(&flipped).is_err(), "bit {bit} of byte {at}");
+        }
+    }
+}
+
+#[test]
+fn corruption_is_located_to_its_block() {
+    let accesses: Vec<Access> = (0..200_000).map(|i| Access::new(0, i * 7919 % 65_537, false)).collect();
+    let mut bytes = written(&accesses);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let error = read(&bytes).unwrap_err();
+    assert!(error.reason().contains("checksum"), "{error}");
+    assert!(error.records_read() > 0 && error.records_read().is_multiple_of(65_536), "{error}");
+    let distance = middle as u64 - error.byte_offset();
+    assert!(distance < 300_000, "{error}");
+}
+
+#[test]
+fn a_newer_version_is_refused_as_such() {
+    let mut bytes = written(&small());
+    bytes[8] = 2;
+    assert!(read(&bytes).is_err());
+}
+
+#[test]
+fn two_traces_joined_are_refused() {
+    let twice = [written(&small()), written(&small())].concat();
+    assert!(read(&twice).is_err());
+}
+
+fn any_access() -> impl Strategy<Value = Access> {
+    let page = prop_oneof![0..100u64, 0..Access::PAGES_MAX];
+    (0..2000u32, page, any::<bool>()).prop_map(|(object, page, write)| Access::new(object, page, write))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn any_accesses_come_back(accesses in proptest::collection::vec(any_access(), 0..2000)) {
+        prop_assert_eq!(read(&written(&accesses)).unwrap(), accesses);
+    }
+
+    #[test]
+    fn damage_anywhere_is_noticed(at: prop::sample::Index, byte in 1..=255u8) {
+        let mut bytes = written(&small());
+        let at = at.index(bytes.len());
+        bytes[at] ^= byte;
+        prop_assert!(read(&bytes).is_err());
+    }
+}

@@ -1,0 +1,345 @@
+//! Every reader: what goes in comes out, and what is damaged is refused with its place.
+#![allow(clippy::unwrap_used)] // a helper of a test fails as a test does
+
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+
+use pageout_workload::trace::{self, CsvOptions, Format, PageIds};
+use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
+
+/// (object, page, is_write) of each access.
+type Plain = (u32, u64, bool);
+
+fn drain(mut stream: Box<dyn AccessStream>) -> Result<Vec<Plain>, TraceError> {
+    let mut out = Vec::new();
+    while stream.fill(&mut out, 3)? > 0 {}
+    Ok(out.iter().map(|access: &Access| (access.object(), access.page(), access.is_write())).collect())
+}
+
+fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Vec<Plain>, TraceError> {
+    drain(trace::from_reader(name, Box::new(Cursor::new(bytes.to_vec())), options)?)
+}
+
+fn as_format(format: Format) -> ReadOptions {
+    ReadOptions { format: Some(format), ..ReadOptions::default() }
+}
+
+#[track_caller]
+fn check(name: &str, bytes: &[u8], options: &ReadOptions, expected: &[Plain]) {
+    assert_eq!(read(name, bytes, options).unwrap(), expected);
+    let compressed = zstd::encode_all(bytes, 3).unwrap();
+    assert_eq!(read(&format!("{name}.zst"), &compressed, options).unwrap(), expected, "compressed");
+}
+
+#[track_caller]
+fn check_error(name: &str, bytes: &[u8], options: &ReadOptions, expected: &[&str]) -> TraceError {
+    let error = read(name, bytes, options).unwrap_err();
+    let shown = error.to_string();
+    for part in expected {
+        assert!(shown.contains(part), "{shown:?} lacks {part:?}");
+    }
+    error
+}
+
+/// Any cut is an error, except where `is_clean` says that the rest reads as whole; then it is a start of the whole.
+#[track_caller]
+fn check_cuts(name: &str, bytes: &[u8], options: &ReadOptions, is_clean: impl Fn(usize) -> bool) {
+    let whole = read(name, bytes, options).unwrap();
+    for cut in 0..bytes.len() {
+        match read(name, &bytes[..cut], options) {
+            Ok(start) => {
+                assert!(is_clean(cut), "cut at {cut} of {} is not noticed", bytes.len());
+                assert!(whole.starts_with(&start));
+            }
+            Err(error) => assert!(!is_clean(cut), "cut at {cut}: {error}"),
+        }
+    }
+    let compressed = zstd::encode_all(bytes, 3).unwrap();
+    for cut in 1..compressed.len() {
+        assert!(read(name, &compressed[..cut], options).is_err(), "compressed, cut at {cut}");
+    }
+}
+
+fn oracle_record(time: u32, id: u64, size: u32) -> Vec<u8> {
+    let mut record = time.to_le_bytes().to_vec();
+    record.extend(id.to_le_bytes());
+    record.extend(size.to_le_bytes());
+    record.extend((-1i64).to_le_bytes());
+    record
+}
+
+#[test]
+fn oracle_general_gives_each_id_pages_of_its_own() {
+    let bytes = [
+        oracle_record(1, 900, 8193),
+        oracle_record(2, 901, 512),
+        oracle_record(3, 900, 4096),
+        oracle_record(9, 5, 0),
+    ]
+    .concat();
+    let reads = |pages: &[u64]| pages.iter().map(|&page| (0, page, false)).collect::<Vec<Plain>>();
+    check("t.oracleGeneral", &bytes, &ReadOptions::default(), &reads(&[0, 1, 2, 3, 0, 4]));
+    let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+    check("t.oracleGeneral", &bytes, &ignore_size, &reads(&[0, 1, 0, 2]));
+    let as_given = ReadOptions { page_ids: PageIds::AsGiven, ..ReadOptions::default() };
+    check("t.oracleGeneral", &bytes, &as_given, &reads(&[900, 901, 902, 901, 900, 5]));
+    let large_pages = ReadOptions { page_size: 16384, ..ReadOptions::default() };
+    check("t.oracleGeneral", &bytes, &large_pages, &reads(&[0, 1, 0, 2]));
+    check_cuts("t.oracleGeneral", &bytes, &ReadOptions::default(), |cut| cut % 24 == 0);
+}
+
+#[test]
+fn a_record_cut_short_is_located() {
+    let bytes = [oracle_record(1, 900, 1), oracle_record(2, 901, 1)[..10].to_vec()].concat();
+    let error = check_error(
+        "t.oracleGeneral",
+        &bytes,
+        &ReadOptions::default(),
+        &[
+            "t.oracleGeneral (oracle-general): record 1 at byte 24",
+            "10 bytes where 24",
+            "1 records were read",
+        ],
+    );
+    assert_eq!((error.records_read(), error.byte_offset(), error.line()), (1, 24, None));
+    assert_eq!((error.file(), error.format()), ("t.oracleGeneral", Some(Format::OracleGeneral)));
+}
+
+#[test]
+fn words_carry_object_and_write() {
+    let words = [5u32, 1 << 31 | 6, 3 << 28 | 7, (1 << 28) - 1];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let expected = [(0, 5, false), (0, 6, true), (3, 7, false), (0, (1 << 28) - 1, false)];
+    check("t.u32", &bytes, &ReadOptions::default(), &expected);
+    check_cuts("t.u32", &bytes, &ReadOptions::default(), |cut| cut % 4 == 0);
+    let dense = ReadOptions { page_ids: PageIds::Dense, ..ReadOptions::default() };
+    check("t.u32", &bytes, &dense, &[(0, 0, false), (0, 1, true), (3, 0, false), (0, 2, false)]);
+}
+
+#[test]
+fn page_lists_of_both_widths() {
+    let bytes: Vec<u8> = [7u32, u32::MAX].iter().flat_map(|page| page.to_le_bytes()).collect();
+    check("t", &bytes, &as_format(Format::PagesU32), &[(0, 7, false), (0, u32::MAX.into(), false)]);
+    check_cuts("t", &bytes, &as_format(Format::PagesU32), |cut| cut % 4 == 0);
+    let bytes: Vec<u8> = [7u64, u64::MAX].iter().flat_map(|page| page.to_le_bytes()).collect();
+    check_error("t", &bytes, &as_format(Format::PagesU64), &["record 1 at byte 8", "2^40", "dense"]);
+    let dense = ReadOptions { page_ids: PageIds::Dense, ..as_format(Format::PagesU64) };
+    check("t", &bytes, &dense, &[(0, 0, false), (0, 1, false)]);
+    check_cuts("t", &bytes, &dense, |cut| cut % 8 == 0);
+}
+
+const FIO_V2: &str = "fio version 2 iolog\n/a add\n/b add\n/a open\n/b open\n/b write 4096 8192\n/a read 0 1\n\
+                      /a wait 100 0\n/a sync\n/a trim 0 1099511627776\n/a read 4095 2\n/c read 0 0\n/a close\n";
+
+#[test]
+fn fio_logs_of_both_versions() {
+    let expected = [(1, 1, true), (1, 2, true), (0, 0, false), (0, 0, false), (0, 1, false)];
+    check("t.log", FIO_V2.as_bytes(), &ReadOptions::default(), &expected);
+    let v3 =
+        "fio version 3 iolog\n0 /a add\n0 /b add\n12 /b write 4096 8192\n13 /a read 0 1\n15 /a read 4095 2\n";
+    check("t.log", v3.as_bytes(), &ReadOptions::default(), &expected);
+    let is_line_end = |cut: usize| cut > 0 && FIO_V2.as_bytes()[cut - 1] == b'\n';
+    check_cuts("t.log", FIO_V2.as_bytes(), &as_format(Format::FioIolog), is_line_end);
+}
+
+#[test]
+fn a_fault_in_a_fio_log_is_told_with_its_line() {
+    let log = |line: &str| format!("fio version 2 iolog\n/a add\n{line}\n").into_bytes();
+    let check = |line: &str, expected: &[&str]| {
+        let error = check_error("t.log", &log(line), &ReadOptions::default(), expected);
+        assert_eq!((error.line(), error.records_read(), error.byte_offset()), (Some(3), 1, 27));
+    };
+    check("/a read 0", &["line 3", "an offset and a length"]);
+    check("/a read x 1", &["offset is not a number: `x`"]);
+    check("/a raed 0 1", &["unknown action `raed`"]);
+    check("/a", &["a file and an action"]);
+    check("/a read 18446744073709551615 2", &["past the end"]);
+    check("/a read 0 18446744073709551615", &["4 GiB"]);
+    check("/a read 4611686018427387904 1", &["2^40"]);
+    check_error("t.log", b"fio version 4 iolog\n", &ReadOptions::default(), &["`fio version 4 iolog`"]);
+}
+
+fn csv(toml: &str) -> ReadOptions {
+    let csv: CsvOptions = toml::from_str(toml).unwrap();
+    ReadOptions { format: Some(Format::Csv), csv, ..ReadOptions::default() }
+}
+
+#[test]
+fn csv_columns_are_found_by_their_usual_names() {
+    let text = "Timestamp,op,offset,size\n1.5,R,4095,2\n\n2,write,0,4096\n3,trim,0,4096\n";
+    check("t.csv", text.as_bytes(), &ReadOptions::default(), &[(0, 0, false), (0, 1, false), (0, 0, true)]);
+    let is_line_end = |cut: usize| cut > 0 && text.as_bytes()[cut - 1] == b'\n';
+    check_cuts("t.csv", text.as_bytes(), &ReadOptions::default(), is_line_end);
+}
+
+#[test]
+fn csv_columns_can_be_chosen() {
+    let text = "a;\"b;c\";d\r\n7;\"x \"\"y\"\"\";8\r\n07;z;1\r\n7;z;1\r\n";
+    let options = csv("delimiter = ';'\nid = 'A'\nobject = 'b;c'\nsize = 'd'\nsize_unit = 512");
+    check("t", text.as_bytes(), &options, &[(0, 0, false), (1, 0, false), (1, 1, false)]);
+    let options = csv("delimiter = ';'\npage = '#3'");
+    check("t", text.as_bytes(), &options, &[(0, 8, false), (0, 1, false), (0, 1, false)]);
+    let options = csv("header = false\noffset = '#1'\noffset_unit = 512");
+    check("t", b"8\n15\n16\n", &options, &[(0, 1, false), (0, 1, false), (0, 2, false)]);
+    check("t.tsv", b"time\tpage\n1\t5\n", &ReadOptions::default(), &[(0, 5, false)]);
+}
+
+#[test]
+fn a_fault_in_a_csv_is_told_with_its_line() {
+    let default = ReadOptions::default();
+    check_error("t.csv", b"page,op\n1,r\n2,x\n", &default, &["line 3", "byte 12", "unknown operation `x`"]);
+    check_error("t.csv", b"page,op\n1\n", &default, &["line 2", "1 fields where 2"]);
+    check_error("t.csv", b"page\nabc\n", &default, &["not a whole number: `abc`"]);
+    check_error("t.csv", b"page\n\"1\n2\"\n", &default, &["line 2", "quoted field"]);
+    check_error("t.csv", b"x,y\n1,2\n", &default, &["line 1", "exactly one of", "x, y"]);
+    check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one of", "got 2"]);
+    check_error("t.csv", b"a\n1\n", &csv("page = 'b'"), &["no column `b`", "names a"]);
+    check_error("t.csv", b"1\n", &csv("header = false\npage = 'b'"), &["no header", "#1"]);
+    check_error("t.csv", b"page,size\n1,99999999999\n", &default, &["4 GiB"]);
+    let keep_ids = ReadOptions { keep_ids: true, ..ReadOptions::default() };
+    check_error("t.csv", b"id\n7\nx\n", &keep_ids, &["line 3, record 1", "`keep_ids`"]);
+    let as_given = ReadOptions { page_ids: PageIds::AsGiven, ..ReadOptions::default() };
+    check_error("t.csv", b"id\n7\nx\n", &as_given, &["line 3, record 1", "text"]);
+    check_error("t.csv", b"page\n1", &default, &["line 2", "unterminated_ok"]);
+    let lenient = ReadOptions { unterminated_ok: true, ..default };
+    check("t.csv", b"page\n1", &lenient, &[(0, 1, false)]);
+}
+
+#[test]
+fn a_file_of_no_known_format_is_an_error_that_says_how_to_force_one() {
+    check_error("t.bin", b"\0\0\0\0", &ReadOptions::default(), &["oracle-general", "pages-u64", "`format`"]);
+    let options: Result<ReadOptions, _> = toml::from_str("format = 'orcale-general'");
+    assert!(options.unwrap_err().to_string().contains("did you mean `oracle-general`?"));
+    let bad = ReadOptions { page_size: 5000, ..ReadOptions::default() };
+    check_error("t.u32", b"", &bad, &["power of two", "5000"]);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = trace::open(Path::new("/nowhere/t.csv"), &ReadOptions::default()).err().unwrap();
+    assert!(error.to_string().starts_with("/nowhere/t.csv: "), "{error}");
+}
+
+/// A file that is gone when the test is.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, bytes: &[u8]) -> Scratch {
+        let path = std::env::temp_dir().join(format!("pageout-{}-{name}", std::process::id()));
+        #[allow(clippy::disallowed_methods)] // a test of reading files needs one
+        let mut file = std::fs::File::create(&path).unwrap();
+        file.write_all(bytes).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn info_counts_what_the_trace_holds() {
+    let text = "time,op,page\n10,r,1\n11,w,2\n12,r,1\n20,r,1\n";
+    let file = Scratch::new("info.csv", text.as_bytes());
+    let mut progress = 0;
+    let info = trace::info(&file.0, &ReadOptions::default(), &mut |bytes| progress = bytes).unwrap();
+    assert_eq!(progress, text.len() as u64);
+    assert_eq!((info.format, info.records, info.accesses), (Format::Csv, 4, 4));
+    assert_eq!((info.objects, info.distinct_pages, info.pages_accessed_once), (1, 2, 1));
+    assert_eq!((info.reads, info.writes, info.file_bytes), (3, 1, text.len() as u64));
+    let span = info.time_span.unwrap();
+    assert_eq!((span.first, span.last), (10.0, 20.0));
+    // One of the two pages is the top tenth, rounded up.
+    assert_eq!((info.share_of_top_1_percent, info.share_of_top_10_percent), (0.75, 0.75));
+    assert_eq!(info.reuse_gaps_log2, [1, 1]);
+}
+
+#[test]
+fn conversion_keeps_the_accesses_and_names_the_objects() {
+    let file = Scratch::new("convert.iolog", FIO_V2.as_bytes());
+    let mut pgt = Vec::new();
+    let header = trace::convert(&file.0, &ReadOptions::default(), &mut pgt, &mut |_| {}).unwrap();
+    let direct = drain(trace::open(&file.0, &ReadOptions::default()).unwrap()).unwrap();
+    assert_eq!(read("t", &pgt, &ReadOptions::default()).unwrap(), direct);
+    let objects: Vec<(&str, u64)> =
+        header.objects.iter().map(|object| (object.name.as_str(), object.pages)).collect();
+    assert_eq!(objects, [("/a", 2), ("/b", 3), ("/c", 0)]);
+    assert_eq!((header.accesses, header.records, header.page_size), (5, 12, 4096));
+
+    let converted = Scratch::new("convert.pgt", &pgt);
+    assert_eq!(trace::header(&converted.0, &ReadOptions::default()).unwrap(), Some(header));
+    assert_eq!(trace::header(&file.0, &ReadOptions::default()).unwrap(), None);
+    let stream = trace::open(&converted.0, &ReadOptions::default()).unwrap();
+    assert_eq!(stream.len_hint(), Some(5));
+    assert_eq!(drain(stream).unwrap(), direct);
+    let info = trace::info(&converted.0, &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!((info.format, info.records, info.accesses), (Format::Pgt, 12, 5));
+}
+
+#[test]
+fn original_ids_are_kept_on_request() {
+    let bytes =
+        [oracle_record(1, u64::MAX, 8192), oracle_record(2, 3, 1), oracle_record(3, u64::MAX, 1)].concat();
+    let file = Scratch::new("ids.oracleGeneral", &bytes);
+    let options = ReadOptions { keep_ids: true, ..ReadOptions::default() };
+    let mut pgt = Vec::new();
+    trace::convert(&file.0, &options, &mut pgt, &mut |_| {}).unwrap();
+    let converted = Scratch::new("ids.pgt", &pgt);
+    let ids = trace::original_ids(&converted.0, &ReadOptions::default()).unwrap().unwrap();
+    let plain: Vec<(u64, u64)> = ids[0].iter().map(|original| (original.id, original.index)).collect();
+    assert_eq!(plain, [(u64::MAX, 0), (u64::MAX, 1), (3, 0)]);
+}
+
+#[test]
+fn the_shared_trace_has_the_records_and_ids_it_is_known_for() {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let shared = std::env::var_os("PAGEOUT_SHARED").map_or_else(beside, PathBuf::from);
+    let path = shared.join("traces/cloudphysics-w92.oracleGeneral.zst");
+    if !path.exists() {
+        eprintln!("skipped: {} is not there (set PAGEOUT_SHARED)", path.display());
+        return;
+    }
+    let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+    let info = trace::info(&path, &ignore_size, &mut |_| {}).unwrap();
+    assert_eq!((info.records, info.accesses, info.distinct_pages), (113_872, 113_872, 48_974));
+
+    let mut pgt = Vec::new();
+    let header = trace::convert(&path, &ReadOptions::default(), &mut pgt, &mut |_| {}).unwrap();
+    assert!(header.accesses > 113_872 && header.records == 113_872);
+    let direct = drain(trace::open(&path, &ReadOptions::default()).unwrap()).unwrap();
+    assert!(read("w92.pgt", &pgt, &ReadOptions::default()).unwrap() == direct);
+    let distinct = direct.iter().map(|access| access.1).max().unwrap() + 1;
+    assert_eq!(header.objects[0].pages, distinct);
+}
+
+#[test]
+fn a_pgt_converted_again_stays_what_it_was() {
+    let bytes = [oracle_record(1, 900, 50_000), oracle_record(2, 3, 1)].concat();
+    let file = Scratch::new("again.oracleGeneral", &bytes);
+    let options = ReadOptions { keep_ids: true, page_size: 16384, ..ReadOptions::default() };
+    let mut once = Vec::new();
+    trace::convert(&file.0, &options, &mut once, &mut |_| {}).unwrap();
+    for (name, stored) in
+        [("again.pgt", once.clone()), ("again.pgt.zst", zstd::encode_all(&once[..], 3).unwrap())]
+    {
+        let converted = Scratch::new(name, &stored);
+        let mut twice = Vec::new();
+        trace::convert(&converted.0, &ReadOptions::default(), &mut twice, &mut |_| {}).unwrap();
+        assert!(once == twice, "{name}");
+    }
+}
+
+#[test]
+fn a_pgt_cut_short_is_refused_when_it_is_opened() {
+    let bytes = [oracle_record(1, 900, 50_000), oracle_record(2, 3, 1)].concat();
+    let file = Scratch::new("cut.oracleGeneral", &bytes);
+    let mut whole = Vec::new();
+    trace::convert(&file.0, &ReadOptions::default(), &mut whole, &mut |_| {}).unwrap();
+    for cut in 32..whole.len() {
+        let cut = Scratch::new("cut.pgt", &whole[..cut]);
+        let error = trace::open(&cut.0, &ReadOptions::default()).err().unwrap();
+        assert!(error.to_string().contains("cut short"), "{error}");
+    }
+}
