@@ -1,0 +1,122 @@
+//! Seam 4, balance: how much to take from anonymous and how much from file memory.
+//!
+//! Taking a page costs I/O when it is written out and again when it comes back. The cost model learns from what has
+//! happened: each type carries a running cost of the I/O and rotations it caused, and the type that has been dearer is
+//! scanned less, `vm.swappiness` being the prior. Neither ever falls below a third of the pressure before swappiness, so
+//! that what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
+
+use crate::engine::Engine;
+use crate::lruvec::{LruList, LruvecId};
+use crate::reclaim::ScanControl;
+use crate::units::LruType;
+
+/// How the two types are weighed against each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Balance {
+    /// By swappiness and what reclaiming each type has cost lately: classic.
+    Cost,
+    /// By swappiness alone.
+    Swappiness,
+}
+
+/// Cost of one page of I/O, in rotated pages.
+const IO_COST: u64 = 32;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ScanBalance {
+    File,
+    Equal,
+    /// Weights of anonymous and file memory.
+    Fraction([u64; 2]),
+}
+
+impl Engine {
+    /// Pages to scan of each of the four lists in a pass at the present priority.
+    pub(crate) fn scan_count(&self, lruvec: LruvecId, sc: &mut ScanControl) -> [u64; 4] {
+        let memcg = self.lruvecs[lruvec].memcg;
+        let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
+        let balance = if !can_swap || sc.swappiness == 0 {
+            // Nowhere to go, or a user who said that the group must not swap for its own limit.
+            ScanBalance::File
+        } else if sc.priority == 0 {
+            // Close to OOM, where cleverness has failed: whatever can be freed.
+            ScanBalance::Equal
+        } else if sc.cache_trim_mode {
+            // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
+            ScanBalance::File
+        } else {
+            ScanBalance::Fraction(self.weights(memcg, sc))
+        };
+        let protection = self.memcgs.protection(sc.target, memcg);
+        LruList::EVICTABLE.map(|list| {
+            let size = self.lruvecs[lruvec].sizes[list as usize];
+            let scan = self.unprotected(memcg, size, protection, sc) >> sc.priority;
+            match balance {
+                ScanBalance::File => scan * u64::from(list.kind() == LruType::File),
+                ScanBalance::Equal => scan,
+                ScanBalance::Fraction([anon, file]) => {
+                    scan * [anon, file][list.kind() as usize] / (anon + file)
+                }
+            }
+        })
+    }
+
+    fn weights(&self, memcg: crate::MemcgId, sc: &ScanControl) -> [u64; 2] {
+        let swappiness = u64::from(sc.swappiness);
+        match self.memcgs[memcg].policy.balance {
+            Balance::Swappiness => [swappiness, 200 - swappiness],
+            Balance::Cost => {
+                let total = sc.cost[0] + sc.cost[1];
+                let [anon, file] = sc.cost.map(|cost| total + cost);
+                let total = anon + file;
+                [swappiness * (total + 1) / (anon + 1), (200 - swappiness) * (total + 1) / (file + 1)]
+            }
+        }
+    }
+
+    /// The part of a list that protection leaves in reach: pressure falls in proportion as usage comes down to what is
+    /// protected, rather than stopping dead there.
+    fn unprotected(
+        &self,
+        memcg: crate::MemcgId,
+        size: u64,
+        protection: crate::memcg::Protection,
+        sc: &mut ScanControl,
+    ) -> u64 {
+        let protected = if !sc.low_reclaim && protection.low > protection.min {
+            sc.low_skipped = true;
+            protection.low
+        } else {
+            protection.min
+        };
+        if protected == 0 {
+            return size;
+        }
+        let usage = self.memcgs[memcg].usage.max(protected);
+        (size - size * protected / (usage + 1)).max(self.config.reclaim_batch)
+    }
+
+    /// Records what reclaiming a type has cost: pages written or read back, and pages scanned in vain.
+    ///
+    /// Costs decay by half whenever they outgrow a quarter of the lists (as of the last statistics flush), so that they
+    /// speak of the recent past at whatever size.
+    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, io: u64, rotated: u64) {
+        let cost = io * IO_COST + rotated;
+        if cost == 0 {
+            return;
+        }
+        let node = self.lruvecs[lruvec].node;
+        let mut level = Some(self.lruvecs[lruvec].memcg);
+        while let Some(memcg) = level {
+            let id = self.lruvecs.id(memcg, node);
+            let size: u64 = LruList::EVICTABLE.iter().map(|list| self.stale(id, list.stat())).sum();
+            let costs = &mut self.lruvecs[id].cost;
+            costs[kind as usize] += cost;
+            if costs[0] + costs[1] > size / 4 {
+                costs[0] /= 2;
+                costs[1] /= 2;
+            }
+            level = self.memcgs[memcg].parent;
+        }
+    }
+}

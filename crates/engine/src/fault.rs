@@ -1,0 +1,358 @@
+//! Misses: the way of a page from absent to accessed.
+//!
+//! ```text
+//!   find ──► Ready ───────────────────────────────────────────────► finish: map or mark, Done
+//!    ▲  └──► InFlight ── wait for the transfer ──┐
+//!    │  └──► Absent ── charge (reclaims at a limit) ── fill: frame, cache, refault, add batch, start reading
+//!    └───────────────────────────────────────────┴───────────────────────┘
+//! ```
+//! After every wait the page is looked for again from the start: while this task slept, another one may have read the page
+//! in or reclaim may have taken it away. A task that reads a page in holds a reference to it until it has used it, so its
+//! own page can't be taken from under it. [6.12 M]
+
+use crate::access::Object;
+use crate::charge::{Charge, Charged};
+use crate::config::SwapKind;
+use crate::engine::Engine;
+use crate::folio::{FolioFlags, Heat};
+use crate::mm::Backing;
+use crate::op::Op;
+use crate::stat::Stat;
+use crate::step::{Access, AccessError, Served, Step, Wait};
+use crate::table::{Entry, SwapEntry, Word};
+use crate::units::{FileId, MmId, Pfn, TaskId};
+
+/// An access under way.
+pub(crate) struct Attempt {
+    access: Access,
+    object: Object,
+    charge: Option<Charge>,
+    /// The page that this task has had read in.
+    held: Option<Pfn>,
+    waited: bool,
+    /// The page was created by this very write, which therefore counts as its first use.
+    created: bool,
+}
+
+impl Attempt {
+    pub(crate) fn new(access: Access, object: Object) -> Attempt {
+        Attempt { access, object, charge: None, held: None, waited: false, created: false }
+    }
+
+    pub(crate) fn in_reclaim(&self) -> bool {
+        self.charge.as_ref().is_some_and(Charge::in_reclaim)
+    }
+}
+
+/// Where the accessed page is.
+enum Found {
+    /// In memory: all that is left is to map or mark it.
+    Ready(Pfn),
+    /// The page of zeroes serves a first read.
+    Zeroes,
+    /// In the hands of a device.
+    InFlight(Pfn),
+    Absent(Source),
+}
+
+/// What an absent page is filled from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A block of a regular file.
+    File(FileId, u64),
+    /// Nothing: new memory.
+    NewAnon,
+    NewTmpfs(FileId, u64),
+    Swap(SwapEntry),
+}
+
+impl Engine {
+    /// Takes an access as far as it goes without waiting.
+    pub(crate) fn attempt(&mut self, task: TaskId, mut attempt: Box<Attempt>) -> Step {
+        if std::mem::take(&mut self.tasks[task.index()].read_failed) {
+            self.let_go(&mut attempt);
+            return Step::Done(Served::Failed(AccessError::Io));
+        }
+        loop {
+            let found = self.find(&attempt);
+            match found {
+                Found::Ready(_) | Found::Zeroes => {
+                    return self.finish(task, attempt, found);
+                }
+                Found::InFlight(pfn) => {
+                    attempt.waited = true;
+                    self.wait_for_folio(pfn, task);
+                    self.tasks[task.index()].suspend(attempt);
+                    return Step::Wait(Wait::Io);
+                }
+                Found::Absent(source) => {
+                    let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
+                    let may_enter_fs = !matches!(attempt.object, Object::File { .. });
+                    let charge =
+                        attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
+                    match self.charge_step(charge) {
+                        Charged::Yes => attempt.charge = None,
+                        Charged::Again => {
+                            self.tasks[task.index()].suspend(attempt);
+                            return Step::Again;
+                        }
+                        Charged::WaitForWriteback => {
+                            self.wait_for_any_write(task);
+                            self.tasks[task.index()].suspend(attempt);
+                            return Step::Wait(Wait::Io);
+                        }
+                        Charged::Oom(report) => return Step::Done(Served::Failed(AccessError::Oom(report))),
+                    }
+                    // Reclaim may have taken steps in which others ran.
+                    if !matches!(self.find(&attempt), Found::Absent(_)) {
+                        self.charge_cancel(memcg);
+                        continue;
+                    }
+                    let Some(pfn) = self.memory.alloc(0, memcg) else {
+                        self.charge_cancel(memcg);
+                        let report = self.oom_report(crate::MemcgId::ROOT, None, 0);
+                        return Step::Done(Served::Failed(AccessError::Oom(Box::new(report))));
+                    };
+                    self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
+                    self.fill(task, &mut attempt, pfn, source);
+                    if self.memory.folios[pfn].has(FolioFlags::LOCKED) {
+                        self.tasks[task.index()].suspend(attempt);
+                        return Step::Wait(Wait::Io);
+                    }
+                }
+            }
+        }
+    }
+
+    fn find(&self, attempt: &Attempt) -> Found {
+        let page = attempt.access.page;
+        match attempt.object {
+            Object::File { file, .. } => self.find_cached(file, page, attempt.access.write),
+            Object::Mapping { mm, vma, start, .. } => {
+                let entry = self.memory.mm(mm).table.word(start + page);
+                if entry.is_zero_page() && !attempt.access.write {
+                    return Found::Zeroes;
+                }
+                match (entry.decode(), self.memory.mm(mm).vmas[vma].backing) {
+                    (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
+                    (Entry::Swap(entry), _) => self.find_swapped(entry, false),
+                    (_, Backing::File(file)) => self.find_cached(file, page, true),
+                    (_, Backing::Anon) if attempt.access.write => Found::Absent(Source::NewAnon),
+                    (_, Backing::Anon) => Found::Zeroes,
+                }
+            }
+        }
+    }
+
+    /// `creates`: a hole of a tmpfs file becomes a page; else it reads as zeroes.
+    fn find_cached(&self, file: FileId, page: u64, creates: bool) -> Found {
+        let is_tmpfs = self.memory.file(file).is_tmpfs();
+        let word = self.memory.file(file).index.word(page);
+        match word.decode() {
+            Entry::Present(pfn) if word.is_plain() => Found::Ready(pfn),
+            Entry::Present(pfn) => Found::InFlight(pfn),
+            Entry::Swap(entry) => self.find_swapped(entry, true),
+            _ if !is_tmpfs => Found::Absent(Source::File(file, page)),
+            _ if creates => Found::Absent(Source::NewTmpfs(file, page)),
+            _ => Found::Zeroes,
+        }
+    }
+
+    /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, which a write in
+    /// flight forbids.
+    fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
+        match self.memory.swap.cached(entry) {
+            None => Found::Absent(Source::Swap(entry)),
+            Some(pfn) => {
+                let folio = &self.memory.folios[pfn];
+                let busy = folio.has(FolioFlags::LOCKED) || is_tmpfs && folio.has(FolioFlags::WRITEBACK);
+                if busy { Found::InFlight(pfn) } else { Found::Ready(pfn) }
+            }
+        }
+    }
+
+    /// Gives an absent page a folio and starts reading it in, where there is something to read.
+    fn fill(&mut self, task: TaskId, attempt: &mut Attempt, pfn: Pfn, source: Source) {
+        self.hold(attempt, pfn);
+        match source {
+            Source::File(file, page) => {
+                self.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+                self.page_cache_add(pfn, file, page);
+                self.lru_add(pfn);
+                self.start_read_file(pfn, task);
+                attempt.waited = true;
+            }
+            Source::NewTmpfs(file, page) => {
+                self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                self.ops.push(Op::Zero { pfn, pages: 1 });
+                self.page_cache_add(pfn, file, page);
+                self.lru_add(pfn);
+                if matches!(attempt.object, Object::File { .. }) {
+                    // Written through a descriptor: the write itself is the first of the two accesses that activate.
+                    self.memory.heat_up(pfn, Heat::REFERENCED);
+                    attempt.created = true;
+                }
+            }
+            Source::NewAnon => {
+                let Object::Mapping { mm, start, .. } = attempt.object else {
+                    unreachable!("anonymous memory is mapped")
+                };
+                let folio = &mut self.memory.folios[pfn];
+                folio.flags |= FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                folio.owner = mm.0;
+                folio.index = (start + attempt.access.page) as u32;
+                self.ops.push(Op::Zero { pfn, pages: 1 });
+                self.map(mm, start + attempt.access.page, pfn, true);
+                self.lru_add(pfn);
+            }
+            Source::Swap(entry) => self.swap_in(task, attempt, pfn, entry),
+        }
+    }
+
+    /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
+    fn swap_in(&mut self, task: TaskId, attempt: &mut Attempt, pfn: Pfn, entry: SwapEntry) {
+        self.name_swapped_owner(attempt, pfn);
+        let shadow = self.memory.swap.take_shadow(entry);
+        self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+        attempt.waited = true;
+        if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
+            self.swap_in_now(attempt, pfn, entry, shadow);
+            return;
+        }
+        self.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+        self.swap_cache_insert(pfn, entry);
+        self.workingset_refault(pfn, shadow);
+        self.lru_add(pfn);
+        self.start_read_swap(pfn, entry, task);
+    }
+
+    /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
+    /// compressed copy would only be a second one in memory. [6.12 M9]
+    fn swap_in_now(&mut self, attempt: &Attempt, pfn: Pfn, entry: SwapEntry, shadow: Word) {
+        let node = self.memory.folios[pfn].node;
+        self.count_node(node, Stat::Pswpin, 1);
+        self.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
+        let is_anon = self.memory.folios[pfn].has(FolioFlags::ANON);
+        if !is_anon {
+            self.swap_cache_insert(pfn, entry);
+        }
+        self.workingset_refault(pfn, shadow);
+        self.lru_add(pfn);
+        self.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+        if let Object::Mapping { mm, start, .. } = attempt.object
+            && is_anon
+        {
+            self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+            self.map(mm, start + attempt.access.page, pfn, attempt.access.write);
+            self.free_slot(entry);
+        }
+    }
+
+    /// Records whose page a swapped-in folio is.
+    fn name_swapped_owner(&mut self, attempt: &Attempt, pfn: Pfn) {
+        let page = attempt.access.page;
+        let (owner, index, anon) = match attempt.object {
+            Object::File { file, .. } => (file.0, page, false),
+            Object::Mapping { mm, vma, start, .. } => match self.memory.mm(mm).vmas[vma].backing {
+                Backing::Anon => (mm.0, start + page, true),
+                Backing::File(file) => (file.0, page, false),
+            },
+        };
+        let folio = &mut self.memory.folios[pfn];
+        folio.owner = owner;
+        folio.index = index as u32;
+        folio.flags.set(FolioFlags::ANON, anon);
+    }
+
+    /// The page is in memory: makes the access.
+    fn finish(&mut self, task: TaskId, mut attempt: Box<Attempt>, found: Found) -> Step {
+        let Access { object, page, write } = attempt.access;
+        if let Found::Ready(pfn) = found
+            && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
+            && !self.memory.folios[pfn].has(FolioFlags::ANON)
+        {
+            self.tmpfs_from_swap_cache(pfn);
+        }
+        match attempt.object {
+            Object::File { is_tmpfs, last_page, .. } => {
+                self.work.file_calls += 1;
+                if let Found::Ready(pfn) = found
+                    && (is_tmpfs || page != last_page)
+                    && !attempt.created
+                {
+                    self.mark_accessed(pfn);
+                }
+                if let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[object.index()] {
+                    *last_page = page;
+                }
+            }
+            Object::Mapping { mm, start, .. } => {
+                self.finish_fault(mm, start + page, write, found, attempt.waited);
+            }
+        }
+        self.let_go(&mut attempt);
+        let served = if attempt.waited { Served::Major } else { Served::Minor };
+        self.return_to_user(task, served)
+    }
+
+    fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, found: Found, major: bool) {
+        self.work.faults += 1;
+        let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, self.current_node());
+        self.count(lruvec, Stat::Pgfault, 1);
+        if major {
+            self.count(lruvec, Stat::Pgmajfault, 1);
+        }
+        let Found::Ready(pfn) = found else {
+            self.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
+            return;
+        };
+        if self.memory.mm(mm).table.word(page).is_present() && !self.memory.mm(mm).table.word(page).is_zero_page() {
+            // Mapped when it was filled.
+            return;
+        }
+        let in_swap_cache = self.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
+        if in_swap_cache && write && !self.memory.folios[pfn].has(FolioFlags::LRU) {
+            // The add batch's reference stands in the way of making the page exclusively ours.
+            self.lru_add_drain();
+        }
+        self.map(mm, page, pfn, write);
+        // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
+        if in_swap_cache && (write || self.is_swap_full(self.memory.folios[pfn].memcg)) {
+            self.free_swap(pfn);
+        }
+    }
+
+    fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+        self.memory.mm_mut(mm).table.replace(page, Word::mapping(pfn, dirty));
+        let locked = self.memory.mm(mm).vma_of(page).locked;
+        self.memory.folios[pfn].mapped += 1;
+        if self.memory.folios[pfn].mapped == 1 {
+            let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
+            self.count(self.lruvec_of(pfn), stat, pages);
+        }
+        if locked {
+            self.mlock_folio(pfn);
+        }
+    }
+
+    /// A tmpfs folio that was swapped in goes back to its file's index; nothing but it has the data then.
+    fn tmpfs_from_swap_cache(&mut self, pfn: Pfn) {
+        self.swap_cache_remove(pfn, None);
+        self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+        let found = self.page_cache_insert(pfn);
+        let Entry::Swap(entry) = found.decode() else { unreachable!("the slot held the swap entry") };
+        self.free_slot(entry);
+    }
+
+    fn hold(&mut self, attempt: &mut Attempt, pfn: Pfn) {
+        self.memory.folios[pfn].refs += 1;
+        attempt.held = Some(pfn);
+    }
+
+    fn let_go(&mut self, attempt: &mut Attempt) {
+        if let Some(pfn) = attempt.held.take() {
+            self.memory.folios[pfn].refs -= 1;
+            self.release_if_unused(pfn);
+        }
+    }
+}

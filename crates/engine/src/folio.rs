@@ -1,0 +1,163 @@
+//! A folio's record: what reclaim knows of the pages it moves as one unit.
+//!
+//! A folio is an order and a head frame. Its record is 32 bytes, one a frame, allocated a section (128 MiB of frames) at a
+//! time when the first frame of the section is used, so that a 1 TB machine costs what it uses. Flags that a hit must see
+//! or set are not here while the folio is in a page cache: they live in its index word (`table.rs`), so that a hit
+//! writes only the word it has read. [`crate::memory::Memory::heat`] finds them wherever they are.
+
+use crate::list::Links;
+use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
+
+bitflags::bitflags! {
+    /// State bits of a folio that a hit doesn't touch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct FolioFlags: u16 {
+        /// On an LRU list, or counted as unevictable. Isolation takes it; whoever takes it owns the folio's place.
+        const LRU = 1 << 0;
+        /// Anonymous: `owner` is an address space, `index` a page of it. Otherwise a file and a page of it.
+        const ANON = 1 << 1;
+        /// Swap is its backing store (anonymous and tmpfs); without it, it counts as file memory.
+        const SWAPBACKED = 1 << 2;
+        /// Has a swap slot, and is found under it.
+        const SWAPCACHE = 1 << 3;
+        /// Differs from its backing store.
+        const DIRTY = 1 << 4;
+        /// A write of it is in flight.
+        const WRITEBACK = 1 << 5;
+        /// Reclaim wants it at the tail of its list when the write ends.
+        const RECLAIM = 1 << 6;
+        /// Counted as unevictable instead of being on a list.
+        const UNEVICTABLE = 1 << 7;
+        /// In a locked mapping.
+        const MLOCKED = 1 << 8;
+        /// A read into it is in flight: nobody may use, map or reclaim it.
+        const LOCKED = 1 << 9;
+        /// In a page-cache index, which holds its heat.
+        const INDEXED = 1 << 10;
+        /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
+        const PINNED = 1 << 11;
+    }
+}
+
+bitflags::bitflags! {
+    /// How hot a folio is: the bits that an access may change.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct Heat: u8 {
+        /// Accessed once through a file descriptor, or found with an accessed bit once.
+        const REFERENCED = 1 << 0;
+        /// Belongs to the active list (classic).
+        const ACTIVE = 1 << 1;
+        /// Was hot in this residency; goes into its shadow when it is evicted.
+        const WORKINGSET = 1 << 2;
+    }
+}
+
+/// A folio's record; 32 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Folio {
+    pub(crate) links: (u32, u32),
+    /// File or address space, by [`FolioFlags::ANON`].
+    pub(crate) owner: u32,
+    /// Page of the file or of the address space.
+    pub(crate) index: u32,
+    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`].
+    pub(crate) slot: u32,
+    pub(crate) flags: FolioFlags,
+    pub(crate) memcg: MemcgId,
+    /// References beyond those of its owner: per-CPU batches, tasks in the middle of an access, pins.
+    pub(crate) refs: u16,
+    /// Page-table entries that map it.
+    pub(crate) mapped: u16,
+    pub(crate) order: u8,
+    pub(crate) node: NodeId,
+    pub(crate) swap: SwapId,
+    /// While it is not in a page-cache index.
+    pub(crate) heat: Heat,
+}
+
+impl Folio {
+    pub(crate) fn has(&self, flags: FolioFlags) -> bool {
+        self.flags.contains(flags)
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        1 << self.order
+    }
+
+    /// tmpfs counts as anonymous: it needs swap to leave memory.
+    pub(crate) fn lru_type(&self) -> LruType {
+        if self.has(FolioFlags::SWAPBACKED) { LruType::Anon } else { LruType::File }
+    }
+}
+
+/// The records of all frames, by section.
+#[derive(Default)]
+pub(crate) struct FolioTable {
+    sections: Vec<Option<Box<[Folio]>>>,
+}
+
+impl FolioTable {
+    /// Makes the frame's record exist.
+    pub(crate) fn populate(&mut self, pfn: Pfn) {
+        let section = (pfn.0 / SECTION_FRAMES) as usize;
+        if section >= self.sections.len() {
+            self.sections.resize_with(section + 1, || None);
+        }
+        if self.sections[section].is_none() {
+            self.sections[section] = Some(vec![Folio::default(); SECTION_FRAMES as usize].into_boxed_slice());
+        }
+    }
+
+    /// Bytes of metadata allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.sections.iter().flatten().map(|section| std::mem::size_of_val(&**section)).sum()
+    }
+}
+
+const ALLOCATED: &str = "a frame in use has a record";
+
+impl std::ops::Index<Pfn> for FolioTable {
+    type Output = Folio;
+    #[inline]
+    fn index(&self, pfn: Pfn) -> &Folio {
+        let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref().expect(ALLOCATED);
+        &section[(pfn.0 % SECTION_FRAMES) as usize]
+    }
+}
+
+impl std::ops::IndexMut<Pfn> for FolioTable {
+    #[inline]
+    fn index_mut(&mut self, pfn: Pfn) -> &mut Folio {
+        let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref_mut().expect(ALLOCATED);
+        &mut section[(pfn.0 % SECTION_FRAMES) as usize]
+    }
+}
+
+impl Links for FolioTable {
+    fn links(&self, item: u32) -> (u32, u32) {
+        self[Pfn(item)].links
+    }
+
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+        &mut self[Pfn(item)].links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_at_most_32_bytes() {
+        assert!(size_of::<Folio>() <= 32, "{} bytes", size_of::<Folio>());
+    }
+
+    #[test]
+    fn records_are_allocated_by_section() {
+        let mut table = FolioTable::default();
+        table.populate(Pfn(5 * SECTION_FRAMES + 7));
+        assert_eq!(table.bytes(), 32 * SECTION_FRAMES as usize);
+        table[Pfn(5 * SECTION_FRAMES + 7)].order = 3;
+        assert_eq!(table[Pfn(5 * SECTION_FRAMES + 7)].pages(), 8);
+    }
+}

@@ -1,0 +1,139 @@
+//! Seam 1, harvest: how accessed bits are found.
+//!
+//! Hardware sets an accessed bit in the page-table entry and tells nobody. The classic way to find it starts from the page:
+//! the reverse map leads to every entry that maps it, each step touching another page table's cache line. It sees exactly
+//! the pages it asks about and pays for each of them. [reclaim 2.8; 9, rows 1 to 5]
+//!
+//! A mapping advised random or sequential (or of data that won't be reused) has no recency: there an access says nothing
+//! about the next one, so its bits are neither counted nor cleared. [6.12 M6]
+
+use crate::engine::Engine;
+use crate::folio::FolioFlags;
+use crate::mm::Backing;
+use crate::stat::Stat;
+use crate::table::Word;
+use crate::units::{FileId, MmId, Pfn};
+
+/// How accessed bits are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Harvest {
+    /// From the folio, through the reverse map.
+    Rmap,
+    /// Not at all: every mapped page looks idle. Shows what accessed bits are worth.
+    Blind,
+}
+
+/// What the reverse map said of a folio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Referenced {
+    /// Entries whose accessed bit was set; it has been cleared.
+    pub(crate) young: u32,
+    /// A mapping is locked into memory.
+    pub(crate) locked: bool,
+    /// A mapping that has referenced it is executable.
+    pub(crate) executable: bool,
+}
+
+impl Engine {
+    /// Tests and clears the accessed bits of all entries that map the folio.
+    pub(crate) fn folio_referenced(&mut self, pfn: Pfn) -> Referenced {
+        let mut found = Referenced::default();
+        if self.memory.folios[pfn].mapped == 0 {
+            return found;
+        }
+        let memcg = self.memory.folios[pfn].memcg;
+        let blind = self.memcgs[memcg].policy.harvest == Harvest::Blind;
+        for at in 0..self.rmap_len(pfn) {
+            let Some((mm, page)) = self.rmap_entry(pfn, at) else { continue };
+            self.work.rmap_steps += 1;
+            let mm = self.memory.mm_mut(mm);
+            let word = mm.table.word(page);
+            if !word.is_present() || word.pfn() != pfn {
+                continue;
+            }
+            let vma = mm.vma_of(page);
+            if vma.locked {
+                found.locked = true;
+                return found;
+            }
+            if word.is_young() && vma.advice.has_recency() && !blind {
+                found.young += 1;
+                found.executable |= vma.executable;
+                mm.table.word_mut(page).expect("a present page has a leaf").clear_young();
+            }
+        }
+        found
+    }
+
+    /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
+    pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
+        for at in 0..self.rmap_len(pfn) {
+            let Some((mm, page)) = self.rmap_entry(pfn, at) else { continue };
+            self.work.rmap_steps += 1;
+            let word = self.memory.mm(mm).table.word(page);
+            if !word.is_present() || word.pfn() != pfn {
+                continue;
+            }
+            let folio = &self.memory.folios[pfn];
+            let left = if folio.has(FolioFlags::ANON | FolioFlags::SWAPCACHE) {
+                Word::swapped(self.memory.swap_entry(pfn))
+            } else {
+                Word::EMPTY
+            };
+            self.unmap_one(mm, page, left);
+        }
+    }
+
+    /// Replaces the entry that maps a folio, and takes over its dirty bit.
+    pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
+        let (word, _) = self.memory.mm_mut(mm).table.replace(page, left);
+        let pfn = word.pfn();
+        self.work.unmapped += 1;
+        let folio = &mut self.memory.folios[pfn];
+        #[cfg(test)]
+        let keep_dirty = self.mutant != Some(crate::testing::Mutant::DirtyLostAtUnmap);
+        #[cfg(not(test))]
+        let keep_dirty = true;
+        if word.is_dirty() && keep_dirty {
+            folio.flags |= FolioFlags::DIRTY;
+        }
+        folio.mapped -= 1;
+        if folio.mapped == 0 {
+            let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
+            self.count(self.lruvec_of(pfn), stat, -pages);
+        }
+    }
+
+    /// The gauge that counts a mapped folio.
+    pub(crate) fn mapped_stat(&self, pfn: Pfn) -> Stat {
+        if self.memory.folios[pfn].has(FolioFlags::ANON) { Stat::NrAnonPages } else { Stat::NrMapped }
+    }
+
+    /// Whether a locked mapping shows the folio.
+    pub(crate) fn is_mapped_locked(&self, pfn: Pfn) -> bool {
+        (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+            let mm = self.memory.mm(mm);
+            let word = mm.table.word(page);
+            word.is_present() && word.pfn() == pfn && mm.vma_of(page).locked
+        })
+    }
+
+    /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
+    /// turn out not to map this one.
+    fn rmap_len(&self, pfn: Pfn) -> usize {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::ANON) { 1 } else { self.memory.file(FileId(folio.owner)).mappings.len() }
+    }
+
+    /// The address space and the page in it at which the folio would be mapped.
+    fn rmap_entry(&self, pfn: Pfn, at: usize) -> Option<(MmId, u64)> {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::ANON) {
+            return Some((MmId(folio.owner), folio.index.into()));
+        }
+        let (mm, vma) = self.memory.file(FileId(folio.owner)).mappings[at];
+        let vma = &self.memory.mm(mm).vmas[vma];
+        debug_assert_eq!(vma.backing, Backing::File(FileId(folio.owner)));
+        vma.mapped.then(|| (mm, vma.start + u64::from(folio.index)))
+    }
+}

@@ -1,0 +1,171 @@
+//! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
+
+use crate::engine::Engine;
+use crate::folio::FolioFlags;
+use crate::lruvec::{LruList, Lruvec};
+use crate::table::Entry;
+use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
+    pub fn check_invariants(&self) {
+        let users = self.page_users();
+        for node in self.memory.nodes() {
+            self.check_frames(node, &users);
+        }
+        for lruvec in self.lruvecs.iter() {
+            self.check_lruvec(lruvec);
+        }
+        self.check_batches();
+        self.check_charges();
+        self.check_swap();
+        for file in &self.memory.files {
+            file.index.check_invariants();
+        }
+        let shadow_only = self.memory.files.iter().map(|file| file.index.shadow_only_nodes()).sum::<usize>();
+        assert_eq!(shadow_only, self.shadow_nodes.len(), "shadow-only index nodes and their queue");
+    }
+
+    /// How many page-table entries lead to each folio; checks what they say of it on the way.
+    fn page_users(&self) -> BTreeMap<Pfn, u16> {
+        let mut users: BTreeMap<Pfn, u16> = BTreeMap::new();
+        for (mm_id, mm) in self.memory.mms.iter().enumerate() {
+            for (page, word) in mm.table.iter() {
+                let Entry::Present(pfn) = word.decode() else { continue };
+                if word.is_zero_page() {
+                    continue;
+                }
+                *users.entry(pfn).or_default() += 1;
+                let folio = &self.memory.folios[pfn];
+                assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
+                if folio.has(FolioFlags::ANON) {
+                    let owner = (MmId(folio.owner), u64::from(folio.index));
+                    assert_eq!(owner, (MmId(mm_id as u32), page), "{pfn:?} is mapped by a stranger");
+                } else {
+                    assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} is mapped but not in its file's index");
+                }
+            }
+        }
+        for (file_id, file) in self.memory.files.iter().enumerate() {
+            for (page, word) in file.index.iter() {
+                let Entry::Present(pfn) = word.decode() else { continue };
+                let folio = &self.memory.folios[pfn];
+                let place = (FileId(folio.owner), u64::from(folio.index));
+                assert!(folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::ANON), "{pfn:?} in an index");
+                assert_eq!(place, (FileId(file_id as u32), page), "{pfn:?} is in a stranger's slot");
+                assert_eq!(word.is_plain(), !folio.has(FolioFlags::LOCKED), "{pfn:?}: busy and locked differ");
+                users.entry(pfn).or_default();
+            }
+        }
+        users
+    }
+
+    /// Every frame handed out is either free or a folio that something refers to.
+    fn check_frames(&self, node: NodeId, users: &BTreeMap<Pfn, u16>) {
+        let mut free: BTreeMap<Pfn, ()> = BTreeMap::new();
+        for (pfn, order) in self.memory.frames.free_blocks(node) {
+            for at in 0..1 << order {
+                assert!(free.insert(Pfn(pfn.0 + at), ()).is_none(), "frame {} is free twice", pfn.0 + at);
+            }
+        }
+        for pfn in self.memory.frames.handed_out(node) {
+            if free.contains_key(&pfn) {
+                assert!(!users.contains_key(&pfn), "{pfn:?} is free and in use");
+                continue;
+            }
+            let folio = &self.memory.folios[pfn];
+            assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
+            let held = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+            let reachable = folio.mapped > 0 || folio.refs > 0 || folio.flags.intersects(held);
+            assert!(reachable, "{pfn:?} is in use but nothing refers to it: {folio:?}");
+            assert!(!folio.has(FolioFlags::SWAPCACHE | FolioFlags::INDEXED), "{pfn:?} is in two caches");
+        }
+    }
+
+    /// Lists hold exactly the folios that say so, and sizes agree with them.
+    fn check_lruvec(&self, lruvec: &Lruvec) {
+        let mut sizes = [0; 5];
+        for list in &lruvec.lists {
+            list.check_invariants(&self.memory.folios);
+            for item in list.iter_from_tail(&self.memory.folios) {
+                let pfn = Pfn(item);
+                let folio = &self.memory.folios[pfn];
+                assert_eq!((folio.memcg, folio.node), (lruvec.memcg, lruvec.node), "{pfn:?} is on a stranger's list");
+                assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
+                assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
+                let active = self.memory.is_hot(pfn, crate::folio::Heat::ACTIVE);
+                sizes[LruList::new(folio.lru_type(), active) as usize] += folio.pages();
+            }
+        }
+        for node in self.memory.nodes().filter(|&node| node == lruvec.node) {
+            for pfn in self.memory.frames.handed_out(node) {
+                let folio = &self.memory.folios[pfn];
+                if folio.memcg == lruvec.memcg && folio.has(FolioFlags::LRU | FolioFlags::UNEVICTABLE) {
+                    sizes[LruList::Unevictable as usize] += folio.pages();
+                }
+            }
+        }
+        assert_eq!(sizes, lruvec.sizes, "list sizes of {}", self.memcgs.path(lruvec.memcg));
+        for list in LruList::EVICTABLE {
+            let counted = lruvec.stat_local[list.stat() as usize];
+            assert_eq!(counted, lruvec.sizes[list as usize] as i64, "{}", list.stat().name());
+        }
+    }
+
+    fn check_batches(&self) {
+        let mut queued: BTreeMap<Pfn, u16> = BTreeMap::new();
+        for pfn in self.cpus.iter().flat_map(|cpu| cpu.batches.iter()) {
+            *queued.entry(pfn).or_default() += 1;
+        }
+        for (pfn, times) in queued {
+            assert!(self.memory.folios[pfn].refs >= times, "{pfn:?} is in {times} batches without references");
+        }
+    }
+
+    /// A group's usage is its folios, its descendants' and the stocks.
+    fn check_charges(&self) {
+        let mut expected = vec![0; self.memcgs.len()];
+        let mut charge = |memcg: MemcgId, pages: u64| {
+            for id in self.memcgs.ancestors(memcg) {
+                expected[id.index()] += pages;
+            }
+        };
+        for node in self.memory.nodes() {
+            let mut free = std::collections::BTreeSet::new();
+            for (pfn, order) in self.memory.frames.free_blocks(node) {
+                free.extend((0..1 << order).map(|at| Pfn(pfn.0 + at)));
+            }
+            for pfn in self.memory.frames.handed_out(node).filter(|pfn| !free.contains(pfn)) {
+                charge(self.memory.folios[pfn].memcg, 1);
+            }
+        }
+        for cpu in &self.cpus {
+            charge(cpu.stock.memcg, cpu.stock.pages);
+        }
+        for id in self.memcgs.ids() {
+            assert_eq!(self.memcgs[id].usage, expected[id.index()], "pages charged to {}", self.memcgs.path(id));
+        }
+    }
+
+    /// Every slot in use is referred to, and accounted to its group.
+    fn check_swap(&self) {
+        let mut by_memcg = vec![0; self.memcgs.len()];
+        for (entry, memcg) in self.memory.swap.taken() {
+            for id in self.memcgs.ancestors(memcg) {
+                by_memcg[id.index()] += 1;
+            }
+            if let Some(pfn) = self.memory.swap.cached(entry) {
+                assert!(self.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} in the swap cache");
+                assert_eq!(self.memory.swap_entry(pfn), entry, "{pfn:?} and its slot");
+            }
+        }
+        for id in self.memcgs.ids() {
+            assert_eq!(self.memcgs[id].swap_usage, by_memcg[id.index()], "swap of {}", self.memcgs.path(id));
+        }
+        for (pfn, is_write) in self.io.iter() {
+            let flag = if is_write { FolioFlags::WRITEBACK } else { FolioFlags::LOCKED };
+            assert!(self.memory.folios[pfn].has(flag), "{pfn:?} has a transfer in flight but not {flag:?}");
+        }
+    }
+}

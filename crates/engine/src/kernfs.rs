@@ -1,0 +1,348 @@
+//! The text files through which a kernel is watched and steered, under the kernel's names and in its formats, so that
+//! existing tools read ours. [reclaim 7]
+//!
+//! | file | |
+//! |---|---|
+//! | `/proc/vmstat` | counters of the whole machine, always up to date |
+//! | `/proc/sys/vm/swappiness` | read, write: 0 to 200 |
+//! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
+//! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
+//! | `/sys/fs/cgroup/PATH/memory.{stat,events}` | reading `memory.stat` flushes the group's statistics if enough is pending |
+//! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
+
+use crate::engine::Engine;
+use crate::memcg::{MemcgEvent, UNLIMITED};
+use crate::reclaim::{Reclaim, ScanControl};
+use crate::stat::Stat;
+use crate::step::{Served, Step};
+use crate::units::{LruType, MemcgId, PAGE_SIZE, TaskId};
+use std::fmt::{self, Write};
+
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
+
+/// Why a file could not be read or written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileError {
+    /// There is no such file (ENOENT).
+    NoSuchFile(String),
+    /// The file exists but not for reading or not for writing (EACCES).
+    NotPermitted(String),
+    /// The value is malformed or out of range (EINVAL).
+    Invalid {
+        /// The file.
+        path: String,
+        /// The value written.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchFile(path) => write!(f, "{path}: no such file (ENOENT)"),
+            Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
+            Self::Invalid { path, value, expected } => {
+                write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// Files of a memory group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MemcgFile {
+    Current,
+    SwapCurrent,
+    Min,
+    Low,
+    High,
+    Max,
+    SwapMax,
+    Stat,
+    Events,
+    Reclaim,
+}
+
+impl MemcgFile {
+    const NAMES: &[(&str, MemcgFile)] = &[
+        ("memory.current", MemcgFile::Current),
+        ("memory.swap.current", MemcgFile::SwapCurrent),
+        ("memory.min", MemcgFile::Min),
+        ("memory.low", MemcgFile::Low),
+        ("memory.high", MemcgFile::High),
+        ("memory.max", MemcgFile::Max),
+        ("memory.swap.max", MemcgFile::SwapMax),
+        ("memory.stat", MemcgFile::Stat),
+        ("memory.events", MemcgFile::Events),
+        ("memory.reclaim", MemcgFile::Reclaim),
+    ];
+}
+
+enum Target {
+    Vmstat,
+    Swappiness,
+    Memcg(MemcgId, MemcgFile),
+}
+
+/// Lines of `memory.stat`: name, counter, and whether it is shown in bytes.
+const MEMORY_STAT: &[(&str, Stat, bool)] = &[
+    ("anon", Stat::NrAnonPages, true),
+    ("file", Stat::NrFilePages, true),
+    ("shmem", Stat::NrShmem, true),
+    ("file_mapped", Stat::NrMapped, true),
+    ("file_dirty", Stat::NrDirty, true),
+    ("file_writeback", Stat::NrWriteback, true),
+    ("swapcached", Stat::NrSwapcached, true),
+    ("inactive_anon", Stat::NrInactiveAnon, true),
+    ("active_anon", Stat::NrActiveAnon, true),
+    ("inactive_file", Stat::NrInactiveFile, true),
+    ("active_file", Stat::NrActiveFile, true),
+    ("unevictable", Stat::NrUnevictable, true),
+    ("workingset_refault_anon", Stat::WorkingsetRefaultAnon, false),
+    ("workingset_refault_file", Stat::WorkingsetRefaultFile, false),
+    ("workingset_activate_anon", Stat::WorkingsetActivateAnon, false),
+    ("workingset_activate_file", Stat::WorkingsetActivateFile, false),
+    ("workingset_restore_anon", Stat::WorkingsetRestoreAnon, false),
+    ("workingset_restore_file", Stat::WorkingsetRestoreFile, false),
+    ("workingset_nodereclaim", Stat::WorkingsetNodereclaim, false),
+    ("pgscan_direct", Stat::PgscanDirect, false),
+    ("pgscan_proactive", Stat::PgscanProactive, false),
+    ("pgsteal_direct", Stat::PgstealDirect, false),
+    ("pgsteal_proactive", Stat::PgstealProactive, false),
+    ("pgfault", Stat::Pgfault, false),
+    ("pgmajfault", Stat::Pgmajfault, false),
+    ("pgrefill", Stat::Pgrefill, false),
+    ("pgactivate", Stat::Pgactivate, false),
+    ("pgdeactivate", Stat::Pgdeactivate, false),
+    ("pglazyfree", Stat::Pglazyfree, false),
+    ("pglazyfreed", Stat::Pglazyfreed, false),
+];
+
+impl Engine {
+    /// The names of `memory.stat` with their values, in the kernel's units (bytes for what is a size), as of the last flush.
+    pub fn memory_stat(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
+        let value = |stat: Stat| self.memcg_stat(memcg, stat).max(0) as u64;
+        let mut lines = Vec::new();
+        for &(name, stat, in_bytes) in MEMORY_STAT {
+            if name == "pgscan_direct" {
+                lines.push(("pgscan", value(Stat::PgscanDirect) + value(Stat::PgscanProactive)));
+                lines.push(("pgsteal", value(Stat::PgstealDirect) + value(Stat::PgstealProactive)));
+            }
+            lines.push((name, value(stat) * if in_bytes { PAGE_SIZE } else { 1 }));
+        }
+        lines
+    }
+
+    /// Reads a file.
+    pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
+        let mut text = String::new();
+        match self.file_at(path)? {
+            Target::Vmstat => {
+                for &stat in Stat::ALL {
+                    lines(&mut text, stat.name(), self.vmstat(stat));
+                }
+            }
+            Target::Swappiness => text = format!("{}\n", self.config.swappiness),
+            Target::Memcg(memcg, file) => {
+                let group = &self.memcgs[memcg];
+                match file {
+                    MemcgFile::Current => text = format!("{}\n", group.usage * PAGE_SIZE),
+                    MemcgFile::SwapCurrent => text = format!("{}\n", group.swap_usage * PAGE_SIZE),
+                    MemcgFile::Min => text = limit_text(group.min),
+                    MemcgFile::Low => text = limit_text(group.low),
+                    MemcgFile::High => text = limit_text(group.high),
+                    MemcgFile::Max => text = limit_text(group.max),
+                    MemcgFile::SwapMax => text = limit_text(group.swap_max),
+                    MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
+                    MemcgFile::Events => {
+                        for (name, count) in MemcgEvent::NAMES.iter().zip(group.events) {
+                            lines(&mut text, name, count);
+                        }
+                    }
+                    MemcgFile::Stat => {
+                        self.flush_for_reader(memcg);
+                        for (name, value) in self.memory_stat(memcg) {
+                            lines(&mut text, name, value);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Writes a file, as `task`, which must not be in the middle of anything else.
+    ///
+    /// `memory.reclaim`, and a limit set below what is in use, reclaim before they return: the step says whether the task
+    /// has to go on.
+    pub fn write_file(&mut self, task: TaskId, path: &str, value: &str) -> Result<Step, FileError> {
+        let target = self.file_at(path)?;
+        let value = value.trim();
+        let invalid =
+            |expected| FileError::Invalid { path: path.to_owned(), value: value.to_owned(), expected };
+        self.enter(task);
+        let done = Step::Done(Served::Reclaimed(0));
+        match target {
+            Target::Vmstat => Err(FileError::NotPermitted(path.to_owned())),
+            Target::Swappiness => {
+                let swappiness = value.parse().ok().filter(|&swappiness: &u8| swappiness <= 200);
+                self.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
+                Ok(done)
+            }
+            Target::Memcg(memcg, MemcgFile::Reclaim) => {
+                let request = parse_reclaim(value, self.config.swappiness);
+                let (pages, swappiness) =
+                    request.ok_or_else(|| invalid("bytes to reclaim, as `128M` or `128M swappiness=60`"))?;
+                Ok(self.reclaim(task, memcg, pages, swappiness))
+            }
+            Target::Memcg(memcg, file) => {
+                let pages = parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
+                if memcg == MemcgId::ROOT {
+                    // The root has no limits, and so no such files.
+                    return Err(FileError::NoSuchFile(path.to_owned()));
+                }
+                let group = &mut self.memcgs[memcg];
+                match file {
+                    MemcgFile::Min => group.min = pages,
+                    MemcgFile::Low => group.low = pages,
+                    MemcgFile::SwapMax => group.swap_max = pages,
+                    MemcgFile::High => group.high = pages,
+                    MemcgFile::Max => group.max = pages,
+                    _ => return Err(FileError::NotPermitted(path.to_owned())),
+                }
+                let excess = self.memcgs[memcg].usage.saturating_sub(pages);
+                if excess == 0 || !matches!(file, MemcgFile::High | MemcgFile::Max) {
+                    return Ok(done);
+                }
+                // Unused stocks count against the limit too.
+                self.stock_drain_all();
+                let mut sc = ScanControl::new(memcg, excess, self.config.swappiness);
+                sc.full_walk = true;
+                Ok(self.user_reclaim(task, Reclaim::new(sc)))
+            }
+        }
+    }
+
+    /// Reclaims so many pages from a group because a user asked for it (`memory.reclaim`).
+    pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
+        self.enter(task);
+        let swappiness = swappiness.unwrap_or(self.config.swappiness);
+        let mut sc = ScanControl::new(memcg, pages.max(self.config.reclaim_batch), swappiness);
+        sc.proactive = true;
+        self.user_reclaim(task, Reclaim::new(sc))
+    }
+
+    fn file_at(&self, path: &str) -> Result<Target, FileError> {
+        match path {
+            "/proc/vmstat" => return Ok(Target::Vmstat),
+            "/proc/sys/vm/swappiness" => return Ok(Target::Swappiness),
+            _ => {}
+        }
+        let no_such_file = || FileError::NoSuchFile(path.to_owned());
+        let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
+        let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
+        let memcg = self.memcgs.by_path(group).ok_or_else(no_such_file)?;
+        let found = MemcgFile::NAMES.iter().find(|(name, _)| *name == file);
+        let &(_, file) = found.ok_or_else(no_such_file)?;
+        Ok(Target::Memcg(memcg, file))
+    }
+
+    /// Pages on a group's lists, live: (inactive, active) of a type.
+    pub fn list_sizes(&self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
+        let base = 2 * kind as usize;
+        let sizes = self.memory.nodes().map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].sizes);
+        sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
+    }
+}
+
+fn lines(text: &mut String, name: &str, value: impl fmt::Display) {
+    writeln!(text, "{name} {value}").expect("writing to a string can't fail");
+}
+
+fn limit_text(pages: u64) -> String {
+    match pages {
+        UNLIMITED => "max\n".to_owned(),
+        pages => format!("{}\n", pages * PAGE_SIZE),
+    }
+}
+
+/// Bytes with an optional suffix, in whole pages, rounded down.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 1 << 10),
+        (at, 'm' | 'M') => (&text[..at], 1 << 20),
+        (at, 'g' | 'G') => (&text[..at], 1 << 30),
+        (at, 't' | 'T') => (&text[..at], 1 << 40),
+        _ => (text, 1),
+    };
+    Some(digits.parse::<u64>().ok()?.checked_mul(unit)? / PAGE_SIZE)
+}
+
+fn parse_limit(text: &str) -> Option<u64> {
+    if text == "max" { Some(UNLIMITED) } else { parse_bytes(text) }
+}
+
+fn parse_reclaim(text: &str, default: u8) -> Option<(u64, Option<u8>)> {
+    let mut words = text.split_whitespace();
+    let pages = parse_bytes(words.next()?)?;
+    let mut swappiness = default;
+    for word in words {
+        swappiness = word.strip_prefix("swappiness=")?.parse().ok().filter(|&given: &u8| given <= 200)?;
+    }
+    Some((pages, Some(swappiness)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Policy};
+
+    fn engine() -> (Engine, TaskId) {
+        let mut engine = Engine::new(Config { policy: Policy::classic_6_12(), ..Config::default() }).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, crate::CpuId(0));
+        (engine, task)
+    }
+
+    #[test]
+    fn limits_are_written_and_read_in_bytes() {
+        let (mut engine, task) = engine();
+        let path = "/sys/fs/cgroup/job/memory.max";
+        assert_eq!(engine.read_file(path).unwrap(), "max\n");
+        engine.write_file(task, path, "64M\n").unwrap();
+        assert_eq!(engine.read_file(path).unwrap(), "67108864\n");
+    }
+
+    #[test]
+    fn a_malformed_value_is_refused_with_what_would_be_right() {
+        let (mut engine, task) = engine();
+        let error = engine.write_file(task, "/sys/fs/cgroup/job/memory.high", "64Q").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/sys/fs/cgroup/job/memory.high: invalid value `64Q` (EINVAL): expected bytes, as `268435456` or `256M`, or `max`"
+        );
+        assert!(engine.write_file(task, "/proc/sys/vm/swappiness", "201").is_err());
+        assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", "1M swappiness=900").is_err());
+    }
+
+    #[test]
+    fn unknown_files_and_groups_do_not_exist() {
+        let (mut engine, _) = engine();
+        for path in ["/proc/vmstats", "/sys/fs/cgroup/jab/memory.max", "/sys/fs/cgroup/job/memory.maximum", ""] {
+            assert_eq!(engine.read_file(path), Err(FileError::NoSuchFile(path.to_owned())));
+        }
+    }
+
+    #[test]
+    fn vmstat_has_one_line_a_counter() {
+        let (mut engine, _) = engine();
+        let text = engine.read_file("/proc/vmstat").unwrap();
+        assert_eq!(text.lines().count(), Stat::ALL.len());
+        assert!(text.starts_with("nr_free_pages 262144\n"));
+    }
+}

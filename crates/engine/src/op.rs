@@ -1,0 +1,92 @@
+//! Operations on pages: what the engine asks a machine to carry out, in order, before it calls the engine again.
+//!
+//! The engine never learns what a page holds. A machine that holds bytes moves them here; the simulator turns reads and
+//! writes into device requests and the rest into CPU time.
+
+use crate::units::{FileId, IoId, Pfn, SwapId};
+
+/// One operation on a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Fill a frame with zeroes: first touch of anonymous or tmpfs memory.
+    Zero {
+        /// The frame.
+        pfn: Pfn,
+        /// Frames in the folio.
+        pages: u32,
+    },
+    /// Start reading pages of a file; report with [`crate::Engine::io_done`].
+    ReadFile {
+        /// Names the transfer in the report.
+        io: IoId,
+        /// The file.
+        file: FileId,
+        /// First page of the file to read.
+        page: u64,
+        /// First frame to fill.
+        pfn: Pfn,
+        /// Pages to read.
+        pages: u32,
+    },
+    /// Start reading a swap slot into a frame; report with [`crate::Engine::io_done`].
+    ReadSwap {
+        /// Names the transfer in the report.
+        io: IoId,
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to fill.
+        pfn: Pfn,
+    },
+    /// Start writing a frame to a swap slot; report with [`crate::Engine::io_done`].
+    WriteSwap {
+        /// Names the transfer in the report.
+        io: IoId,
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to write.
+        pfn: Pfn,
+    },
+    /// Read a slot of a synchronous device (zram): done when the operation has been carried out, no report.
+    ReadSwapNow {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to fill.
+        pfn: Pfn,
+    },
+    /// Write a slot of a synchronous device (zram): done when the operation has been carried out, no report.
+    WriteSwapNow {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to write.
+        pfn: Pfn,
+    },
+    /// The frames' contents are no longer needed; they may be handed out again at once.
+    FreeFrame {
+        /// First frame.
+        pfn: Pfn,
+        /// Frames in the folio.
+        pages: u32,
+    },
+    /// The slot's contents are no longer needed.
+    FreeSlot {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+    },
+}
+
+/// Why a device transfer failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoError {
+    /// The device reported an error (EIO).
+    Device,
+}

@@ -1,0 +1,209 @@
+//! The classic LRU: an active and an inactive list for each type of memory.
+//!
+//! ```text
+//!   new pages ─► head [ inactive ] tail ─► reclaim        a page accessed twice while inactive, or refaulting soon
+//!                   ▲      │ activate                     enough (`workingset/distance.rs`), becomes active
+//!        deactivate │      ▼
+//!   shrink_active ◄─ tail [ active ] head                 active pages age only while the inactive list is too short
+//! ```
+//! A pass over an lruvec takes from each list what the balance says, 32 folios of each list a round, so that the types
+//! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
+//! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8 and their 6.12 form]
+//!
+//! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on
+//! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
+//! keeps nothing of it.
+
+use super::{End, Round};
+use crate::engine::Engine;
+use crate::folio::{FolioFlags, Heat};
+use crate::harvest::Referenced;
+use crate::lruvec::{LruList, LruvecId};
+use crate::reclaim::ScanControl;
+use crate::stat::{ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
+use crate::units::LruType;
+
+/// What is left to do of a pass.
+pub(crate) struct TwoListsPass {
+    /// Pages still to scan, by list.
+    remaining: [u64; 4],
+    /// Pages to scan at the start.
+    targets: [u64; 4],
+    /// Pages reclaimed by this pass.
+    reclaimed: u64,
+}
+
+impl Engine {
+    /// Whether the inactive list is too short to give its pages a fair chance of a second access.
+    ///
+    /// The larger the memory, the smaller the share that needs to be inactive, because the list lasts longer. Reads sizes
+    /// as of the last statistics flush.
+    pub(crate) fn inactive_is_low(&self, lruvec: LruvecId, kind: LruType) -> bool {
+        let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
+        let active = self.stale(lruvec, LruList::active(kind).stat());
+        let gib = (inactive + active) >> (30 - crate::PAGE_SHIFT);
+        let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
+        inactive * ratio < active
+    }
+
+    pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
+        let targets = self.scan_count(lruvec, sc);
+        TwoListsPass { remaining: targets, targets, reclaimed: 0 }
+    }
+
+    /// One round: up to a batch of each list.
+    pub(super) fn two_lists_round(
+        &mut self,
+        lruvec: LruvecId,
+        pass: &mut TwoListsPass,
+        sc: &mut ScanControl,
+    ) -> Round {
+        // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
+        let keeps_going = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
+        if keeps_going.iter().all(|&list| pass.remaining[list as usize] == 0) {
+            return self.two_lists_end(lruvec, pass, sc);
+        }
+        for list in LruList::EVICTABLE {
+            let n = pass.remaining[list as usize].min(self.config.reclaim_batch);
+            if n > 0 {
+                pass.remaining[list as usize] -= n;
+                pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
+            }
+        }
+        if pass.reclaimed >= sc.nr_to_reclaim && !pass.trim_to_proportion() {
+            return self.two_lists_end(lruvec, pass, sc);
+        }
+        Round::More
+    }
+
+    fn two_lists_end(&mut self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> Round {
+        sc.nr_reclaimed += pass.reclaimed;
+        // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
+        // order of allocation. Done after each pass, whatever the deactivation bits say.
+        if self.memory.swap.devices() > 0 && self.inactive_is_low(lruvec, LruType::Anon) {
+            self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch);
+        }
+        Round::Last
+    }
+
+    fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
+        if !list.is_active() {
+            return self.shrink_inactive(lruvec, list, n, sc);
+        }
+        if sc.may_deactivate[list.kind() as usize] {
+            self.shrink_active(lruvec, list, n);
+        } else {
+            sc.skipped_deactivate = true;
+        }
+        0
+    }
+
+    /// Looks at up to `n` pages from the cold end of an inactive list and reclaims what it can.
+    fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
+        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        self.lru_add_drain();
+        let mut folios = std::mem::take(&mut self.isolated);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        if taken == 0 {
+            self.isolated = folios;
+            return 0;
+        }
+        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
+        let (reclaimed, written) = self.shrink_folio_list(lruvec, &mut folios, sc);
+        for pfn in folios.drain(..) {
+            self.put_back(pfn);
+        }
+        self.isolated = folios;
+        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
+        self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
+        self.note_cost(lruvec, kind, written, taken - reclaimed);
+        reclaimed
+    }
+
+    /// Moves up to `n` pages from the cold end of an active list to the inactive one.
+    ///
+    /// A page that was merely referenced is deactivated all the same, its second chance being the inactive list; only
+    /// executable file pages stay, because a program whose code was paged out can't even wait well.
+    fn shrink_active(&mut self, lruvec: LruvecId, list: LruList, n: u64) {
+        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        self.lru_add_drain();
+        let mut folios = std::mem::take(&mut self.isolated);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.count_memcg(lruvec, Stat::Pgrefill, taken as i64);
+        let mut rotated = 0;
+        for &pfn in &folios {
+            if self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
+                continue;
+            }
+            let Referenced { young, executable, .. } = self.folio_referenced(pfn);
+            let pages = self.memory.folios[pfn].pages();
+            if young > 0 && executable && kind == LruType::File {
+                rotated += pages;
+                continue;
+            }
+            self.memory.cool_down(pfn, Heat::ACTIVE);
+            self.memory.heat_up(pfn, Heat::WORKINGSET);
+            self.count(lruvec, Stat::Pgdeactivate, pages as i64);
+        }
+        // Kept and deactivated folios alike go to the head of their list in the order in which they were taken.
+        for pfn in folios.drain(..) {
+            self.put_back(pfn);
+        }
+        self.isolated = folios;
+        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
+        self.note_cost(lruvec, kind, 0, rotated);
+    }
+
+    /// Returns an isolated folio to the list that its state names. An active one advances the age of nonresident pages:
+    /// it took a place that they might have had.
+    pub(crate) fn put_back(&mut self, pfn: crate::units::Pfn) {
+        self.lru_place(pfn, End::Head);
+        if self.memory.is_hot(pfn, Heat::ACTIVE) {
+            self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
+        }
+    }
+}
+
+impl TwoListsPass {
+    /// The target is reached. Goes on only with the type that has more left, and only as far as keeps the proportion in
+    /// which the two were to be scanned; false when nothing is left to do.
+    fn trim_to_proportion(&mut self) -> bool {
+        let left = |kind: LruType| {
+            self.remaining[LruList::inactive(kind) as usize] + self.remaining[LruList::active(kind) as usize]
+        };
+        let (anon, file) = (left(LruType::Anon), left(LruType::File));
+        if anon == 0 || file == 0 {
+            return false;
+        }
+        let (smaller, larger, left) =
+            if file > anon { (LruType::Anon, LruType::File, anon) } else { (LruType::File, LruType::Anon, file) };
+        let target =
+            self.targets[LruList::inactive(smaller) as usize] + self.targets[LruList::active(smaller) as usize] + 1;
+        let percent_left = left * 100 / target;
+        for list in [LruList::inactive(smaller), LruList::active(smaller)] {
+            self.remaining[list as usize] = 0;
+        }
+        for list in [LruList::inactive(larger), LruList::active(larger)] {
+            let (target, remaining) = (self.targets[list as usize], &mut self.remaining[list as usize]);
+            let done = target - *remaining;
+            let goal = target * (100 - percent_left) / 100;
+            *remaining = goal - goal.min(done);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_larger_side_is_trimmed_to_the_share_that_the_smaller_one_has_done() {
+        let mut pass = TwoListsPass { remaining: [60, 0, 800, 100], targets: [99, 0, 1000, 200], reclaimed: 40 };
+        assert!(pass.trim_to_proportion());
+        assert_eq!(pass.remaining, [0, 0, 1000 * 40 / 100 - 200, 0]);
+        assert!(!pass.trim_to_proportion());
+    }
+}

@@ -1,0 +1,168 @@
+//! The core of reclaim, which knows no LRU: a call on behalf of a group, walked down its subtree, priority by priority.
+//!
+//! ```text
+//!   Reclaim (call)          target: a group and a number of pages
+//!     priority 12 .. 0      scan lists >> priority: gently first, everything at last
+//!       node                `prepare_node`: costs, may lists be deactivated, is there cache to trim
+//!         memcg             protection; skip, or a pass over its lruvec
+//!           round           one batch of each list: the order's code; then the machine may let time pass
+//! ```
+//! A call is a state machine only at the level of rounds: [`Engine::reclaim_step`] runs one and returns, so that device
+//! completions and other tasks come in between, as they would. What a round does is plain code.
+//!
+//! This module covers reclaim for a group's own limit and `memory.reclaim`. [reclaim 2.1, 2.2, 2.13 and their 6.12 form]
+//! Throttling on congestion needs dirty file pages and comes with writeback.
+
+mod isolate;
+mod scan_control;
+mod shrink_list;
+
+use crate::engine::Engine;
+use crate::lruvec::LruList;
+use crate::memcg::MemcgEvent;
+use crate::order::{Pass, Round};
+use crate::stat::{ACTIVATE, ByType};
+use crate::units::{LruType, MemcgId, NodeId};
+pub(crate) use scan_control::ScanControl;
+
+/// A reclaim call under way.
+pub(crate) struct Reclaim {
+    sc: ScanControl,
+    /// The node being shrunk and the groups on it still to visit, in reverse order.
+    node: NodeId,
+    walk: Vec<MemcgId>,
+    /// The pass under way.
+    pass: Option<(MemcgId, Pass)>,
+    stage: ReclaimStage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ReclaimStage {
+    /// Start scanning at the present priority from the first node.
+    Priority,
+    /// Visit the groups left in `walk`.
+    Groups,
+}
+
+/// What a step of reclaim came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReclaimStep {
+    /// A round is over; there is more to do.
+    Again,
+    /// The call is over; so many pages were reclaimed.
+    Done(u64),
+}
+
+impl Reclaim {
+    pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
+        Box::new(Reclaim { sc, node: NodeId(0), walk: Vec::new(), pass: None, stage: ReclaimStage::Priority })
+    }
+}
+
+impl Engine {
+    /// Runs a reclaim call up to the end of a round that did something.
+    pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
+        loop {
+            if let Some((memcg, pass)) = &mut call.pass {
+                let lruvec = self.lruvecs.id(*memcg, call.node);
+                let scanned_before = self.work.scanned;
+                if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
+                    self.shrink_shadow_nodes(lruvec);
+                    self.memcgs[call.sc.target].walked_last[call.node.index()] = Some(*memcg);
+                    call.pass = None;
+                    if call.sc.is_satisfied() && !call.sc.full_walk {
+                        // Reclaimers share the walk and stop when they have what they need: visiting every group of a
+                        // large tree for a few pages would cost more than the unfairness that this leaves to the next.
+                        call.walk.clear();
+                    }
+                }
+                if self.work.scanned > scanned_before {
+                    return ReclaimStep::Again;
+                }
+                continue;
+            }
+            match call.stage {
+                ReclaimStage::Priority => {
+                    call.node = NodeId(0);
+                    self.prepare_node(call);
+                    call.stage = ReclaimStage::Groups;
+                }
+                ReclaimStage::Groups => {
+                    if let Some(memcg) = call.walk.pop() {
+                        self.begin_group(call, memcg);
+                    } else if call.node.index() + 1 < self.config.node_pages.len() {
+                        call.node.0 += 1;
+                        self.prepare_node(call);
+                    } else if let Some(step) = self.next_priority(call) {
+                        return step;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decides for a node, by the target's lruvec on it, what the passes below may do.
+    fn prepare_node(&mut self, call: &mut Reclaim) {
+        let sc = &mut call.sc;
+        // As far as the worker is late; see `stat.rs`.
+        self.flush_stats_ratelimited();
+        let target = self.lruvecs.id(sc.target, call.node);
+        sc.cost = self.lruvecs[target].cost;
+        for kind in LruType::BOTH {
+            // Active pages may be aged if the inactive list is short, or if refaults since the last cycle show that some
+            // inactive pages deserve the place of some active ones.
+            let refaults = self.stale(target, ACTIVATE.of(kind));
+            sc.may_deactivate[kind as usize] = sc.force_deactivate
+                || refaults != self.lruvecs[target].refaults[kind as usize]
+                || self.inactive_is_low(target, kind);
+        }
+        let inactive_file = self.stale(target, LruList::InactiveFile.stat());
+        sc.cache_trim_mode =
+            inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
+        let mut walk = self.memcgs.shared_walk(sc.target, call.node);
+        walk.reverse();
+        call.walk = walk;
+    }
+
+    /// Starts a pass over a group's lruvec unless the group is protected.
+    fn begin_group(&mut self, call: &mut Reclaim, memcg: MemcgId) {
+        let sc = &mut call.sc;
+        let protection = self.memcgs.protection(sc.target, memcg);
+        let usage = self.memcgs[memcg].usage;
+        if memcg != sc.target && protection.min > 0 && protection.min >= usage {
+            return;
+        }
+        if memcg != sc.target && protection.low > 0 && protection.low >= usage {
+            if !sc.low_reclaim {
+                sc.low_skipped = true;
+                return;
+            }
+            self.memcgs.event(memcg, MemcgEvent::Low);
+        }
+        let lruvec = self.lruvecs.id(memcg, call.node);
+        let pass = self.begin_pass(lruvec, sc);
+        call.pass = Some((memcg, pass));
+    }
+
+    /// All nodes have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
+    fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
+        let sc = &mut call.sc;
+        call.stage = ReclaimStage::Priority;
+        if !sc.is_satisfied() && sc.priority > 0 {
+            sc.priority -= 1;
+            return None;
+        }
+        // The next cycle compares with what this one leaves behind, as old as the reader's copy is.
+        for node in 0..self.config.node_pages.len() {
+            let lruvec = self.lruvecs.id(sc.target, NodeId(node as u8));
+            for kind in LruType::BOTH {
+                self.lruvecs[lruvec].refaults[kind as usize] = self.stale(lruvec, ACTIVATE.of(kind));
+            }
+        }
+        if sc.nr_reclaimed == 0 && sc.try_harder() {
+            return None;
+        }
+        self.work.reclaim_calls += 1;
+        Some(ReclaimStep::Done(sc.nr_reclaimed))
+    }
+}

@@ -1,0 +1,100 @@
+//! Scan control: what a reclaim call wants, may do, and has done so far.
+
+use crate::units::MemcgId;
+
+/// First priority: lists are scanned by a 4096th of their size.
+pub(crate) const PRIORITY_DEFAULT: u8 = 12;
+
+/// State of a reclaim call that all levels below it read.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanControl {
+    /// The group whose limit, or whose user, asks.
+    pub(crate) target: MemcgId,
+    pub(crate) nr_to_reclaim: u64,
+    pub(crate) nr_reclaimed: u64,
+    /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
+    pub(crate) priority: u8,
+    pub(crate) swappiness: u8,
+    pub(crate) may_swap: bool,
+    /// Asked for by a user (`memory.reclaim`), not by a limit.
+    pub(crate) proactive: bool,
+    /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
+    /// waiting for the caller. Swap devices need no file system.
+    pub(crate) may_enter_fs: bool,
+    /// By type: active pages may be moved to the inactive list.
+    pub(crate) may_deactivate: [bool; 2],
+    pub(crate) force_deactivate: bool,
+    pub(crate) skipped_deactivate: bool,
+    /// Groups below their effective `memory.low` are reclaimed too.
+    pub(crate) low_reclaim: bool,
+    pub(crate) low_skipped: bool,
+    /// Visit every group rather than stopping when the target is reached.
+    pub(crate) full_walk: bool,
+    /// There is so much unused file cache that only it is taken.
+    pub(crate) cache_trim_mode: bool,
+    /// The target's running costs by type, as the pass over the node began.
+    pub(crate) cost: [u64; 2],
+}
+
+impl ScanControl {
+    pub(crate) fn new(target: MemcgId, nr_to_reclaim: u64, swappiness: u8) -> ScanControl {
+        ScanControl {
+            target,
+            nr_to_reclaim,
+            nr_reclaimed: 0,
+            priority: PRIORITY_DEFAULT,
+            swappiness,
+            may_swap: true,
+            proactive: false,
+            may_enter_fs: true,
+            may_deactivate: [false; 2],
+            force_deactivate: false,
+            skipped_deactivate: false,
+            low_reclaim: false,
+            low_skipped: false,
+            full_walk: false,
+            cache_trim_mode: false,
+            cost: [0; 2],
+        }
+    }
+
+    pub(crate) fn is_satisfied(&self) -> bool {
+        self.nr_reclaimed >= self.nr_to_reclaim
+    }
+
+    /// Nothing was reclaimed at any priority. Picks the next thing that was held back, gentlest first, and starts over;
+    /// false when nothing is left to try.
+    pub(crate) fn try_harder(&mut self) -> bool {
+        if !self.full_walk {
+            // The shared walk may have met only groups that had nothing to give.
+            self.full_walk = true;
+        } else if self.skipped_deactivate {
+            self.force_deactivate = true;
+            self.skipped_deactivate = false;
+        } else if self.low_skipped {
+            self.force_deactivate = false;
+            self.low_reclaim = true;
+            self.low_skipped = false;
+        } else {
+            return false;
+        }
+        self.priority = PRIORITY_DEFAULT;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_held_back_is_tried_in_order_and_each_once() {
+        let mut sc = ScanControl::new(MemcgId(1), 32, 60);
+        sc.skipped_deactivate = true;
+        sc.low_skipped = true;
+        assert!(sc.try_harder() && sc.full_walk && !sc.force_deactivate);
+        assert!(sc.try_harder() && sc.force_deactivate && !sc.low_reclaim);
+        assert!(sc.try_harder() && sc.low_reclaim);
+        assert!(!sc.try_harder());
+    }
+}

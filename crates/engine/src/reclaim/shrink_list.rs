@@ -1,0 +1,264 @@
+//! The verdict on each isolated folio: free it, start writing it, keep it, or activate it.
+//!
+//! The tests go from cheap to dear, and each has a reason to stand where it does; the order of the `judge` function is the
+//! order of the rules in [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either
+//! freed or in the caller's batch, which puts it back on the lists by its state.
+//!
+//! File folios are always clean as long as file writes are refused (`access.rs`), so the rules for dirty file folios come
+//! with writeback.
+
+use crate::config::SwapKind;
+use crate::engine::Engine;
+use crate::folio::{FolioFlags, Heat};
+use crate::harvest::Referenced;
+use crate::lruvec::LruvecId;
+use crate::op::Op;
+use crate::reclaim::ScanControl;
+use crate::stat::Stat;
+use crate::table::Word;
+use crate::units::{LruType, PAGE_SIZE, Pfn};
+
+/// What is to become of a folio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Free,
+    /// Back to the list it came from.
+    Keep,
+    /// Someone needs it: to the active list.
+    Activate,
+    /// Free it when its last reference goes; its contents are gone already.
+    Gone,
+}
+
+/// What its references say of a folio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum References {
+    Reclaim,
+    /// Reclaim it only if that needs no write: it has been read once before.
+    ReclaimClean,
+    Keep,
+    Activate,
+}
+
+/// What became of an attempt to write a folio out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pageout {
+    Keep,
+    Activate,
+    /// The write is under way; the folio can be freed when it is done.
+    Started,
+    /// The write is done already.
+    Clean,
+}
+
+impl Engine {
+    /// Judges a batch and frees what it can, on behalf of `sc.target`. Leaves the others in `folios`, in order; returns
+    /// the pages reclaimed and the pages written.
+    pub(crate) fn shrink_folio_list(
+        &mut self,
+        lruvec: LruvecId,
+        folios: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> (u64, u64) {
+        let (mut reclaimed, mut written) = (0, 0);
+        folios.retain(|&pfn| {
+            let pages = self.memory.folios[pfn].pages();
+            match self.judge(pfn, sc, &mut written) {
+                Verdict::Free => {
+                    self.free_folio(pfn);
+                    reclaimed += pages;
+                    return false;
+                }
+                Verdict::Gone => return !self.release_if_unused(pfn),
+                Verdict::Keep => {}
+                Verdict::Activate => self.activate_rejected(lruvec, pfn),
+            }
+            true
+        });
+        (reclaimed, written)
+    }
+
+    fn judge(&mut self, pfn: Pfn, sc: &ScanControl, written: &mut u64) -> Verdict {
+        let folio = self.memory.folios[pfn];
+        // Someone is reading into it or holds it locked: not worth waiting for.
+        if folio.has(FolioFlags::LOCKED) {
+            return Verdict::Keep;
+        }
+        if folio.has(FolioFlags::MLOCKED) {
+            return Verdict::Activate;
+        }
+        if folio.has(FolioFlags::WRITEBACK) {
+            // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
+            // write's end brings it to the tail.
+            self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
+            return Verdict::Activate;
+        }
+        let references = self.folio_check_references(pfn);
+        match references {
+            References::Activate => return Verdict::Activate,
+            References::Keep => return Verdict::Keep,
+            References::Reclaim | References::ReclaimClean => {}
+        }
+        if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
+            if !self.add_to_swap(pfn) {
+                return Verdict::Activate;
+            }
+            // The slot holds nothing yet.
+            self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+        }
+        self.unmap_all(pfn);
+        let folio = self.memory.folios[pfn];
+        if folio.mapped > 0 {
+            return Verdict::Activate;
+        }
+        if folio.has(FolioFlags::PINNED) {
+            return Verdict::Activate;
+        }
+        if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
+            // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
+            let may_enter = sc.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
+            if references == References::ReclaimClean || !may_enter {
+                return Verdict::Keep;
+            }
+            match self.pageout(pfn) {
+                Pageout::Keep => return Verdict::Keep,
+                Pageout::Activate => return Verdict::Activate,
+                Pageout::Started => {
+                    *written += folio.pages();
+                    return Verdict::Keep;
+                }
+                Pageout::Clean => *written += folio.pages(),
+            }
+        }
+        if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
+            return self.free_lazily(pfn);
+        }
+        if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep }
+    }
+
+    /// Whether the folio was used since reclaim last looked.
+    ///
+    /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
+    /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
+    fn folio_check_references(&mut self, pfn: Pfn) -> References {
+        let Referenced { young, locked, executable } = self.folio_referenced(pfn);
+        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
+        self.memory.cool_down(pfn, Heat::REFERENCED);
+        if locked {
+            return References::Activate;
+        }
+        if young > 0 {
+            self.memory.heat_up(pfn, Heat::REFERENCED);
+            if was_referenced || young > 1 {
+                return References::Activate;
+            }
+            if executable && self.memory.folios[pfn].lru_type() == LruType::File {
+                return References::Activate;
+            }
+            return References::Keep;
+        }
+        if was_referenced && self.memory.folios[pfn].lru_type() == LruType::File {
+            return References::ReclaimClean;
+        }
+        References::Reclaim
+    }
+
+    /// A folio that can't be reclaimed although it should goes to the active list, so that the next batch doesn't meet it
+    /// again. If swap is nearly full, it gives its slot up: the slot is better used by a page outside.
+    fn activate_rejected(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        let locked = folio.has(FolioFlags::MLOCKED);
+        if folio.has(FolioFlags::SWAPCACHE) && (locked || self.is_swap_full(folio.memcg)) {
+            self.free_swap(pfn);
+        }
+        if !locked {
+            self.memory.heat_up(pfn, Heat::ACTIVE);
+            self.count(lruvec, Stat::Pgactivate, folio.pages() as i64);
+        }
+    }
+
+    /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.
+    fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+        let memcg = self.memory.folios[pfn].memcg;
+        if !self.memcgs.charge_swap(memcg) {
+            return false;
+        }
+        let Some(entry) = self.memory.swap.take(memcg) else {
+            self.memcgs.uncharge_swap(memcg);
+            return false;
+        };
+        self.swap_cache_insert(pfn, entry);
+        self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+        true
+    }
+
+    /// Starts writing a dirty folio to its swap slot.
+    fn pageout(&mut self, pfn: Pfn) -> Pageout {
+        // Anyone else's reference may be used to change the page under the write.
+        if self.memory.folios[pfn].refs > 0 {
+            return Pageout::Keep;
+        }
+        if !self.memory.folios[pfn].has(FolioFlags::SWAPCACHE) && !self.tmpfs_to_swap_cache(pfn) {
+            return Pageout::Activate;
+        }
+        let entry = self.memory.swap_entry(pfn);
+        let folio = &mut self.memory.folios[pfn];
+        folio.flags -= FolioFlags::DIRTY;
+        let (node, pages) = (folio.node, folio.pages() as i64);
+        self.count_node(node, Stat::NrVmscanWrite, pages);
+        self.count_node(node, Stat::Pswpout, pages);
+        self.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
+        if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
+            self.ops.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+            self.count_node(node, Stat::NrWritten, pages);
+            return Pageout::Clean;
+        }
+        self.memory.folios[pfn].flags |= FolioFlags::WRITEBACK | FolioFlags::RECLAIM;
+        self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
+        self.start_write(pfn, entry);
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
+            return Pageout::Clean;
+        }
+        Pageout::Started
+    }
+
+    /// Moves a tmpfs folio from its file's index, where its swap entry takes its place, to the swap cache.
+    fn tmpfs_to_swap_cache(&mut self, pfn: Pfn) -> bool {
+        if !self.add_to_swap(pfn) {
+            return false;
+        }
+        let entry = self.memory.swap_entry(pfn);
+        self.page_cache_remove(pfn, Word::swapped(entry));
+        true
+    }
+
+    /// Frees an anonymous folio whose owner said that its contents may be forgotten, unless it was written since.
+    fn free_lazily(&mut self, pfn: Pfn) -> Verdict {
+        let folio = &mut self.memory.folios[pfn];
+        if folio.has(FolioFlags::DIRTY) {
+            folio.flags |= FolioFlags::SWAPBACKED;
+            return Verdict::Activate;
+        }
+        let pages = folio.pages() as i64;
+        self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, pages);
+        if self.memory.folios[pfn].refs > 0 { Verdict::Gone } else { Verdict::Free }
+    }
+
+    /// Takes a clean, unmapped folio out of the place where it can be found, leaving a shadow. False if someone holds a
+    /// reference: then the page may be in use by someone who found it earlier.
+    fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
+        let folio = self.memory.folios[pfn];
+        if folio.refs > 0 || folio.has(FolioFlags::DIRTY) {
+            return false;
+        }
+        let target = self.lruvecs.id(sc.target, folio.node);
+        let shadow = self.workingset_eviction(pfn, target);
+        if folio.has(FolioFlags::SWAPCACHE) {
+            self.swap_cache_remove(pfn, Some(shadow));
+        } else {
+            self.page_cache_remove(pfn, shadow.pack());
+        }
+        true
+    }
+}

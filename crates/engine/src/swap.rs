@@ -1,0 +1,203 @@
+//! Swap devices: slots, the swap cache, and the shadows of swapped pages.
+//!
+//! A slot is taken when reclaim decides to swap a page out. On an ordinary device the page and its slot stay together while
+//! the page is in memory (the swap cache): a page that was read back and not written since can be dropped again without a
+//! write. A slot's shadow lives in the slot and dies with it. A synchronous device (zram) has no use for the swap cache on
+//! the way in: the page is copied out and the slot freed at once, or the data would be in memory twice.
+
+use crate::config::{SwapKind, SwapSpec};
+use crate::list::NONE;
+use crate::table::{Shadow, SwapEntry, Word};
+use crate::units::{MemcgId, Pfn, SwapId};
+
+/// One device.
+pub(crate) struct SwapDevice {
+    pub(crate) kind: SwapKind,
+    /// A bit a slot: taken.
+    taken: Vec<u64>,
+    slots: u32,
+    used: u32,
+    /// Where the search for a free slot goes on, so that slots taken together lie together.
+    cursor: u32,
+    /// Folio in the swap cache, by slot.
+    cache: Vec<u32>,
+    /// Shadow of the page that left memory, by slot.
+    shadows: Vec<Word>,
+    /// Group the slot is accounted to.
+    memcgs: Vec<MemcgId>,
+}
+
+impl SwapDevice {
+    fn new(spec: SwapSpec) -> SwapDevice {
+        let slots = u32::try_from(spec.pages).expect("swap_on bounds the size");
+        SwapDevice {
+            kind: spec.kind,
+            taken: vec![0; slots.div_ceil(64) as usize],
+            slots,
+            used: 0,
+            cursor: 0,
+            cache: vec![NONE; slots as usize],
+            shadows: vec![Word::EMPTY; slots as usize],
+            memcgs: vec![MemcgId::ROOT; slots as usize],
+        }
+    }
+
+    fn is_taken(&self, slot: u32) -> bool {
+        self.taken[(slot / 64) as usize] >> (slot % 64) & 1 != 0
+    }
+
+    fn take(&mut self) -> Option<u32> {
+        if self.used == self.slots {
+            return None;
+        }
+        let words = self.taken.len() as u32;
+        let first = self.cursor / 64;
+        for step in 0..=words {
+            let word = (first + step) % words;
+            let mut free = !self.taken[word as usize];
+            if step == 0 {
+                free &= !0 << (self.cursor % 64);
+            }
+            let slot = word * 64 + free.trailing_zeros();
+            if free != 0 && slot < self.slots {
+                self.taken[word as usize] |= 1 << (slot % 64);
+                self.used += 1;
+                self.cursor = if slot + 1 < self.slots { slot + 1 } else { 0 };
+                return Some(slot);
+            }
+        }
+        unreachable!("a device with free slots has one in its bitmap")
+    }
+}
+
+/// All devices, in order of priority.
+#[derive(Default)]
+pub(crate) struct Swap {
+    devices: Vec<SwapDevice>,
+}
+
+impl Swap {
+    pub(crate) fn add(&mut self, spec: SwapSpec) -> SwapId {
+        self.devices.push(SwapDevice::new(spec));
+        SwapId((self.devices.len() - 1) as u8)
+    }
+
+    pub(crate) fn devices(&self) -> usize {
+        self.devices.len()
+    }
+
+    pub(crate) fn kind(&self, swap: SwapId) -> SwapKind {
+        self.devices[swap.index()].kind
+    }
+
+    pub(crate) fn total_pages(&self) -> u64 {
+        self.devices.iter().map(|device| u64::from(device.slots)).sum()
+    }
+
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.devices.iter().map(|device| u64::from(device.slots - device.used)).sum()
+    }
+
+    /// More than half used: then a page in memory shouldn't hold on to its slot.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.free_pages() * 2 < self.total_pages()
+    }
+
+    /// Takes a slot for a page of this group on the first device that has one.
+    pub(crate) fn take(&mut self, memcg: MemcgId) -> Option<SwapEntry> {
+        let (swap, slot) =
+            self.devices.iter_mut().enumerate().find_map(|(swap, device)| Some((swap, device.take()?)))?;
+        self.devices[swap].memcgs[slot as usize] = memcg;
+        Some(SwapEntry { swap: SwapId(swap as u8), slot })
+    }
+
+    /// Gives the slot back; returns the group it was accounted to.
+    pub(crate) fn free(&mut self, entry: SwapEntry) -> MemcgId {
+        let device = &mut self.devices[entry.swap.index()];
+        let slot = entry.slot as usize;
+        assert!(device.is_taken(entry.slot), "slot {slot} is freed twice");
+        assert_eq!(device.cache[slot], NONE, "slot {slot} is freed under its folio");
+        device.taken[slot / 64] &= !(1 << (slot % 64));
+        device.used -= 1;
+        device.shadows[slot] = Word::EMPTY;
+        device.memcgs[slot]
+    }
+
+    pub(crate) fn cached(&self, entry: SwapEntry) -> Option<Pfn> {
+        let pfn = self.devices[entry.swap.index()].cache[entry.slot as usize];
+        (pfn != NONE).then_some(Pfn(pfn))
+    }
+
+    pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) {
+        let device = &mut self.devices[entry.swap.index()];
+        assert!(device.is_taken(entry.slot) && device.cache[entry.slot as usize] == NONE, "slot holds another page");
+        device.cache[entry.slot as usize] = pfn.0;
+    }
+
+    /// Takes the folio out of the swap cache, leaving a shadow if reclaim did it.
+    pub(crate) fn cache_remove(&mut self, entry: SwapEntry, shadow: Option<Shadow>) {
+        let device = &mut self.devices[entry.swap.index()];
+        assert_ne!(device.cache[entry.slot as usize], NONE, "slot {} has no folio", entry.slot);
+        device.cache[entry.slot as usize] = NONE;
+        device.shadows[entry.slot as usize] = shadow.map_or(Word::EMPTY, Shadow::pack);
+    }
+
+    /// The shadow of the page that this slot holds; reading it takes it.
+    pub(crate) fn take_shadow(&mut self, entry: SwapEntry) -> Word {
+        std::mem::take(&mut self.devices[entry.swap.index()].shadows[entry.slot as usize])
+    }
+
+    /// All taken slots with their group, for checkers.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = (SwapEntry, MemcgId)> {
+        self.devices.iter().enumerate().flat_map(|(swap, device)| {
+            (0..device.slots).filter(|&slot| device.is_taken(slot)).map(move |slot| {
+                (SwapEntry { swap: SwapId(swap as u8), slot }, device.memcgs[slot as usize])
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn swap(pages: u64) -> Swap {
+        let mut swap = Swap::default();
+        swap.add(SwapSpec { pages, kind: SwapKind::Device });
+        swap
+    }
+
+    #[test]
+    fn every_slot_is_handed_out_once_and_again_after_it_was_freed() {
+        let mut swap = swap(100);
+        let taken: BTreeSet<u32> = std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
+        assert_eq!(taken, (0..100).collect());
+        for slot in [3, 99, 64] {
+            swap.free(SwapEntry { swap: SwapId(0), slot });
+        }
+        let again: BTreeSet<u32> = std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
+        assert_eq!(again, BTreeSet::from([3, 64, 99]));
+    }
+
+    #[test]
+    fn half_full_means_more_used_than_free() {
+        let mut swap = swap(4);
+        swap.take(MemcgId(1));
+        swap.take(MemcgId(1));
+        assert!(!swap.is_half_full());
+        swap.take(MemcgId(1));
+        assert!(swap.is_half_full());
+    }
+
+    #[test]
+    fn a_shadow_is_read_once() {
+        let mut swap = swap(4);
+        let entry = swap.take(MemcgId(1)).unwrap();
+        swap.cache_insert(entry, Pfn(9));
+        let shadow = Shadow { memcg: MemcgId(1), node: crate::NodeId(0), workingset: true, stamp: 4 };
+        swap.cache_remove(entry, Some(shadow));
+        assert!(swap.take_shadow(entry) == shadow.pack());
+        assert!(swap.take_shadow(entry) == Word::EMPTY);
+    }
+}

@@ -1,0 +1,3 @@
+//! placeholder
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mutant { DirtyLostAtUnmap, FrameReusedBeforeWritten, SlotFreedBeforeRead }

@@ -1,0 +1,128 @@
+//! The newtypes everything is counted in; counts, indexes and bytes never mix.
+
+use std::fmt;
+
+/// Bytes in a base page.
+pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
+/// log2 of [`PAGE_SIZE`].
+pub const PAGE_SHIFT: u32 = 12;
+/// Frames in a section: 128 MiB. Nodes begin at section boundaries, and folio records are allocated by section.
+pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
+/// Largest folio order: 2^9 pages, what one leaf of a page table maps.
+pub(crate) const MAX_ORDER: u8 = 9;
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            pub(crate) fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index! {
+    /// Page frame number: a dense index over all nodes' frames.
+    Pfn(u32)
+}
+index! {
+    /// NUMA node.
+    NodeId(u8)
+}
+index! {
+    /// Simulated CPU; chooses the per-CPU batches and the charge stock.
+    CpuId(u16)
+}
+index! {
+    /// Memory group. Never reused within an engine's life, so that a shadow entry can't name the wrong group.
+    MemcgId(u16)
+}
+index! {
+    /// Address space.
+    MmId(u32)
+}
+index! {
+    /// File, regular or tmpfs.
+    FileId(u32)
+}
+index! {
+    /// A thread of execution that accesses pages.
+    TaskId(u32)
+}
+index! {
+    /// Swap device.
+    SwapId(u8)
+}
+index! {
+    /// A device transfer in flight.
+    IoId(u32)
+}
+index! {
+    /// An open file or a mapping of one task, numbered from 0 in the order of the calls that made them.
+    ObjectId(u32)
+}
+
+impl MemcgId {
+    /// The root group: never limited, parent of all.
+    pub const ROOT: MemcgId = MemcgId(0);
+}
+
+/// A point in virtual time, or a span of it, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The beginning of time.
+    pub const ZERO: Nanos = Nanos(0);
+    /// A millisecond.
+    pub const MILLISECOND: Nanos = Nanos(1_000_000);
+    /// A second.
+    pub const SECOND: Nanos = Nanos(1_000_000_000);
+
+    /// `ticks` timer ticks at `hz` ticks a second.
+    pub fn from_ticks(ticks: u64, hz: u32) -> Nanos {
+        Nanos(ticks * (Self::SECOND.0 / u64::from(hz)))
+    }
+}
+
+impl std::ops::Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0 + other.0)
+    }
+}
+
+impl std::ops::AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        self.0 += other.0;
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n >= 1_000_000_000 => write!(f, "{:.3} s", n as f64 / 1e9),
+            n if n >= 1_000_000 => write!(f, "{:.3} ms", n as f64 / 1e6),
+            n if n >= 1_000 => write!(f, "{:.1} us", n as f64 / 1e3),
+            n => write!(f, "{n} ns"),
+        }
+    }
+}
+
+/// The two kinds of memory that reclaim balances. tmpfs pages count as anonymous: they live and die with swap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LruType {
+    /// Swap-backed: anonymous and tmpfs.
+    Anon = 0,
+    /// Backed by a file.
+    File = 1,
+}
+
+impl LruType {
+    /// Both types, anonymous first as the kernel orders them.
+    pub const BOTH: [LruType; 2] = [LruType::Anon, LruType::File];
+}

@@ -1,0 +1,63 @@
+//! Counts of work: what the engine did since the machine last asked, for the machine to price.
+//!
+//! The engine knows no time; a machine multiplies these by its cost table.
+
+macro_rules! work {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// Work done, in units that a cost table can price.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct Work {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+
+        impl Work {
+            /// The names of all fields, in order.
+            pub const NAMES: &[&str] = &[$(stringify!($field)),*];
+
+            /// All fields with their names.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($field), self.$field)),*].into_iter()
+            }
+        }
+
+        impl std::ops::AddAssign for Work {
+            fn add_assign(&mut self, other: Work) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+work! {
+    /// Page faults taken (minor and major).
+    faults,
+    /// read(2)/write(2) calls of a page that was not a plain hit.
+    file_calls,
+    /// Pages charged to a memcg beyond the per-CPU stock (walks of the ancestors' counters).
+    charges,
+    /// Folios inserted into a page cache or swap cache.
+    inserted,
+    /// Per-CPU batches drained.
+    batch_drains,
+    /// Folios moved between or within LRU lists.
+    list_moves,
+    /// Folios that reclaim looked at.
+    scanned,
+    /// Page-table entries looked at through the reverse map.
+    rmap_steps,
+    /// Page-table entries removed.
+    unmapped,
+    /// Pages reclaimed.
+    reclaimed,
+    /// Reclaim calls ended.
+    reclaim_calls,
+    /// Statistics flushes, in memcgs flushed.
+    stat_flushes,
+}
+
+impl Work {
+    /// Whether there is nothing to price.
+    pub fn is_empty(&self) -> bool {
+        *self == Work::default()
+    }
+}

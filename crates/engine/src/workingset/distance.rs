@@ -1,0 +1,91 @@
+//! Refault distance: was the page evicted although there was room for it?
+//!
+//! An lruvec's *nonresident age* counts evictions and activations: each of them pushes every inactive page one step towards
+//! the tail. A page's shadow holds the age at its eviction, so the age at its refault tells how many steps longer the
+//! inactive list would have had to be to keep it:
+//!
+//! ```text
+//!        evicted at age E                 refault at age R
+//!   ───────────┼──────────────────────────────┼────────►      distance = R - E
+//! ```
+//! If the active pages are no fewer than that distance, then giving some of them up would have kept this page; so it is
+//! worth trying it against them: it comes back active and has to prove itself there. Pages of the other type count as
+//! room too, as far as they can be reclaimed at all. [reclaim 3.1, 3.2 and their 6.12 form]
+//!
+//! Sizes are those of the last statistics flush (`stat.rs`); the age is live.
+//!
+//! *When it misleads:* in a loop a little larger than memory every distance is the same and every page is evicted again
+//! before its turn.
+
+use crate::engine::Engine;
+use crate::folio::Heat;
+use crate::lruvec::{LruList, LruvecId};
+use crate::stat::{ACTIVATE, ByType, RESTORE};
+use crate::table::Shadow;
+use crate::units::{LruType, Pfn};
+
+impl Engine {
+    /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
+    pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
+        let node = self.lruvecs[lruvec].node;
+        let mut level = Some(self.lruvecs[lruvec].memcg);
+        while let Some(memcg) = level {
+            let id = self.lruvecs.id(memcg, node);
+            self.lruvecs[id].nonresident_age += pages;
+            level = self.memcgs[memcg].parent;
+        }
+    }
+
+    /// The stamp is taken on the clock of the group whose limit caused the eviction: that is the memory whose size the
+    /// distance will be compared with.
+    pub(super) fn distance_eviction(&mut self, pfn: Pfn, target: LruvecId) -> Shadow {
+        let folio = self.memory.folios[pfn];
+        let target = self.lruvecs.id(self.lruvecs[target].memcg, folio.node);
+        let stamp = self.lruvecs[target].nonresident_age & ((1 << Shadow::STAMP_BITS) - 1);
+        self.workingset_age(target, folio.pages());
+        Shadow {
+            memcg: self.lruvecs[target].memcg,
+            node: folio.node,
+            workingset: self.memory.is_hot(pfn, Heat::WORKINGSET),
+            stamp,
+        }
+    }
+
+    pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        let folio = self.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages());
+        if !self.is_recent(shadow, kind) {
+            return;
+        }
+        let lruvec = self.lruvec_of(pfn);
+        self.memory.heat_up(pfn, Heat::ACTIVE);
+        self.workingset_age(lruvec, pages);
+        self.count(lruvec, ACTIVATE.of(kind), pages as i64);
+        if shadow.workingset {
+            // It was in use when it was evicted: this refault is thrashing, and reclaiming this type has just shown its
+            // price.
+            self.memory.heat_up(pfn, Heat::WORKINGSET);
+            self.note_cost(lruvec, kind, pages, 0);
+            self.count(lruvec, RESTORE.of(kind), pages as i64);
+        }
+    }
+
+    fn is_recent(&self, shadow: Shadow, kind: LruType) -> bool {
+        if !self.memcgs.contains(shadow.memcg) {
+            return false;
+        }
+        let evictor = self.lruvecs.id(shadow.memcg, shadow.node);
+        let size = |list: LruList| self.stale(evictor, list.stat());
+        let mut room = size(LruList::ActiveFile);
+        if kind == LruType::Anon {
+            room += size(LruList::InactiveFile);
+        }
+        if self.memcgs.free_swap(shadow.memcg, self.memory.swap.free_pages()) > 0 {
+            room += size(LruList::ActiveAnon);
+            if kind == LruType::File {
+                room += size(LruList::InactiveAnon);
+            }
+        }
+        shadow.distance(self.lruvecs[evictor].nonresident_age) <= room
+    }
+}
