@@ -9,11 +9,9 @@
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
 
 use crate::engine::Engine;
-use crate::folio::Heat;
-use crate::mm::Mm;
 use crate::step::{Access, AccessError};
-use crate::table::{Mark, Word};
-use crate::units::{FileId, MmId, TaskId};
+use crate::table::{Marked, Table, Walk};
+use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
 
 /// Something a task accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,121 +50,115 @@ impl Object {
     }
 }
 
-/// How far a run of hits went.
-struct Hits {
-    served: usize,
-    /// The next access isn't a hit; else the run has ended.
-    stopped: bool,
-}
-
-/// Records a file access where the word alone says how; false where the order has to be told.
-#[inline]
-fn mark_in_word(word: &mut Word) -> bool {
-    if word.mark() == Mark::EveryAccess {
-        return false;
-    }
-    let heat = word.heat();
-    if heat.contains(Heat::REFERENCED) {
-        // The second access activates, which takes more than this word; once active, there is nothing to do.
-        return heat.contains(Heat::ACTIVE);
-    }
-    *word = word.with_heat(heat | Heat::REFERENCED);
-    true
-}
-
-fn mapped_hits(
-    mm: &mut Mm,
-    start: u64,
-    pages: u64,
-    refuses_writes: bool,
-    run: impl Iterator<Item = Access>,
-) -> Hits {
-    let mut served = 0;
-    for access in run {
-        if access.page >= pages {
-            return Hits { served, stopped: true };
-        }
-        match mm.table.walk_mut(start + access.page) {
-            Some(word) if word.is_present() && !(access.write && (refuses_writes || word.is_zero_page())) => {
-                word.touch(access.write);
-            }
-            _ => return Hits { served, stopped: true },
-        }
-        served += 1;
-    }
-    Hits { served, stopped: false }
+/// Why a run of hits on one object ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    /// No more accesses to this object in a row.
+    RunOver,
+    /// The next access isn't a hit.
+    NoHit,
+    /// The last access was one, but its page's order has to be told.
+    Mark(Pfn),
 }
 
 impl Engine {
     /// Serves accesses as long as they are hits; returns how many were.
     ///
     /// The access after the last one served is for [`Engine::start`], which serves it or says what is wrong with it.
-    /// `decode` turns the machine's own form of an access into the engine's; it is called once an access.
+    /// `decode` turns the machine's own form of an access into the engine's; it must give the same each time.
     pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
         self.enter(task);
         let mut done = 0;
-        while let Some(&first) = accesses.get(done) {
-            let object_id = decode(first).object;
-            let Some(&object) = self.tasks[task.index()].objects.get(object_id.index()) else { break };
-            let run = accesses[done..].iter().map(|&access| decode(access));
-            let run = run.take_while(|access| access.object == object_id);
-            let hits = match object {
+        while let Some(&next) = accesses.get(done) {
+            let id = decode(next).object;
+            let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
+            let (hits, stopped) = match object {
                 Object::Mapping { mm, start, pages, is_regular_file, .. } => {
-                    mapped_hits(self.memory.mm_mut(mm), start, pages, is_regular_file, run)
+                    let walk = self.memory.mms[mm.index()].table.walk(start, pages);
+                    mapped_hits(walk, is_regular_file, id, &accesses[done..], &decode)
                 }
-                Object::File { file, pages, is_tmpfs, mut last_page } => {
-                    let hits = self.file_hits(file, pages, is_tmpfs, &mut last_page, run);
-                    if let Object::File { last_page: saved, .. } =
-                        &mut self.tasks[task.index()].objects[object_id.index()]
-                    {
-                        *saved = last_page;
-                    }
-                    hits
+                Object::File { file, is_tmpfs, .. } => {
+                    let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[id.index()]
+                    else {
+                        unreachable!("an object keeps its kind")
+                    };
+                    let index = &mut self.memory.files[file.index()].index;
+                    file_hits(index, is_tmpfs, last_page, id, &accesses[done..], &decode)
                 }
             };
-            done += hits.served;
-            if hits.stopped {
-                break;
+            done += hits;
+            match stopped {
+                Stopped::RunOver => {}
+                Stopped::NoHit => break,
+                Stopped::Mark(pfn) => self.mark_accessed(pfn),
             }
         }
         done
     }
+}
 
-    #[inline]
-    fn file_hits(
-        &mut self,
-        file: FileId,
-        pages: u64,
-        is_tmpfs: bool,
-        last_page: &mut u64,
-        run: impl Iterator<Item = Access>,
-    ) -> Hits {
-        let mut served = 0;
-        for access in run {
-            let page = access.page;
-            if page >= pages || (access.write && !is_tmpfs) {
-                return Hits { served, stopped: true };
-            }
-            let Some(word) = self.memory.files[file.index()].index.word_mut(page) else {
-                return Hits { served, stopped: true };
-            };
-            if !word.is_plain() {
-                return Hits { served, stopped: true };
-            }
-            // A second read of the same page in a row is most likely the rest of the same request, so it says nothing
-            // about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
-            if is_tmpfs || page != *last_page {
-                *last_page = page;
-                if !mark_in_word(word) {
-                    let pfn = word.pfn();
-                    self.mark_accessed(pfn);
-                }
-            }
-            served += 1;
+#[inline]
+fn mapped_hits<A: Copy>(
+    mut walk: Walk<'_>,
+    refuses_writes: bool,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+) -> (usize, Stopped) {
+    for (hits, &access) in accesses.iter().enumerate() {
+        let Access { object, page, write } = decode(access);
+        if object != id {
+            return (hits, Stopped::RunOver);
         }
-        Hits { served, stopped: false }
+        if (write && refuses_writes) || !walk.touch(page, write) {
+            return (hits, Stopped::NoHit);
+        }
     }
+    (accesses.len(), Stopped::RunOver)
+}
 
+/// Reading the same page twice in a row marks it once: the second read is most likely the rest of the same request, and says
+/// nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
+#[inline]
+fn file_hits<A: Copy>(
+    index: &mut Table,
+    is_tmpfs: bool,
+    last_page: &mut u64,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+) -> (usize, Stopped) {
+    // No page, so never equal, where every read marks.
+    let mut last = if is_tmpfs { NO_PAGE } else { *last_page };
+    let mut end = (accesses.len(), Stopped::RunOver);
+    for (hits, &access) in accesses.iter().enumerate() {
+        let Access { object, page, write } = decode(access);
+        if object != id {
+            end = (hits, Stopped::RunOver);
+            break;
+        }
+        if write && !is_tmpfs {
+            end = (hits, Stopped::NoHit);
+            break;
+        }
+        let marked = if page == last { index.look(page) } else { index.mark(page) };
+        if marked == Marked::Absent {
+            end = (hits, Stopped::NoHit);
+            break;
+        }
+        if !is_tmpfs {
+            last = page;
+        }
+        if let Marked::Slow(pfn) = marked {
+            end = (hits + 1, Stopped::Mark(pfn));
+            break;
+        }
+    }
+    *last_page = last;
+    end
+}
+
+impl Engine {
     /// Checks what can be wrong with an access before anything is done for it.
     pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<Object, AccessError> {
         let objects = &self.tasks[task.index()].objects;

@@ -85,11 +85,17 @@ impl Engine {
             if !engine.memory.folios[pfn].has(FolioFlags::ANON) {
                 return;
             }
-            // From here on, a dirty bit means that it was written after this call.
-            word.clear_dirty();
             if engine.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
                 engine.free_swap(pfn);
+                if engine.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+                    // The slot is being written and may end up with older contents than the page has: those are neither
+                    // forgotten nor kept.
+                    return;
+                }
             }
+            // From here on, a dirty bit means that it was written after this call.
+            word.clear_dirty();
+            word.clear_young();
             engine.memory.folios[pfn].flags -= FolioFlags::DIRTY;
             engine.lru_lazyfree(pfn);
         })

@@ -129,15 +129,6 @@ impl Engine {
         }
     }
 
-    /// Drains all batches of all CPUs.
-    pub(crate) fn lru_add_drain_all(&mut self) {
-        for cpu in 0..self.config.cpus {
-            for batch in Batch::DRAIN_ORDER {
-                self.batch_drain(CpuId(cpu), batch);
-            }
-        }
-    }
-
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
         let mut queued = std::mem::take(&mut self.cpus[cpu.index()].batches.batches[batch as usize]);
         if !queued.is_empty() {
@@ -146,17 +137,16 @@ impl Engine {
         for pfn in queued.drain(..) {
             let folio = &mut self.memory.folios[pfn];
             folio.refs -= 1;
-            if batch == Batch::Add {
-                // Its owner may have gone while it waited here.
-                if !self.release_if_unused(pfn) {
-                    self.lru_place(pfn, End::Head);
-                }
-            } else if folio.has(FolioFlags::LRU) {
-                self.batch_move(batch, pfn);
-            } else {
-                // Isolated meanwhile: whoever holds it decides. It may also have lost its owner.
-                self.release_if_unused(pfn);
+            // Its owner may have gone while it waited here.
+            if self.release_if_unused(pfn) {
+                continue;
             }
+            if batch == Batch::Add {
+                self.lru_place(pfn, End::Head);
+            } else if self.memory.folios[pfn].has(FolioFlags::LRU) {
+                self.batch_move(batch, pfn);
+            }
+            // Else isolated meanwhile: whoever holds it decides.
         }
         // Give the buffer back, so that a batch allocates once.
         self.cpus[cpu.index()].batches.batches[batch as usize] = queued;
@@ -197,12 +187,21 @@ impl Engine {
                 }
             }
             Batch::Deactivate => {
+                if !was_active {
+                    return;
+                }
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE | Heat::REFERENCED);
                 self.lru_place(pfn, End::Head);
                 self.count(lruvec, Stat::Pgdeactivate, pages);
             }
             Batch::LazyFree => {
+                // Reclaim may have given it a slot meanwhile.
+                if flags.contains(FolioFlags::SWAPCACHE)
+                    || !flags.contains(FolioFlags::ANON | FolioFlags::SWAPBACKED)
+                {
+                    return;
+                }
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE | Heat::REFERENCED);
                 self.memory.folios[pfn].flags -= FolioFlags::SWAPBACKED;
@@ -233,7 +232,9 @@ impl Engine {
                 let heat = self.memory.heat(pfn);
                 if !heat.contains(Heat::REFERENCED) {
                     self.memory.heat_up(pfn, Heat::REFERENCED);
-                } else if !heat.contains(Heat::ACTIVE) && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                } else if !heat.contains(Heat::ACTIVE)
+                    && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
+                {
                     if self.memory.folios[pfn].has(FolioFlags::LRU) {
                         self.lru_activate(pfn);
                     } else if self.is_in_add_batch(pfn) {
@@ -250,6 +251,9 @@ impl Engine {
 
     /// In the local add batch, newest first, as only that batch can be looked at without a lock.
     fn is_in_add_batch(&self, pfn: Pfn) -> bool {
-        self.cpus[self.cpu.index()].batches.batches[Batch::Add as usize].iter().rev().any(|&queued| queued == pfn)
+        self.cpus[self.cpu.index()].batches.batches[Batch::Add as usize]
+            .iter()
+            .rev()
+            .any(|&queued| queued == pfn)
     }
 }

@@ -7,6 +7,7 @@
 use crate::engine::Engine;
 use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
+use crate::stat::Stat;
 use crate::step::OomReport;
 use crate::units::{CpuId, MemcgId};
 
@@ -36,6 +37,8 @@ pub(crate) struct Charge {
     /// Reclaim at the limit of this group.
     reclaim: Option<(MemcgId, Box<Reclaim>)>,
     may_enter_fs: bool,
+    /// Writes that had ended when the attempts began.
+    writes_ended: u64,
 }
 
 impl Charge {
@@ -57,7 +60,15 @@ pub(crate) enum Charged {
 
 impl Engine {
     pub(crate) fn charge_begin(&self, memcg: MemcgId, may_enter_fs: bool) -> Charge {
-        Charge { memcg, ask: self.config.charge_stock, attempts: 0, drained: false, reclaim: None, may_enter_fs }
+        Charge {
+            memcg,
+            ask: self.config.charge_stock,
+            attempts: 0,
+            drained: false,
+            reclaim: None,
+            may_enter_fs,
+            writes_ended: self.io.writes_ended(),
+        }
     }
 
     /// Advances a charge until it succeeds, fails, or has done a batch of reclaim.
@@ -99,7 +110,12 @@ impl Engine {
     }
 
     /// Whether another attempt makes sense after a reclaim call; `None` for yes.
-    fn charge_after_reclaim(&mut self, charge: &mut Charge, limited: MemcgId, reclaimed: u64) -> Option<Charged> {
+    fn charge_after_reclaim(
+        &mut self,
+        charge: &mut Charge,
+        limited: MemcgId,
+        reclaimed: u64,
+    ) -> Option<Charged> {
         if self.memcgs.margin(limited) >= 1 {
             return None;
         }
@@ -107,6 +123,12 @@ impl Engine {
             // Pages may sit charged but unused in the stocks of other CPUs.
             charge.drained = true;
             self.stock_drain_all();
+            return None;
+        }
+        if !charge.may_enter_fs {
+            // A file read's first attempt doesn't insist. Where it fails, the read goes on page by page in a way that may
+            // enter the file system, and tmpfs pages can be swapped out for it. [6.12 2.10]
+            *charge = self.charge_begin(charge.memcg, true);
             return None;
         }
         // A single page is sure to fit sooner or later while reclaim makes progress.
@@ -123,8 +145,21 @@ impl Engine {
             charge.attempts = 0;
             return Some(Charged::WaitForWriteback);
         }
+        // What was written while the attempts went on may have been looked at too early.
+        if self.io.writes_ended() != charge.writes_ended {
+            charge.writes_ended = self.io.writes_ended();
+            charge.attempts = 0;
+            return None;
+        }
+        // The access fails, which is this machine's form of the kill.
         self.memcgs.event(limited, MemcgEvent::Oom);
-        Some(Charged::Oom(Box::new(self.oom_report(limited, Some(self.memcgs[limited].max), charge.attempts))))
+        self.memcgs.event(limited, MemcgEvent::OomKill);
+        self.count_node(self.current_node(), Stat::OomKill, 1);
+        Some(Charged::Oom(Box::new(self.oom_report(
+            limited,
+            Some(self.memcgs[limited].max),
+            charge.attempts,
+        ))))
     }
 
     pub(crate) fn oom_report(&self, memcg: MemcgId, max: Option<u64>, attempts: u32) -> OomReport {

@@ -57,12 +57,23 @@ impl Policy {
 
     /// The profile of this name.
     pub fn by_name(name: &str) -> Option<Policy> {
-        Self::PROFILES.iter().find(|(known, _)| *known == name).map(|(_, policy)| policy())
+        PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.policy)())
     }
-
-    /// All profiles with their names.
-    pub const PROFILES: &[(&str, fn() -> Policy)] = &[("classic@6.12", Policy::classic_6_12), ("lru", Policy::exact_lru)];
 }
+
+/// A policy under a name.
+pub struct Profile {
+    /// As scenarios name it.
+    pub name: &'static str,
+    /// What it bundles.
+    pub policy: fn() -> Policy,
+}
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    Profile { name: "classic@6.12", policy: Policy::classic_6_12 },
+    Profile { name: "lru", policy: Policy::exact_lru },
+];
 
 /// What an engine is built from.
 #[derive(Clone, PartialEq, Debug)]
@@ -120,7 +131,11 @@ impl Config {
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let range = |what: &'static str, value: u64, min: u64, max: u64| {
-            if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(ConfigError::OutOfRange { what, value, min, max })
+            }
         };
         range("nodes", self.node_pages.len() as u64, 1, 64)?;
         // The last section is kept back so that a frame number always fits 32 bits, with one value left for "none".
@@ -128,7 +143,8 @@ impl Config {
         for &pages in &self.node_pages {
             range("pages of a node", pages, 1, frames_max)?;
         }
-        let sections: u64 = self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
+        let sections: u64 =
+            self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
         range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
         range("cpus", u64::from(self.cpus), 1, 4096)?;
         range("hz", u64::from(self.hz), 1, 1000)?;
@@ -211,7 +227,9 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OutOfRange { what, value, min, max } => write!(f, "{what}: {value} is not in the range {min} to {max}"),
+            Self::OutOfRange { what, value, min, max } => {
+                write!(f, "{what}: {value} is not in the range {min} to {max}")
+            }
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
             Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),

@@ -242,6 +242,13 @@ impl Engine {
         }
     }
 
+    /// Bytes of metadata: folio records of the sections in use, and the words of page tables and page-cache indexes.
+    pub fn metadata_bytes(&self) -> usize {
+        let files = self.memory.files.iter().map(|file| &file.index);
+        let tables = files.chain(self.memory.mms.iter().map(|mm| &mm.table));
+        self.memory.folios.bytes() + tables.map(crate::table::Table::bytes).sum::<usize>()
+    }
+
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let folio = &self.memory.folios[pfn];
         self.lruvecs.id(folio.memcg, folio.node)

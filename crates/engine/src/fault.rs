@@ -68,7 +68,7 @@ enum Source {
 
 impl Engine {
     /// Takes an access as far as it goes without waiting.
-    pub(crate) fn attempt(&mut self, task: TaskId, mut attempt: Box<Attempt>) -> Step {
+    pub(crate) fn attempt(&mut self, task: TaskId, mut attempt: Attempt) -> Step {
         if std::mem::take(&mut self.tasks[task.index()].read_failed) {
             self.let_go(&mut attempt);
             return Step::Done(Served::Failed(AccessError::Io));
@@ -87,9 +87,9 @@ impl Engine {
                 }
                 Found::Absent(source) => {
                     let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
-                    let may_enter_fs = !matches!(attempt.object, Object::File { .. });
-                    let charge =
-                        attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
+                    // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
+                    let may_enter_fs = !matches!(attempt.object, Object::File { is_tmpfs: false, .. });
+                    let charge = attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
                     match self.charge_step(charge) {
                         Charged::Yes => attempt.charge = None,
                         Charged::Again => {
@@ -224,6 +224,10 @@ impl Engine {
         self.workingset_refault(pfn, shadow);
         self.lru_add(pfn);
         self.start_read_swap(pfn, entry, task);
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead) {
+            self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+        }
     }
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
@@ -265,7 +269,7 @@ impl Engine {
     }
 
     /// The page is in memory: makes the access.
-    fn finish(&mut self, task: TaskId, mut attempt: Box<Attempt>, found: Found) -> Step {
+    fn finish(&mut self, task: TaskId, mut attempt: Attempt, found: Found) -> Step {
         let Access { object, page, write } = attempt.access;
         if let Found::Ready(pfn) = found
             && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
@@ -282,7 +286,8 @@ impl Engine {
                 {
                     self.mark_accessed(pfn);
                 }
-                if let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[object.index()] {
+                if let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[object.index()]
+                {
                     *last_page = page;
                 }
             }
@@ -306,7 +311,9 @@ impl Engine {
             self.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
             return;
         };
-        if self.memory.mm(mm).table.word(page).is_present() && !self.memory.mm(mm).table.word(page).is_zero_page() {
+        if self.memory.mm(mm).table.word(page).is_present()
+            && !self.memory.mm(mm).table.word(page).is_zero_page()
+        {
             // Mapped when it was filled.
             return;
         }

@@ -27,7 +27,13 @@ impl Frames {
         for &pages in node_pages {
             let pages = u32::try_from(pages).expect("Config::check bounds the frames");
             let end = start + pages;
-            nodes.push(Node { start, end, fresh: start, free_blocks: Default::default(), free_pages: pages.into() });
+            nodes.push(Node {
+                start,
+                end,
+                fresh: start,
+                free_blocks: Default::default(),
+                free_pages: pages.into(),
+            });
             start = end.next_multiple_of(SECTION_FRAMES);
         }
         Frames { nodes }
@@ -56,11 +62,6 @@ impl Frames {
         self.nodes[node.index()].free_pages
     }
 
-    pub(crate) fn total_pages(&self, node: NodeId) -> u64 {
-        let node = &self.nodes[node.index()];
-        u64::from(node.end - node.start)
-    }
-
     /// Every frame in use or freed since, for checkers.
     pub(crate) fn handed_out(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
         let node = &self.nodes[node.index()];
@@ -70,7 +71,10 @@ impl Frames {
     /// Free blocks, for checkers.
     pub(crate) fn free_blocks(&self, node: NodeId) -> impl Iterator<Item = (Pfn, u8)> {
         let blocks = &self.nodes[node.index()].free_blocks;
-        blocks.iter().enumerate().flat_map(|(order, stack)| stack.iter().map(move |&pfn| (Pfn(pfn), order as u8)))
+        blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(order, stack)| stack.iter().map(move |&pfn| (Pfn(pfn), order as u8)))
     }
 }
 

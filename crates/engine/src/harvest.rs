@@ -59,14 +59,26 @@ impl Engine {
             if word.is_young() && vma.advice.has_recency() && !blind {
                 found.young += 1;
                 found.executable |= vma.executable;
-                mm.table.word_mut(page).expect("a present page has a leaf").clear_young();
+                mm.table.update(page, Word::clear_young);
             }
         }
         found
     }
 
+    /// The entry at the first place where the folio may be mapped.
+    pub(crate) fn first_mapping(&self, pfn: Pfn) -> Option<Word> {
+        if self.memory.folios[pfn].mapped == 0 {
+            return None;
+        }
+        let (mm, page) = self.rmap_entry(pfn, 0)?;
+        Some(self.memory.mm(mm).table.word(page))
+    }
+
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
+        if self.memory.folios[pfn].mapped == 0 {
+            return;
+        }
         for at in 0..self.rmap_len(pfn) {
             let Some((mm, page)) = self.rmap_entry(pfn, at) else { continue };
             self.work.rmap_steps += 1;
@@ -115,6 +127,14 @@ impl Engine {
             let mm = self.memory.mm(mm);
             let word = mm.table.word(page);
             word.is_present() && word.pfn() == pfn && mm.vma_of(page).locked
+        })
+    }
+
+    /// Whether the folio was written through a mapping since the dirty bits were last collected.
+    pub(crate) fn is_mapped_dirty(&self, pfn: Pfn) -> bool {
+        (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+            let word = self.memory.mm(mm).table.word(page);
+            word.is_dirty() && word.pfn() == pfn
         })
     }
 

@@ -52,9 +52,16 @@ impl Engine {
                 let Entry::Present(pfn) = word.decode() else { continue };
                 let folio = &self.memory.folios[pfn];
                 let place = (FileId(folio.owner), u64::from(folio.index));
-                assert!(folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::ANON), "{pfn:?} in an index");
+                assert!(
+                    folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::ANON),
+                    "{pfn:?} in an index"
+                );
                 assert_eq!(place, (FileId(file_id as u32), page), "{pfn:?} is in a stranger's slot");
-                assert_eq!(word.is_plain(), !folio.has(FolioFlags::LOCKED), "{pfn:?}: busy and locked differ");
+                assert_eq!(
+                    word.is_plain(),
+                    !folio.has(FolioFlags::LOCKED),
+                    "{pfn:?}: busy and locked differ"
+                );
                 users.entry(pfn).or_default();
             }
         }
@@ -76,7 +83,8 @@ impl Engine {
             }
             let folio = &self.memory.folios[pfn];
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
-            let held = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+            let held =
+                FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
             let reachable = folio.mapped > 0 || folio.refs > 0 || folio.flags.intersects(held);
             assert!(reachable, "{pfn:?} is in use but nothing refers to it: {folio:?}");
             assert!(!folio.has(FolioFlags::SWAPCACHE | FolioFlags::INDEXED), "{pfn:?} is in two caches");
@@ -86,16 +94,20 @@ impl Engine {
     /// Lists hold exactly the folios that say so, and sizes agree with them.
     fn check_lruvec(&self, lruvec: &Lruvec) {
         let mut sizes = [0; 5];
-        for list in &lruvec.lists {
+        let order = self.memcgs[lruvec.memcg].policy.order;
+        for (index, list) in lruvec.lists.iter().enumerate() {
             list.check_invariants(&self.memory.folios);
             for item in list.iter_from_tail(&self.memory.folios) {
                 let pfn = Pfn(item);
                 let folio = &self.memory.folios[pfn];
-                assert_eq!((folio.memcg, folio.node), (lruvec.memcg, lruvec.node), "{pfn:?} is on a stranger's list");
+                assert_eq!(
+                    (folio.memcg, folio.node),
+                    (lruvec.memcg, lruvec.node),
+                    "{pfn:?} is on a stranger's list"
+                );
                 assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
                 assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
-                let active = self.memory.is_hot(pfn, crate::folio::Heat::ACTIVE);
-                sizes[LruList::new(folio.lru_type(), active) as usize] += folio.pages();
+                sizes[LruList::new(folio.lru_type(), order.is_active(index)) as usize] += folio.pages();
             }
         }
         for node in self.memory.nodes().filter(|&node| node == lruvec.node) {
@@ -119,7 +131,10 @@ impl Engine {
             *queued.entry(pfn).or_default() += 1;
         }
         for (pfn, times) in queued {
-            assert!(self.memory.folios[pfn].refs >= times, "{pfn:?} is in {times} batches without references");
+            assert!(
+                self.memory.folios[pfn].refs >= times,
+                "{pfn:?} is in {times} batches without references"
+            );
         }
     }
 
@@ -144,7 +159,12 @@ impl Engine {
             charge(cpu.stock.memcg, cpu.stock.pages);
         }
         for id in self.memcgs.ids() {
-            assert_eq!(self.memcgs[id].usage, expected[id.index()], "pages charged to {}", self.memcgs.path(id));
+            assert_eq!(
+                self.memcgs[id].usage,
+                expected[id.index()],
+                "pages charged to {}",
+                self.memcgs.path(id)
+            );
         }
     }
 

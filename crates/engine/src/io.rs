@@ -16,7 +16,10 @@ enum Direction {
 struct Transfer {
     direction: Direction,
     pfn: Pfn,
-    waiters: Vec<TaskId>,
+    /// The task that started it, if it waits.
+    starter: Option<TaskId>,
+    /// Others that came for the same page meanwhile: rare, so the list is hardly ever allocated.
+    others: Vec<TaskId>,
 }
 
 /// All transfers in flight.
@@ -25,13 +28,15 @@ pub(crate) struct Transfers {
     slots: Vec<Option<Transfer>>,
     free: Vec<u32>,
     writes: usize,
+    /// Writes that have ended since the beginning.
+    writes_ended: u64,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
 }
 
 impl Transfers {
-    fn start(&mut self, direction: Direction, pfn: Pfn) -> IoId {
-        let transfer = Some(Transfer { direction, pfn, waiters: Vec::new() });
+    fn start(&mut self, direction: Direction, pfn: Pfn, starter: Option<TaskId>) -> IoId {
+        let transfer = Some(Transfer { direction, pfn, starter, others: Vec::new() });
         self.writes += usize::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
@@ -50,7 +55,12 @@ impl Transfers {
         let transfer = transfer.unwrap_or_else(|| panic!("transfer {} isn't in flight", io.0));
         self.free.push(io.0);
         self.writes -= usize::from(transfer.direction == Direction::Write);
+        self.writes_ended += u64::from(transfer.direction == Direction::Write);
         transfer
+    }
+
+    pub(crate) fn writes_ended(&self) -> u64 {
+        self.writes_ended
     }
 
     pub(crate) fn has_writes(&self) -> bool {
@@ -85,8 +95,7 @@ impl Engine {
     }
 
     fn start_read(&mut self, pfn: Pfn, task: TaskId) -> IoId {
-        let io = self.io.start(Direction::Read, pfn);
-        self.io.slots[io.index()].as_mut().expect("just started").waiters.push(task);
+        let io = self.io.start(Direction::Read, pfn, Some(task));
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
@@ -94,7 +103,7 @@ impl Engine {
     }
 
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry) {
-        let io = self.io.start(Direction::Write, pfn);
+        let io = self.io.start(Direction::Write, pfn, None);
         self.ops.push(Op::WriteSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
@@ -102,7 +111,7 @@ impl Engine {
     /// transfer is searched for rather than remembered.
     pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) {
         let transfer = self.io.slots.iter_mut().flatten().find(|transfer| transfer.pfn == pfn);
-        transfer.expect("a locked folio has a transfer in flight").waiters.push(task);
+        transfer.expect("a locked folio has a transfer in flight").others.push(task);
     }
 
     /// Puts a task to sleep until any write has ended.
@@ -119,11 +128,12 @@ impl Engine {
             Direction::Write => self.write_done(transfer.pfn, result),
         }
         if result.is_err() && transfer.direction == Direction::Read {
-            for &task in &transfer.waiters {
+            for task in transfer.starter.iter().chain(&transfer.others) {
                 self.tasks[task.index()].read_failed = true;
             }
         }
-        self.woken.extend(transfer.waiters);
+        self.woken.extend(transfer.starter);
+        self.woken.extend(transfer.others);
         if transfer.direction == Direction::Write {
             self.woken.append(&mut self.io.write_waiters);
         }
@@ -133,8 +143,8 @@ impl Engine {
         self.memory.folios[pfn].flags -= FolioFlags::LOCKED;
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
-            let word = self.memory.file_mut(FileId(folio.owner)).index.word_mut(folio.index.into());
-            word.expect("an indexed folio has a slot").set_busy(false);
+            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
+            index.update(folio.index.into(), |word| word.set_busy(false));
         }
         if result.is_err() {
             // Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the
@@ -149,6 +159,10 @@ impl Engine {
     }
 
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
+            return;
+        }
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
         self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
         match result {

@@ -12,7 +12,7 @@
 
 use crate::engine::Engine;
 use crate::memcg::{MemcgEvent, UNLIMITED};
-use crate::reclaim::{Reclaim, ScanControl};
+use crate::reclaim::UserReclaim;
 use crate::stat::Stat;
 use crate::step::{Served, Step};
 use crate::units::{LruType, MemcgId, PAGE_SIZE, TaskId};
@@ -200,7 +200,8 @@ impl Engine {
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
             Target::Memcg(memcg, file) => {
-                let pages = parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
+                let pages =
+                    parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
                 if memcg == MemcgId::ROOT {
                     // The root has no limits, and so no such files.
                     return Err(FileError::NoSuchFile(path.to_owned()));
@@ -220,9 +221,8 @@ impl Engine {
                 }
                 // Unused stocks count against the limit too.
                 self.stock_drain_all();
-                let mut sc = ScanControl::new(memcg, excess, self.config.swappiness);
-                sc.full_walk = true;
-                Ok(self.user_reclaim(task, Reclaim::new(sc)))
+                let request = UserReclaim::new(memcg, excess, self.config.swappiness, false);
+                Ok(self.user_reclaim(task, request))
             }
         }
     }
@@ -231,9 +231,7 @@ impl Engine {
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
         let swappiness = swappiness.unwrap_or(self.config.swappiness);
-        let mut sc = ScanControl::new(memcg, pages.max(self.config.reclaim_batch), swappiness);
-        sc.proactive = true;
-        self.user_reclaim(task, Reclaim::new(sc))
+        self.user_reclaim(task, UserReclaim::new(memcg, pages, swappiness, true))
     }
 
     fn file_at(&self, path: &str) -> Result<Target, FileError> {
@@ -314,7 +312,7 @@ mod tests {
         let (mut engine, task) = engine();
         let path = "/sys/fs/cgroup/job/memory.max";
         assert_eq!(engine.read_file(path).unwrap(), "max\n");
-        engine.write_file(task, path, "64M\n").unwrap();
+        let _ = engine.write_file(task, path, "64M\n").unwrap();
         assert_eq!(engine.read_file(path).unwrap(), "67108864\n");
     }
 
@@ -333,7 +331,9 @@ mod tests {
     #[test]
     fn unknown_files_and_groups_do_not_exist() {
         let (mut engine, _) = engine();
-        for path in ["/proc/vmstats", "/sys/fs/cgroup/jab/memory.max", "/sys/fs/cgroup/job/memory.maximum", ""] {
+        for path in
+            ["/proc/vmstats", "/sys/fs/cgroup/jab/memory.max", "/sys/fs/cgroup/job/memory.maximum", ""]
+        {
             assert_eq!(engine.read_file(path), Err(FileError::NoSuchFile(path.to_owned())));
         }
     }

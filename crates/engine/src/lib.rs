@@ -46,7 +46,9 @@ mod invariants; // what must always be true, checked from outside
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
-pub use config::{Config, ConfigError, FileKind, FileSpec, Policy, StatFlush, SwapKind, SwapSpec};
+pub use config::{
+    Config, ConfigError, FileKind, FileSpec, PROFILES, Policy, Profile, StatFlush, SwapKind, SwapSpec,
+};
 pub use engine::Engine;
 pub use kernfs::FileError;
 pub use mm::Advice;
@@ -55,6 +57,7 @@ pub use page_cache::PageCacheEvent;
 pub use stat::Stat;
 pub use step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
 pub use units::{
-    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SHIFT, PAGE_SIZE, Pfn, SwapId, TaskId,
+    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SHIFT, PAGE_SIZE, Pfn, SwapId,
+    TaskId,
 };
 pub use work::Work;

@@ -30,10 +30,6 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    pub(crate) fn head(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
-    }
-
     /// Items, not pages.
     pub(crate) fn len(&self) -> u64 {
         self.len

@@ -242,7 +242,13 @@ impl Memcgs {
         }
     }
 
-    fn effective(&self, id: MemcgId, parent: MemcgId, parent_effective: u64, setting: impl Fn(&Memcg) -> u64) -> u64 {
+    fn effective(
+        &self,
+        id: MemcgId,
+        parent: MemcgId,
+        parent_effective: u64,
+        setting: impl Fn(&Memcg) -> u64,
+    ) -> u64 {
         let claim = |id: MemcgId| self[id].usage.min(setting(&self[id]));
         let claimed = claim(id);
         let siblings: u64 = self[parent].children.iter().map(|&child| claim(child)).sum();

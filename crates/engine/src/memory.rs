@@ -93,9 +93,8 @@ impl Memory {
     pub(crate) fn set_heat(&mut self, pfn: Pfn, heat: Heat) {
         let folio = &mut self.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
-            let word = self.files[folio.owner as usize].index.word_mut(folio.index.into());
-            let word = word.expect("an indexed folio has a slot");
-            *word = word.with_heat(heat);
+            let index = &mut self.files[folio.owner as usize].index;
+            index.update(folio.index.into(), |word| *word = word.with_heat(heat));
         } else {
             folio.heat = heat;
         }

@@ -85,12 +85,13 @@ impl Engine {
     /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
     /// page table still leads to the slot.
     pub(crate) fn free_swap(&mut self, pfn: Pfn) {
-        #[cfg(test)]
-        let too_early = self.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead);
-        #[cfg(not(test))]
-        let too_early = false;
         let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED;
-        if !too_early && (self.memory.folios[pfn].flags.intersects(busy) || self.is_slot_referenced(pfn)) {
+        #[cfg(test)]
+        let busy = match self.mutant {
+            Some(crate::testing::Mutant::SlotFreedBeforeWritten) => FolioFlags::LOCKED,
+            _ => busy,
+        };
+        if self.memory.folios[pfn].flags.intersects(busy) || self.is_slot_referenced(pfn) {
             return;
         }
         let entry = self.memory.swap_entry(pfn);

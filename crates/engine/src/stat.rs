@@ -216,10 +216,22 @@ impl Engine {
         nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
     }
 
+    /// A group's counter as it is, descendants included: what a flush would make of it.
+    pub fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
+        let subtree = self.memcgs.subtree(memcg);
+        let of_group = |&id: &MemcgId| {
+            let nodes = self.memory.nodes();
+            nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum::<i64>()
+        };
+        subtree.iter().map(of_group).sum()
+    }
+
     /// A machine-wide counter, always up to date.
     pub fn vmstat(&self, stat: Stat) -> i64 {
         match stat {
-            Stat::NrFreePages => self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum(),
+            Stat::NrFreePages => {
+                self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum()
+            }
             _ => self.vmstat.iter().map(|node| node[stat as usize]).sum(),
         }
     }

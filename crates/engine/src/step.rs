@@ -97,7 +97,11 @@ impl fmt::Display for AccessError {
                 write!(f, "access to object {} of a task that has {objects}", object.0)
             }
             Self::BeyondObject { page, pages } => {
-                write!(f, "access to page {page}, but the object has {pages} pages (0 to {})", pages.saturating_sub(1))
+                write!(
+                    f,
+                    "access to page {page}, but the object has {pages} pages (0 to {})",
+                    pages.saturating_sub(1)
+                )
             }
             Self::FileWrite => write!(
                 f,

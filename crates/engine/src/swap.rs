@@ -130,7 +130,10 @@ impl Swap {
 
     pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) {
         let device = &mut self.devices[entry.swap.index()];
-        assert!(device.is_taken(entry.slot) && device.cache[entry.slot as usize] == NONE, "slot holds another page");
+        assert!(
+            device.is_taken(entry.slot) && device.cache[entry.slot as usize] == NONE,
+            "slot holds another page"
+        );
         device.cache[entry.slot as usize] = pfn.0;
     }
 
@@ -150,9 +153,9 @@ impl Swap {
     /// All taken slots with their group, for checkers.
     pub(crate) fn taken(&self) -> impl Iterator<Item = (SwapEntry, MemcgId)> {
         self.devices.iter().enumerate().flat_map(|(swap, device)| {
-            (0..device.slots).filter(|&slot| device.is_taken(slot)).map(move |slot| {
-                (SwapEntry { swap: SwapId(swap as u8), slot }, device.memcgs[slot as usize])
-            })
+            (0..device.slots)
+                .filter(|&slot| device.is_taken(slot))
+                .map(move |slot| (SwapEntry { swap: SwapId(swap as u8), slot }, device.memcgs[slot as usize]))
         })
     }
 }
@@ -171,12 +174,14 @@ mod tests {
     #[test]
     fn every_slot_is_handed_out_once_and_again_after_it_was_freed() {
         let mut swap = swap(100);
-        let taken: BTreeSet<u32> = std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
+        let taken: BTreeSet<u32> =
+            std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
         assert_eq!(taken, (0..100).collect());
         for slot in [3, 99, 64] {
             swap.free(SwapEntry { swap: SwapId(0), slot });
         }
-        let again: BTreeSet<u32> = std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
+        let again: BTreeSet<u32> =
+            std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
         assert_eq!(again, BTreeSet::from([3, 64, 99]));
     }
 

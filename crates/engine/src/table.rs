@@ -1,9 +1,8 @@
 //! Tables of page words: page tables and page-cache indexes are the same structure.
 //!
 //! ```text
-//!   upper:  [ leaf? young ][ leaf? young ] ...      one entry for 512 pages, with the non-leaf young bit
-//!              │
-//!   leaf:   [ word; 512 ]                           one 64-bit word a page
+//!   upper   [ young ]                    [ young ]                    ...    one non-leaf young bit for 512 pages
+//!   leaves  [ word ][ word ] ... 512 ... [ word ][ word ] ...                one 64-bit word a page
 //!
 //!   word of a resident page      frame number | mark, counter, WORKINGSET ACTIVE REFERENCED | DIRTY YOUNG PRESENT
 //!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
@@ -20,7 +19,6 @@ use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 pub(crate) const LEAF_PAGES: u64 = 512;
 /// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
 pub(crate) const NODE_SLOTS: u64 = 64;
-const LEAF_NODES: usize = (LEAF_PAGES / NODE_SLOTS) as usize;
 
 /// What the table knows of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -129,7 +127,10 @@ impl Word {
         } else if self.0 & Shadow::TAG != 0 {
             Entry::Shadow(Shadow::unpack(self.0))
         } else if self.0 & Self::SWAP_TAG != 0 {
-            Entry::Swap(SwapEntry { swap: SwapId((self.0 >> 8) as u8), slot: (self.0 >> Self::PFN_SHIFT) as u32 })
+            Entry::Swap(SwapEntry {
+                swap: SwapId((self.0 >> 8) as u8),
+                slot: (self.0 >> Self::PFN_SHIFT) as u32,
+            })
         } else {
             Entry::Empty
         }
@@ -171,11 +172,6 @@ impl Word {
         self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
     }
 
-    #[inline]
-    pub(crate) fn touch(&mut self, write: bool) {
-        self.0 |= if write { Self::YOUNG | Self::DIRTY } else { Self::YOUNG };
-    }
-
     pub(crate) fn clear_dirty(&mut self) {
         self.0 &= !Self::DIRTY;
     }
@@ -195,35 +191,17 @@ impl Word {
         Word(self.0 & !mask | u64::from(heat.bits()) << Self::HEAT_SHIFT)
     }
 
-    #[inline]
-    pub(crate) fn mark(self) -> Mark {
-        if self.0 & Self::MARK_EVERY != 0 { Mark::EveryAccess } else { Mark::Classic }
-    }
-
     pub(crate) fn set_busy(&mut self, busy: bool) {
         if busy { self.0 |= Self::BUSY } else { self.0 &= !Self::BUSY }
     }
 }
 
-/// 512 words and what is known of them together.
-struct Leaf {
-    words: [Word; LEAF_PAGES as usize],
-    /// By index node: pages present, shadows.
-    nodes: [NodeCount; LEAF_NODES],
-}
+/// Population of an index node of 64 slots: present pages, shadows.
+type NodeCount = [u8; 2];
 
-/// Population of an index node of 64 slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct NodeCount {
-    present: u8,
-    shadows: u8,
-}
-
-impl NodeCount {
-    /// Holds nothing but shadows, so that it may be freed without losing a page.
-    fn is_shadow_only(self) -> bool {
-        self.present == 0 && self.shadows > 0
-    }
+/// Holds nothing but shadows, so that it may be freed without losing a page.
+fn is_shadow_only([present, shadows]: NodeCount) -> bool {
+    present == 0 && shadows > 0
 }
 
 /// What replacing a word did to its index node.
@@ -236,76 +214,139 @@ pub(crate) enum NodeChange {
     Mixed,
 }
 
-#[derive(Default)]
-struct Upper {
-    leaf: Option<Box<Leaf>>,
-    /// Some page below has been accessed through this table since it was last cleared.
-    young: bool,
+/// What became of recording a file access in the page's word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Marked {
+    Done,
+    /// The page is there, but more than its word has to change.
+    Slow(Pfn),
+    /// The page isn't there, or is being read.
+    Absent,
 }
 
-/// A two-level table of page words.
+/// A table of page words.
+///
+/// The words lie one after the other in memory that the system hands out zeroed when it is first touched, so a table costs
+/// what is used of it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
 pub(crate) struct Table {
-    upper: Vec<Upper>,
-    pages: u64,
+    words: Vec<u64>,
+    /// By leaf: some page below has been accessed through this table since the bit was last cleared.
+    young: Vec<bool>,
+    nodes: Vec<NodeCount>,
+}
+
+/// What accesses to one mapping find on their way.
+pub(crate) struct Walk<'a> {
+    words: &'a mut [u64],
+    young: &'a mut [bool],
+}
+
+impl Walk<'_> {
+    /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
+    /// leaving a fault to take, where the page isn't mapped, or is the shared page of zeroes and would be written.
+    #[inline]
+    pub(crate) fn touch(&mut self, page: u64, write: bool) -> bool {
+        let Some(word) = self.words.get_mut(page as usize) else { return false };
+        let (bits, forbidden) =
+            if write { (Word::YOUNG | Word::DIRTY, Word::ZERO) } else { (Word::YOUNG, 0) };
+        if *word & (Word::PRESENT | forbidden) != Word::PRESENT {
+            return false;
+        }
+        *word |= bits;
+        let young = &mut self.young[(page / LEAF_PAGES) as usize];
+        if !*young {
+            *young = true;
+        }
+        true
+    }
 }
 
 impl Table {
     pub(crate) fn new(pages: u64) -> Table {
-        let mut table = Table { upper: Vec::new(), pages: 0 };
-        table.grow(pages);
-        table
+        Table {
+            words: vec![0; pages as usize],
+            young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
+        }
     }
 
     pub(crate) fn pages(&self) -> u64 {
-        self.pages
+        self.words.len() as u64
     }
 
     /// Adds so many pages at the end.
     pub(crate) fn grow(&mut self, pages: u64) {
-        self.pages += pages;
-        self.upper.resize_with(self.pages.div_ceil(LEAF_PAGES) as usize, Upper::default);
+        // Into fresh zeroed memory: growing in place would write, and so use, all of it.
+        let mut grown = Table::new(self.pages() + pages);
+        grown.words[..self.words.len()].copy_from_slice(&self.words);
+        grown.young[..self.young.len()].copy_from_slice(&self.young);
+        grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
+        *self = grown;
     }
 
     #[inline]
     pub(crate) fn word(&self, page: u64) -> Word {
-        match &self.upper[(page / LEAF_PAGES) as usize].leaf {
-            Some(leaf) => leaf.words[(page % LEAF_PAGES) as usize],
-            None => Word::EMPTY,
+        Word(self.words[page as usize])
+    }
+
+    /// Changes bits of a word, not what kind of entry it is.
+    #[inline]
+    pub(crate) fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {
+        let slot = &mut self.words[page as usize];
+        let mut word = Word(*slot);
+        change(&mut word);
+        debug_assert_eq!(word.is_present(), Word(*slot).is_present());
+        *slot = word.0;
+    }
+
+    /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
+    #[inline]
+    pub(crate) fn walk(&mut self, start: u64, pages: u64) -> Walk<'_> {
+        debug_assert_eq!(start % LEAF_PAGES, 0);
+        Walk {
+            words: &mut self.words[start as usize..(start + pages) as usize],
+            young: &mut self.young[(start / LEAF_PAGES) as usize..],
         }
     }
 
-    /// The word, to change bits in; must not change what kind of entry it is. `None` where no leaf was ever needed.
+    /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
+    /// active already has nothing to gain.
     #[inline]
-    pub(crate) fn word_mut(&mut self, page: u64) -> Option<&mut Word> {
-        let leaf = self.upper[(page / LEAF_PAGES) as usize].leaf.as_mut()?;
-        Some(&mut leaf.words[(page % LEAF_PAGES) as usize])
+    pub(crate) fn mark(&mut self, page: u64) -> Marked {
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        const REFERENCED: u64 = (Heat::REFERENCED.bits() as u64) << Word::HEAT_SHIFT;
+        const ACTIVE: u64 = (Heat::ACTIVE.bits() as u64) << Word::HEAT_SHIFT;
+        if *word & (Word::PRESENT | Word::BUSY) != Word::PRESENT {
+            return Marked::Absent;
+        }
+        if *word & (Word::MARK_EVERY | REFERENCED) == 0 {
+            *word |= REFERENCED;
+            return Marked::Done;
+        }
+        if *word & (Word::MARK_EVERY | ACTIVE) == ACTIVE {
+            Marked::Done
+        } else {
+            Marked::Slow(Word(*word).pfn())
+        }
     }
 
-    /// As [`Self::word_mut`], setting the non-leaf young bit as hardware does on its way down.
+    /// As [`Table::mark`], recording nothing.
     #[inline]
-    pub(crate) fn walk_mut(&mut self, page: u64) -> Option<&mut Word> {
-        let upper = &mut self.upper[(page / LEAF_PAGES) as usize];
-        if !upper.young {
-            upper.young = true;
-        }
-        Some(&mut upper.leaf.as_mut()?.words[(page % LEAF_PAGES) as usize])
+    pub(crate) fn look(&self, page: u64) -> Marked {
+        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
+        if word.is_plain() { Marked::Done } else { Marked::Absent }
     }
 
     /// Replaces a word; returns the old one and what this means for its index node.
     pub(crate) fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
-        let upper = &mut self.upper[(page / LEAF_PAGES) as usize];
-        let leaf = upper.leaf.get_or_insert_with(|| {
-            Box::new(Leaf { words: [Word::EMPTY; LEAF_PAGES as usize], nodes: Default::default() })
-        });
-        let slot = (page % LEAF_PAGES) as usize;
-        let old = std::mem::replace(&mut leaf.words[slot], new);
-        let node = &mut leaf.nodes[slot / NODE_SLOTS as usize];
-        let before = *node;
-        node.present += u8::from(new.is_present());
-        node.present -= u8::from(old.is_present());
-        node.shadows += u8::from(new.is_shadow());
-        node.shadows -= u8::from(old.is_shadow());
-        let change = match (before.is_shadow_only(), node.is_shadow_only()) {
+        let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
+        let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
+        let before = is_shadow_only(*node);
+        node[0] += u8::from(new.is_present());
+        node[0] -= u8::from(old.is_present());
+        node[1] += u8::from(new.is_shadow());
+        node[1] -= u8::from(old.is_shadow());
+        let change = match (before, is_shadow_only(*node)) {
             (false, true) => NodeChange::ShadowOnly,
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
@@ -315,28 +356,30 @@ impl Table {
 
     /// All words that are not empty, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
-        self.upper.iter().enumerate().flat_map(|(upper, entry)| {
-            let first = upper as u64 * LEAF_PAGES;
-            let words = entry.leaf.as_ref().map(|leaf| leaf.words.iter().enumerate());
-            words.into_iter().flatten().map(move |(slot, &word)| (first + slot as u64, word))
-        })
-        .filter(|(_, word)| *word != Word::EMPTY)
+        let words = self.words.iter().map(|&word| Word(word));
+        (0..).zip(words).filter(|&(_, word)| word != Word::EMPTY)
+    }
+
+    /// Bytes it takes when all of it is used.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words) + size_of_val(&*self.young) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
     pub(crate) fn shadow_only_nodes(&self) -> usize {
-        let leaves = self.upper.iter().filter_map(|upper| upper.leaf.as_ref());
-        leaves.flat_map(|leaf| leaf.nodes).filter(|node| node.is_shadow_only()).count()
+        self.nodes.iter().filter(|&&node| is_shadow_only(node)).count()
     }
 
     /// Panics unless the nodes' counts agree with the words.
     pub(crate) fn check_invariants(&self) {
-        for (upper, leaf) in self.upper.iter().enumerate().filter_map(|(i, upper)| Some((i, upper.leaf.as_ref()?))) {
-            for (node, words) in leaf.words.chunks(NODE_SLOTS as usize).enumerate() {
-                let present = words.iter().filter(|word| word.is_present()).count() as u8;
-                let shadows = words.iter().filter(|word| word.is_shadow()).count() as u8;
-                assert_eq!(leaf.nodes[node], NodeCount { present, shadows }, "index node {node} of leaf {upper}");
-            }
+        for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
+            let present = words.iter().filter(|&&word| Word(word).is_present()).count() as u8;
+            let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
+            assert_eq!(
+                self.nodes[node],
+                [present, shadows],
+                "present pages and shadows of index node {node}"
+            );
         }
     }
 }
@@ -347,14 +390,15 @@ mod tests {
 
     #[test]
     fn entries_survive_packing() {
-        let shadow = Shadow { memcg: MemcgId(65_535), node: NodeId(63), workingset: true, stamp: (1 << 38) - 1 };
+        let shadow =
+            Shadow { memcg: MemcgId(65_535), node: NodeId(63), workingset: true, stamp: (1 << 38) - 1 };
         assert_eq!(shadow.pack().decode(), Entry::Shadow(shadow));
         let entry = SwapEntry { swap: SwapId(255), slot: u32::MAX };
         assert_eq!(Word::swapped(entry).decode(), Entry::Swap(entry));
         let word = Word::cached(Pfn(u32::MAX - 1), Heat::REFERENCED | Heat::WORKINGSET, Mark::EveryAccess);
         assert_eq!(word.decode(), Entry::Present(Pfn(u32::MAX - 1)));
         assert_eq!(word.heat(), Heat::REFERENCED | Heat::WORKINGSET);
-        assert_eq!(word.mark(), Mark::EveryAccess);
+        assert_eq!(word.0 & Word::MARK_EVERY, Word::MARK_EVERY);
         assert_eq!(Word::EMPTY.decode(), Entry::Empty);
     }
 
@@ -377,11 +421,35 @@ mod tests {
     }
 
     #[test]
+    fn the_word_records_a_first_read_and_leaves_a_second_to_the_order() {
+        let mut table = Table::new(64);
+        assert_eq!(table.mark(3), Marked::Absent);
+        table.replace(3, Word::cached(Pfn(7), Heat::empty(), Mark::Classic));
+        assert_eq!(table.mark(3), Marked::Done);
+        assert_eq!(table.mark(3), Marked::Slow(Pfn(7)));
+        table.update(3, |word| *word = word.with_heat(Heat::REFERENCED | Heat::ACTIVE));
+        assert_eq!(table.mark(3), Marked::Done);
+        table.update(3, |word| word.set_busy(true));
+        assert_eq!(table.mark(3), Marked::Absent);
+    }
+
+    #[test]
+    fn a_table_keeps_its_words_when_it_grows() {
+        let mut table = Table::new(600);
+        let word = Word::mapping(Pfn(5), true);
+        table.replace(599, word);
+        table.grow(1000);
+        assert!(table.word(599) == word && table.word(1599) == Word::EMPTY);
+        table.check_invariants();
+    }
+
+    #[test]
     fn an_access_sets_the_non_leaf_young_bit() {
         let mut table = Table::new(1024);
         table.replace(700, Word::mapping(Pfn(0), false));
-        table.walk_mut(700).unwrap().touch(true);
-        assert!(table.upper[1].young && !table.upper[0].young);
+        assert!(table.walk(512, 512).touch(188, true));
+        assert_eq!(table.young, [false, true]);
         assert!(table.word(700).is_dirty());
+        assert!(!table.walk(512, 512).touch(189, false), "nothing is mapped there");
     }
 }

@@ -4,7 +4,7 @@ use crate::access::Object;
 use crate::engine::Engine;
 use crate::fault::Attempt;
 use crate::high::HighReclaim;
-use crate::reclaim::{Reclaim, ReclaimStep};
+use crate::reclaim::{ReclaimStep, UserReclaim};
 use crate::step::{Access, Served, Step};
 use crate::units::{CpuId, MmId, TaskId};
 
@@ -23,9 +23,9 @@ pub(crate) struct Task {
 /// What a task is in the middle of.
 enum Stage {
     Idle,
-    Access(Box<Attempt>),
+    Access(Attempt),
     /// A write to `memory.reclaim`, or a limit lowered below usage.
-    Reclaim(Box<Reclaim>),
+    UserReclaim(UserReclaim),
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighReclaim>),
 }
@@ -35,7 +35,7 @@ impl Task {
         Task { mm, cpu, objects: Vec::new(), high_debt: 0, read_failed: false, stage: Stage::Idle }
     }
 
-    pub(crate) fn suspend(&mut self, attempt: Box<Attempt>) {
+    pub(crate) fn suspend(&mut self, attempt: Attempt) {
         self.stage = Stage::Access(attempt);
     }
 }
@@ -52,12 +52,18 @@ impl Engine {
     /// The task must not be in the middle of another one.
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
         self.enter(task);
-        assert!(matches!(self.tasks[task.index()].stage, Stage::Idle), "task {} is in the middle of something", task.0);
+        assert!(
+            matches!(self.tasks[task.index()].stage, Stage::Idle),
+            "task {} is in the middle of something",
+            task.0
+        );
         match self.check_access(task, access) {
             Err(error) => Step::Done(Served::Failed(error)),
             // What the fast path could have served is a hit here too.
-            Ok(_) if self.run_hits(task, &[access], |access| access) == 1 => self.return_to_user(task, Served::Hit),
-            Ok(object) => self.attempt(task, Box::new(Attempt::new(access, object))),
+            Ok(_) if self.run_hits(task, &[access], |access| access) == 1 => {
+                self.return_to_user(task, Served::Hit)
+            }
+            Ok(object) => self.attempt(task, Attempt::new(access, object)),
         }
     }
 
@@ -67,7 +73,7 @@ impl Engine {
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
             Stage::Idle => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access(attempt) => self.attempt(task, attempt),
-            Stage::Reclaim(call) => self.user_reclaim(task, call),
+            Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::High(high) => self.pay_high(task, high),
         }
     }
@@ -77,16 +83,16 @@ impl Engine {
         match &self.tasks[task.index()].stage {
             Stage::Idle => false,
             Stage::Access(attempt) => attempt.in_reclaim(),
-            Stage::Reclaim(_) => true,
+            Stage::UserReclaim(_) => true,
             Stage::High(high) => high.in_reclaim(),
         }
     }
 
-    /// Runs a reclaim call that a user asked for.
-    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut call: Box<Reclaim>) -> Step {
-        match self.reclaim_step(&mut call) {
+    /// Goes on with reclaim that a user asked for.
+    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: UserReclaim) -> Step {
+        match self.user_reclaim_step(&mut request) {
             ReclaimStep::Again => {
-                self.tasks[task.index()].stage = Stage::Reclaim(call);
+                self.tasks[task.index()].stage = Stage::UserReclaim(request);
                 Step::Again
             }
             ReclaimStep::Done(reclaimed) => Step::Done(Served::Reclaimed(reclaimed)),

@@ -18,7 +18,8 @@ macro_rules! index {
         pub struct $name(pub $inner);
 
         impl $name {
-            pub(crate) fn index(self) -> usize {
+            /// As an index into a table of them.
+            pub fn index(self) -> usize {
                 self.0 as usize
             }
         }

@@ -16,7 +16,6 @@ mod two_lists;
 
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
-use crate::list::List;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
@@ -38,6 +37,14 @@ impl Order {
         match self {
             Order::TwoLists => LruList::EVICTABLE.len(),
             Order::SingleList => 1,
+        }
+    }
+
+    /// Whether a list counts as active.
+    pub(crate) fn is_active(self, list: usize) -> bool {
+        match self {
+            Order::TwoLists => LruList::EVICTABLE[list].is_active(),
+            Order::SingleList => false,
         }
     }
 
@@ -126,17 +133,15 @@ impl Engine {
             self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
             self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
         }
-        let active = self.memory.is_hot(pfn, Heat::ACTIVE);
-        let list = self.order_of(lruvec).list_of(folio.lru_type(), active);
+        let (list, gauge) = self.list_of(lruvec, pfn);
         let links = &mut self.memory.folios;
-        let list = &mut self.lruvecs[lruvec].lists[list];
         match end {
-            End::Head => list.push_head(links, pfn.0),
-            End::Tail => list.push_tail(links, pfn.0),
+            End::Head => self.lruvecs[lruvec].lists[list].push_head(links, pfn.0),
+            End::Tail => self.lruvecs[lruvec].lists[list].push_tail(links, pfn.0),
         }
         self.memory.folios[pfn].flags |= FolioFlags::LRU;
         self.work.list_moves += 1;
-        self.update_size(lruvec, LruList::new(folio.lru_type(), active), folio.pages() as i64);
+        self.update_size(lruvec, gauge, folio.pages() as i64);
     }
 
     /// Takes a folio off its list; the caller owns its place from now on.
@@ -149,21 +154,21 @@ impl Engine {
             self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
             return;
         }
-        let active = self.memory.is_hot(pfn, Heat::ACTIVE);
-        let list = self.order_of(lruvec).list_of(folio.lru_type(), active);
+        let (list, gauge) = self.list_of(lruvec, pfn);
         self.lruvecs[lruvec].lists[list].remove(&mut self.memory.folios, pfn.0);
-        self.update_size(lruvec, LruList::new(folio.lru_type(), active), -(folio.pages() as i64));
+        self.update_size(lruvec, gauge, -(folio.pages() as i64));
     }
 
-    fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
+    /// The list on which a folio's state puts it, and the gauge that counts it there.
+    fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
+        let (order, kind) = (self.order_of(lruvec), self.memory.folios[pfn].lru_type());
+        let list = order.list_of(kind, self.memory.is_hot(pfn, Heat::ACTIVE));
+        (list, LruList::new(kind, order.is_active(list)))
+    }
+
+    pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
         let size = &mut self.lruvecs[lruvec].sizes[list as usize];
         *size = size.checked_add_signed(pages).expect("a list holds no fewer than no pages");
         self.count(lruvec, list.stat(), pages);
-    }
-}
-
-impl crate::lruvec::Lruvec {
-    pub(crate) fn list(&self, list: LruList) -> &List {
-        &self.lists[list as usize]
     }
 }

@@ -29,7 +29,12 @@ impl Engine {
         size.min(sc.nr_to_reclaim - sc.nr_reclaimed.min(sc.nr_to_reclaim))
     }
 
-    pub(super) fn single_list_round(&mut self, lruvec: LruvecId, remaining: &mut u64, sc: &mut ScanControl) -> Round {
+    pub(super) fn single_list_round(
+        &mut self,
+        lruvec: LruvecId,
+        remaining: &mut u64,
+        sc: &mut ScanControl,
+    ) -> Round {
         let n = (*remaining).min(self.config.reclaim_batch);
         if n == 0 {
             return Round::Last;

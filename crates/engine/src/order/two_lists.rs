@@ -177,10 +177,14 @@ impl TwoListsPass {
         if anon == 0 || file == 0 {
             return false;
         }
-        let (smaller, larger, left) =
-            if file > anon { (LruType::Anon, LruType::File, anon) } else { (LruType::File, LruType::Anon, file) };
-        let target =
-            self.targets[LruList::inactive(smaller) as usize] + self.targets[LruList::active(smaller) as usize] + 1;
+        let (smaller, larger, left) = if file > anon {
+            (LruType::Anon, LruType::File, anon)
+        } else {
+            (LruType::File, LruType::Anon, file)
+        };
+        let target = self.targets[LruList::inactive(smaller) as usize]
+            + self.targets[LruList::active(smaller) as usize]
+            + 1;
         let percent_left = left * 100 / target;
         for list in [LruList::inactive(smaller), LruList::active(smaller)] {
             self.remaining[list as usize] = 0;
@@ -201,7 +205,8 @@ mod tests {
 
     #[test]
     fn the_larger_side_is_trimmed_to_the_share_that_the_smaller_one_has_done() {
-        let mut pass = TwoListsPass { remaining: [60, 0, 800, 100], targets: [99, 0, 1000, 200], reclaimed: 40 };
+        let mut pass =
+            TwoListsPass { remaining: [60, 0, 800, 100], targets: [99, 0, 1000, 200], reclaimed: 40 };
         assert!(pass.trim_to_proportion());
         assert_eq!(pass.remaining, [0, 0, 1000 * 40 / 100 - 200, 0]);
         assert!(!pass.trim_to_proportion());

@@ -1,30 +1,47 @@
 //! Isolation: taking a batch off the cold end of a list, so that nobody else finds its folios while they are judged.
 
 use crate::engine::Engine;
-use crate::lruvec::LruvecId;
+use crate::folio::FolioFlags;
+use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
-use crate::units::Pfn;
+use crate::units::{LruType, Pfn};
 
 impl Engine {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
-    pub(crate) fn isolate_from(
-        &mut self,
-        lruvec: LruvecId,
-        list: usize,
-        n: u64,
-        into: &mut Vec<Pfn>,
-    ) -> u64 {
+    pub(crate) fn isolate_from(&mut self, lruvec: LruvecId, list: usize, n: u64, into: &mut Vec<Pfn>) -> u64 {
         debug_assert!(into.is_empty());
-        let mut taken = 0;
-        while taken < n {
-            let Some(pfn) = self.lruvecs[lruvec].lists[list].tail() else { break };
-            taken += self.memory.folios[Pfn(pfn)].pages();
-            self.lru_unlink(Pfn(pfn));
-            into.push(Pfn(pfn));
+        let active = self.order_of(lruvec).is_active(list);
+        let mut taken = [0; 2];
+        while taken[0] + taken[1] < n {
+            let list = &mut self.lruvecs[lruvec].lists[list];
+            let Some(item) = list.tail() else { break };
+            list.remove(&mut self.memory.folios, item);
+            let folio = &mut self.memory.folios[Pfn(item)];
+            folio.flags -= FolioFlags::LRU;
+            taken[folio.lru_type() as usize] += folio.pages();
+            into.push(Pfn(item));
         }
+        for kind in LruType::BOTH {
+            if taken[kind as usize] > 0 {
+                self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
+            }
+        }
+        let taken = taken[0] + taken[1];
         self.work.scanned += taken;
+        self.work.list_moves += into.len() as u64;
+        self.warm_up(into);
         taken
+    }
+
+    /// Reads one word of each folio's index and page table, so that the cache misses that judging the batch would take one
+    /// after the other overlap. Changes nothing.
+    fn warm_up(&self, folios: &[Pfn]) {
+        let words = folios.iter().map(|&pfn| {
+            let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
+            mapped ^ u32::from(self.memory.heat(pfn).bits())
+        });
+        std::hint::black_box(words.fold(0, |sum, word| sum ^ word));
     }
 
     /// Counts scanned pages. A group's own reclaim appears in `memory.stat` under its reclaimer's name, and in

@@ -16,6 +16,7 @@
 mod isolate;
 mod scan_control;
 mod shrink_list;
+mod user;
 
 use crate::engine::Engine;
 use crate::lruvec::LruList;
@@ -24,6 +25,7 @@ use crate::order::{Pass, Round};
 use crate::stat::{ACTIVATE, ByType};
 use crate::units::{LruType, MemcgId, NodeId};
 pub(crate) use scan_control::ScanControl;
+pub(crate) use user::UserReclaim;
 
 /// A reclaim call under way.
 pub(crate) struct Reclaim {
@@ -117,8 +119,7 @@ impl Engine {
                 || self.inactive_is_low(target, kind);
         }
         let inactive_file = self.stale(target, LruList::InactiveFile.stat());
-        sc.cache_trim_mode =
-            inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
+        sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
         let mut walk = self.memcgs.shared_walk(sc.target, call.node);
         walk.reverse();
         call.walk = walk;

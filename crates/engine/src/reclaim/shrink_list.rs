@@ -26,8 +26,6 @@ enum Verdict {
     Keep,
     /// Someone needs it: to the active list.
     Activate,
-    /// Free it when its last reference goes; its contents are gone already.
-    Gone,
 }
 
 /// What its references say of a folio.
@@ -69,7 +67,6 @@ impl Engine {
                     reclaimed += pages;
                     return false;
                 }
-                Verdict::Gone => return !self.release_if_unused(pfn),
                 Verdict::Keep => {}
                 Verdict::Activate => self.activate_rejected(lruvec, pfn),
             }
@@ -106,6 +103,10 @@ impl Engine {
             // The slot holds nothing yet.
             self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
         }
+        if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.may_forget(pfn) {
+            self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+            return Verdict::Activate;
+        }
         self.unmap_all(pfn);
         let folio = self.memory.folios[pfn];
         if folio.mapped > 0 {
@@ -131,7 +132,8 @@ impl Engine {
             }
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
-            return self.free_lazily(pfn);
+            self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);
+            return Verdict::Free;
         }
         if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep }
     }
@@ -213,13 +215,14 @@ impl Engine {
             self.count_node(node, Stat::NrWritten, pages);
             return Pageout::Clean;
         }
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
+            self.start_write(pfn, entry);
+            return Pageout::Clean;
+        }
         self.memory.folios[pfn].flags |= FolioFlags::WRITEBACK | FolioFlags::RECLAIM;
         self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
         self.start_write(pfn, entry);
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
-            return Pageout::Clean;
-        }
         Pageout::Started
     }
 
@@ -233,16 +236,11 @@ impl Engine {
         true
     }
 
-    /// Frees an anonymous folio whose owner said that its contents may be forgotten, unless it was written since.
-    fn free_lazily(&mut self, pfn: Pfn) -> Verdict {
-        let folio = &mut self.memory.folios[pfn];
-        if folio.has(FolioFlags::DIRTY) {
-            folio.flags |= FolioFlags::SWAPBACKED;
-            return Verdict::Activate;
-        }
-        let pages = folio.pages() as i64;
-        self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, pages);
-        if self.memory.folios[pfn].refs > 0 { Verdict::Gone } else { Verdict::Free }
+    /// Whether a folio whose owner said that its contents may be forgotten was neither written since nor is in use. Asked
+    /// before it is unmapped: once unmapped, nothing leads to its contents any more.
+    fn may_forget(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        !folio.has(FolioFlags::DIRTY) && folio.refs == 0 && !self.is_mapped_dirty(pfn)
     }
 
     /// Takes a clean, unmapped folio out of the place where it can be found, leaving a shadow. False if someone holds a

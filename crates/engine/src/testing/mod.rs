@@ -1,3 +1,15 @@
-//! placeholder
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mutant { DirtyLostAtUnmap, FrameReusedBeforeWritten, SlotFreedBeforeRead }
+//! The byte machine: a machine that really holds page contents, and the tests that drive the engine with it.
+//!
+//! The engine never learns what a page holds, so a rule that loses data looks like any other rule to it. This machine
+//! carries every operation out on real contents (a `u64` a page) and compares what each access sees with a plain model.
+//! [`mutant`] keeps the test honest: engines with a known bug that it must reject.
+
+mod actions; // what a run consists of, and how to make random ones
+mod batches; // promises of the per-CPU batches that can't be seen from outside
+mod machine; // frames, slots, devices and tasks: carries out what the engine decides
+mod model; // what each page must hold
+mod mutant; // engines with a known bug
+mod tests; // random runs, with and without a bug
+mod view; // what the machine and the tests look up inside the engine
+
+pub(crate) use mutant::Mutant;

@@ -1,0 +1,52 @@
+//! Reclaim that a user asks for: `memory.reclaim`, and limits set below what is in use.
+//!
+//! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
+//! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
+
+use super::{Reclaim, ReclaimStep, ScanControl};
+use crate::engine::Engine;
+use crate::units::MemcgId;
+
+/// A request under way.
+pub(crate) struct UserReclaim {
+    target: MemcgId,
+    left: u64,
+    reclaimed: u64,
+    swappiness: u8,
+    /// Counted as proactive; else on behalf of a limit.
+    proactive: bool,
+    part: Option<Box<Reclaim>>,
+}
+
+impl UserReclaim {
+    pub(crate) fn new(target: MemcgId, pages: u64, swappiness: u8, proactive: bool) -> UserReclaim {
+        UserReclaim { target, left: pages, reclaimed: 0, swappiness, proactive, part: None }
+    }
+}
+
+impl Engine {
+    /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
+    pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> ReclaimStep {
+        while request.left > 0 {
+            let part = request.part.get_or_insert_with(|| {
+                let pages = (request.left / 4).max(self.config.reclaim_batch);
+                let mut sc = ScanControl::new(request.target, pages, request.swappiness);
+                sc.proactive = request.proactive;
+                Reclaim::new(sc)
+            });
+            match self.reclaim_step(part) {
+                ReclaimStep::Again => return ReclaimStep::Again,
+                ReclaimStep::Done(reclaimed) => {
+                    request.part = None;
+                    request.left = request.left.saturating_sub(reclaimed);
+                    request.reclaimed += reclaimed;
+                    // A call that found nothing has tried at every priority and in every way.
+                    if reclaimed == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        ReclaimStep::Done(request.reclaimed)
+    }
+}

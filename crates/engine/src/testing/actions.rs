@@ -1,0 +1,201 @@
+//! What a run consists of, and how to make random ones.
+//!
+//! Everything that happens is in the list of actions, down to which transfer ends next and whether it fails, so that
+//! proptest can shrink a failing run to the few actions that matter. Numbers are taken modulo what there is to choose from,
+//! and an action that makes no sense at the moment (advice by a task that is busy) does nothing; hence every sublist of a run
+//! is a run.
+
+use crate::mm::Advice;
+use crate::{SwapKind, SwapSpec};
+use proptest::prelude::*;
+
+/// A machine to build.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// `memory.max` of the two groups, in pages.
+    pub(crate) limits: [u64; 2],
+    /// The second group is a child of the first.
+    pub(crate) nested: bool,
+    pub(crate) swap: Vec<SwapSpec>,
+    pub(crate) cpus: u16,
+    pub(crate) folio_batch: usize,
+    pub(crate) charge_stock: u64,
+    pub(crate) reclaim_batch: u64,
+    pub(crate) swappiness: u8,
+    pub(crate) live_stats: bool,
+    pub(crate) exact_lru: bool,
+    pub(crate) advice: Advice,
+}
+
+/// The objects that each task has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    OpenRegular,
+    MappedRegular,
+    OpenTmpfs,
+    MappedTmpfs,
+    Anon,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 5] =
+        [Kind::OpenRegular, Kind::MappedRegular, Kind::OpenTmpfs, Kind::MappedTmpfs, Kind::Anon];
+
+    pub(crate) fn is_mapping(self) -> bool {
+        matches!(self, Kind::MappedRegular | Kind::MappedTmpfs | Kind::Anon)
+    }
+}
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// An access, as far as it goes without waiting. `patience`: steps for which a task that is busy is first helped on.
+    Access {
+        task: usize,
+        kind: Kind,
+        page: u64,
+        write: bool,
+        patience: usize,
+    },
+    /// A run of accesses to the same pages of two objects, as long as they are hits.
+    Run {
+        task: usize,
+        kinds: [Kind; 2],
+        page: u64,
+        count: u64,
+        write: bool,
+    },
+    /// A task that can go on does, for so many steps at most.
+    Resume {
+        which: usize,
+        steps: usize,
+    },
+    /// A transfer ends. `early`: what a write wrote is what the frame held when it started, else what it holds now.
+    Complete {
+        which: usize,
+        fails: bool,
+        early: bool,
+    },
+    MadviseFree {
+        task: usize,
+        page: u64,
+    },
+    MadviseCold {
+        task: usize,
+        kind: Kind,
+        page: u64,
+    },
+    FadviseDontneed {
+        task: usize,
+        tmpfs: bool,
+        page: u64,
+    },
+    Mlock {
+        task: usize,
+        kind: Kind,
+    },
+    Munlock {
+        task: usize,
+        kind: Kind,
+    },
+    /// Unmaps, and maps anew.
+    Munmap {
+        task: usize,
+        kind: Kind,
+    },
+    /// Writes `memory.reclaim`.
+    Reclaim {
+        task: usize,
+        group: usize,
+        pages: u64,
+    },
+    /// Writes `memory.max`.
+    SetMax {
+        task: usize,
+        group: usize,
+        pages: u64,
+    },
+    /// Writes `memory.high`; no pages mean `max`.
+    SetHigh {
+        task: usize,
+        group: usize,
+        pages: u64,
+    },
+    FlushStats,
+}
+
+/// Pages of each object.
+pub(crate) const PAGES: u64 = 24;
+/// Tasks: two threads of one process in the first group, one process in the second.
+pub(crate) const TASKS: usize = 3;
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        2 => Just(Kind::OpenRegular),
+        2 => Just(Kind::MappedRegular),
+        3 => Just(Kind::OpenTmpfs),
+        3 => Just(Kind::MappedTmpfs),
+        5 => Just(Kind::Anon),
+    ]
+}
+
+/// Some pages are hot, so that there are hits, and several tasks want the same page at once.
+fn page() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => 0..PAGES, 1 => 0..PAGES / 4]
+}
+
+pub(crate) fn setup() -> impl Strategy<Value = Setup> {
+    let slots = prop_oneof![1 => Just(4u64), 1 => Just(12), 2 => Just(40), 4 => Just(200)];
+    let kinds = prop_oneof![2 => Just(SwapKind::Device), 1 => Just(SwapKind::Synchronous)];
+    let device = (slots, kinds).prop_map(|(pages, kind)| SwapSpec { pages, kind });
+    let swap = prop_oneof![1 => Just(0usize), 8 => Just(1), 2 => Just(2)]
+        .prop_flat_map(move |devices| prop::collection::vec(device.clone(), devices));
+    let sizes = (
+        prop_oneof![3 => Just(1usize), 2 => Just(4), 1 => Just(31)],
+        prop_oneof![Just(1u64), Just(8), Just(64)],
+        prop_oneof![Just(1u64), Just(4), Just(32)],
+    );
+    let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
+    let switches = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2), advice);
+    let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
+    ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
+        |(limits, swap, cpus, sizes, (nested, live_stats, exact_lru, advice), swappiness)| Setup {
+            limits: [limits.0, limits.1],
+            nested,
+            swap,
+            cpus,
+            folio_batch: sizes.0,
+            charge_stock: sizes.1,
+            reclaim_batch: sizes.2,
+            swappiness,
+            live_stats,
+            exact_lru,
+            advice,
+        },
+    )
+}
+
+pub(crate) fn action() -> impl Strategy<Value = Action> {
+    let task = || 0..TASKS;
+    let patience = prop_oneof![1 => Just(0usize), 2 => Just(100)];
+    prop_oneof![
+        40 => (task(), kind(), page(), any::<bool>(), patience)
+            .prop_map(|(task, kind, page, write, patience)| Action::Access { task, kind, page, write, patience }),
+        6 => (task(), [kind(), kind()], page(), 1..6u64, any::<bool>())
+            .prop_map(|(task, kinds, page, count, write)| Action::Run { task, kinds, page, count, write }),
+        15 => (0..TASKS, 1..30usize).prop_map(|(which, steps)| Action::Resume { which, steps }),
+        15 => (0..8usize, prop::bool::weighted(0.1), any::<bool>())
+            .prop_map(|(which, fails, early)| Action::Complete { which, fails, early }),
+        3 => (task(), page()).prop_map(|(task, page)| Action::MadviseFree { task, page }),
+        2 => (task(), kind(), page()).prop_map(|(task, kind, page)| Action::MadviseCold { task, kind, page }),
+        2 => (task(), any::<bool>(), page())
+            .prop_map(|(task, tmpfs, page)| Action::FadviseDontneed { task, tmpfs, page }),
+        1 => (task(), kind()).prop_map(|(task, kind)| Action::Mlock { task, kind }),
+        3 => (task(), kind()).prop_map(|(task, kind)| Action::Munlock { task, kind }),
+        1 => (task(), kind()).prop_map(|(task, kind)| Action::Munmap { task, kind }),
+        2 => (task(), 0..2usize, 1..20u64).prop_map(|(task, group, pages)| Action::Reclaim { task, group, pages }),
+        1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
+        1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
+        1 => Just(Action::FlushStats),
+    ]
+}

@@ -1,0 +1,250 @@
+//! Promises of the per-CPU batches that can't be seen from outside: who is let in, when they drain, and in which order.
+
+use super::view::Residence;
+use crate::folio::{FolioFlags, Heat};
+use crate::lruvec::LruList;
+use crate::mm::Advice;
+use crate::*;
+
+/// A task that has read some pages of a file, and written some of its heap.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    file: ObjectId,
+    heap: ObjectId,
+}
+
+impl Bench {
+    /// With so many pages of each, on the lists already.
+    fn new(pages: u64) -> Bench {
+        let mut engine = Engine::new(Config::default()).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let spec = FileSpec { name: "data".to_owned(), pages: 100, kind: FileKind::Regular };
+        let file = engine.file_create(spec).unwrap();
+        engine.swap_on(SwapSpec { pages: 100, kind: SwapKind::Device }).unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        let file = engine.open(task, file).unwrap();
+        let heap = engine.map_anon(task, 100, Advice::Normal).unwrap();
+        let mut bench = Bench { engine, task, file, heap };
+        for page in 0..pages {
+            bench.read(page);
+            bench.write_heap(page);
+        }
+        bench.engine.lru_add_drain();
+        bench
+    }
+
+    fn read(&mut self, page: u64) {
+        let mut step = self.engine.start(self.task, Access { object: self.file, page, write: false });
+        while step == Step::Wait(Wait::Io) {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, .. } = op {
+                    self.engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            step = self.engine.resume(self.task);
+        }
+        assert!(matches!(step, Step::Done(Served::Hit | Served::Major)));
+    }
+
+    fn write_heap(&mut self, page: u64) {
+        let step = self.engine.start(self.task, Access { object: self.heap, page, write: true });
+        assert_eq!(step, Step::Done(Served::Minor));
+    }
+
+    fn pfn(&self, object: ObjectId, page: u64) -> Pfn {
+        match self.engine.residence(self.task, object, page) {
+            Residence::Frame(pfn) => pfn,
+            residence => panic!("page {page} is {residence:?}"),
+        }
+    }
+
+    fn file_pfn(&self, page: u64) -> Pfn {
+        self.pfn(self.file, page)
+    }
+
+    fn heap_pfn(&self, page: u64) -> Pfn {
+        self.pfn(self.heap, page)
+    }
+
+    fn queued(&self) -> usize {
+        self.engine.cpus[0].batches.iter().count()
+    }
+
+    /// The list from its cold end.
+    fn list(&self, list: LruList) -> Vec<Pfn> {
+        let lruvec = self.engine.lruvec_of(self.file_pfn(0));
+        let list = &self.engine.lruvecs[lruvec].lists[list as usize];
+        list.iter_from_tail(&self.engine.memory.folios).map(Pfn).collect()
+    }
+}
+
+#[test]
+fn a_batch_drains_when_the_31st_folio_comes_and_takes_no_other_along() {
+    let mut bench = Bench::new(1);
+    bench.engine.lru_deactivate_file(bench.file_pfn(0));
+    for page in 1..31 {
+        bench.read(page);
+    }
+    assert_eq!((bench.queued(), bench.list(LruList::InactiveFile).len()), (31, 1));
+    bench.read(31);
+    assert_eq!((bench.queued(), bench.list(LruList::InactiveFile).len()), (1, 32));
+}
+
+#[test]
+fn new_folios_are_placed_before_anything_else_is_moved() {
+    let mut bench = Bench::new(1);
+    let old = bench.file_pfn(0);
+    bench.engine.lru_activate(old);
+    bench.read(1);
+    bench.read(2);
+    bench.engine.memory.heat_up(bench.file_pfn(1), Heat::ACTIVE);
+    bench.engine.lru_add_drain();
+    assert_eq!(
+        bench.list(LruList::ActiveFile),
+        [bench.file_pfn(1), old],
+        "the activated one came last, to the head"
+    );
+}
+
+#[test]
+fn rotated_folios_go_to_the_tail_before_dropped_ones_do() {
+    let mut bench = Bench::new(3);
+    let pfns = [0, 1, 2].map(|page| bench.file_pfn(page));
+    bench.engine.lru_deactivate_file(pfns[1]);
+    bench.engine.lru_rotate(pfns[2]);
+    bench.engine.lru_add_drain();
+    assert_eq!(bench.list(LruList::InactiveFile), [pfns[1], pfns[2], pfns[0]]);
+}
+
+#[test]
+fn a_folio_said_to_be_cold_and_free_is_deactivated_first() {
+    let mut bench = Bench::new(2);
+    let pfn = bench.heap_pfn(0);
+    bench.engine.lru_activate(pfn);
+    bench.engine.lru_add_drain();
+    bench.engine.lru_lazyfree(pfn);
+    bench.engine.lru_deactivate(pfn);
+    bench.engine.lru_add_drain();
+    assert!(bench.list(LruList::InactiveFile).contains(&pfn));
+    assert_eq!((bench.engine.vmstat(Stat::Pgdeactivate), bench.engine.vmstat(Stat::Pglazyfree)), (1, 1));
+}
+
+#[test]
+fn activation_has_the_last_word() {
+    let mut bench = Bench::new(2);
+    let pfn = bench.file_pfn(0);
+    bench.engine.lru_activate(pfn);
+    bench.engine.lru_deactivate_file(pfn);
+    bench.engine.lru_add_drain();
+    assert_eq!(bench.list(LruList::ActiveFile), [pfn]);
+}
+
+#[test]
+fn a_folio_that_is_on_no_list_enters_no_batch_but_the_first() {
+    let mut bench = Bench::new(0);
+    bench.read(0);
+    bench.write_heap(0);
+    let (file, heap) = (bench.file_pfn(0), bench.heap_pfn(0));
+    assert_eq!(bench.queued(), 2);
+    bench.engine.lru_activate(file);
+    bench.engine.lru_deactivate(file);
+    bench.engine.lru_deactivate_file(file);
+    bench.engine.lru_rotate(file);
+    bench.engine.lru_lazyfree(heap);
+    assert_eq!(bench.queued(), 2);
+}
+
+#[test]
+fn each_batch_lets_in_only_what_it_can_move() {
+    let mut bench = Bench::new(2);
+    let (file, heap, other) = (bench.file_pfn(0), bench.heap_pfn(0), bench.heap_pfn(1));
+    let mut refuses = |why: &str, ask: &mut dyn FnMut(&mut Engine)| {
+        let before = bench.engine.cpus[0].batches.iter().count();
+        ask(&mut bench.engine);
+        assert_eq!(bench.engine.cpus[0].batches.iter().count(), before, "{why}");
+    };
+    refuses("an inactive folio needn't be deactivated", &mut |engine| engine.lru_deactivate(file));
+    refuses("a file folio's contents can't be forgotten", &mut |engine| engine.lru_lazyfree(file));
+    refuses("a dirty folio isn't ready to go", &mut |engine| engine.lru_rotate(heap));
+    refuses("an active folio needn't be activated", &mut |engine| {
+        engine.memory.heat_up(file, Heat::ACTIVE);
+        engine.lru_activate(file);
+        engine.memory.cool_down(file, Heat::ACTIVE);
+    });
+    refuses("a folio with a slot keeps its contents there", &mut |engine| {
+        engine.memory.folios[other].flags |= FolioFlags::SWAPCACHE;
+        engine.lru_lazyfree(other);
+        engine.memory.folios[other].flags -= FolioFlags::SWAPCACHE;
+    });
+    bench.engine.mlock(bench.task, bench.heap).unwrap();
+    let before = bench.queued();
+    bench.engine.lru_activate(heap);
+    bench.engine.lru_rotate(heap);
+    bench.engine.lru_deactivate_file(heap);
+    assert_eq!(bench.queued(), before, "an unevictable folio stays where it is");
+}
+
+#[test]
+fn a_folio_isolated_while_it_waits_is_skipped() {
+    let mut bench = Bench::new(1);
+    let pfn = bench.file_pfn(0);
+    bench.engine.lru_activate(pfn);
+    bench.engine.lru_unlink(pfn);
+    bench.engine.lru_add_drain();
+    assert_eq!((bench.queued(), bench.engine.vmstat(Stat::Pgactivate)), (0, 0));
+    assert_eq!(bench.engine.memory.folios[pfn].refs, 0, "the batch has let go of it");
+    bench.engine.put_back(pfn);
+    assert_eq!(bench.list(LruList::InactiveFile), [pfn]);
+}
+
+#[test]
+fn a_folio_that_was_given_a_slot_while_it_waits_is_not_made_forgettable() {
+    let mut bench = Bench::new(1);
+    let pfn = bench.heap_pfn(0);
+    bench.engine.lru_lazyfree(pfn);
+    bench.engine.memory.folios[pfn].flags |= FolioFlags::SWAPCACHE;
+    bench.engine.lru_add_drain();
+    assert!(bench.engine.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
+    assert_eq!(bench.engine.vmstat(Stat::Pglazyfree), 0);
+}
+
+#[test]
+fn a_folio_queued_twice_for_activation_moves_once_and_ages_twice() {
+    let mut bench = Bench::new(2);
+    let lruvec = bench.engine.lruvec_of(bench.file_pfn(0));
+    for page in [0, 1, 0, 1, 0] {
+        bench.read(page);
+    }
+    // 0 was read four times with another page in between: marked, queued, marked, queued. 1 was read three times.
+    assert_eq!((bench.queued(), bench.engine.lruvecs[lruvec].nonresident_age), (3, 3));
+    bench.engine.lru_add_drain();
+    assert_eq!(bench.engine.vmstat(Stat::Pgactivate), 2);
+}
+
+#[test]
+fn a_reference_from_a_batch_keeps_a_folio_from_being_freed() {
+    let mut bench = Bench::new(1);
+    bench.engine.lru_activate(bench.file_pfn(0));
+    assert!(!bench.engine.release_if_unused(bench.file_pfn(0)));
+    assert_eq!(bench.engine.memory.folios[bench.file_pfn(0)].refs, 1);
+}
+
+#[test]
+fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
+    let mut bench = Bench::new(0);
+    let random = bench.engine.map_anon(bench.task, 8, Advice::Random).unwrap();
+    bench.write_heap(0);
+    let step = bench.engine.start(bench.task, Access { object: random, page: 0, write: true });
+    assert_eq!(step, Step::Done(Served::Minor));
+    let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
+    assert_eq!([normal, random].map(|pfn| bench.engine.folio_referenced(pfn).young), [1, 0]);
+    let is_young = |pfn: Pfn| {
+        let folio = &bench.engine.memory.folios[pfn];
+        bench.engine.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()
+    };
+    assert_eq!([normal, random].map(is_young), [false, true]);
+}

@@ -1,0 +1,606 @@
+//! A machine that holds bytes: frames, swap slots, devices and tasks, single-threaded and as adversarial as it may be.
+//!
+//! ```text
+//!   action ─► engine call ─► operations, carried out at once ─► step
+//!                                 │ reads and writes                │ done: the access touches the frame that its page is in
+//!                                 ▼                                 ▼
+//!                            transfers in flight                  model: what must be there
+//! ```
+//! *Adversarial* means: transfers end in any order; what a write leaves in its slot is what the frame held at the start or at
+//! the end, whichever the run says; a failed transfer leaves garbage at its target; a freed frame or slot holds garbage at
+//! once. So whatever is freed, reused or forgotten too early shows as a wrong value, if not at once then at the end of the
+//! run, when every page is read back. [`Checks::All`] adds what a machine may expect of the operations themselves.
+
+use super::actions::{Action, Kind, PAGES, Setup, TASKS};
+use super::model::{Model, Page, file_contents};
+use super::mutant::Mutant;
+use super::view::Residence;
+use crate::folio::FolioFlags;
+use crate::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What freed and never used memory holds.
+const GARBAGE: u64 = 0xdead_beef_dead_beef;
+
+/// What is checked while a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Checks {
+    /// Contents only.
+    Contents,
+    /// Contents, the order of operations, failures, and the engine's own invariants after every action.
+    All,
+}
+
+/// Where a transfer's data is outside memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Medium {
+    File(FileId, u64),
+    Slot(SwapId, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    io: IoId,
+    medium: Medium,
+    pfn: Pfn,
+    pages: u32,
+    is_write: bool,
+    /// What the frame held when a write started.
+    at_start: u64,
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    Access(Kind, Access),
+    Reclaim,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    Runnable(Doing),
+    Sleeping(Doing),
+    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    Repeat(Doing),
+}
+
+struct Task {
+    state: State,
+    objects: BTreeMap<usize, ObjectId>,
+    /// A read that it waited for has failed.
+    must_fail: bool,
+}
+
+/// The machine.
+pub(crate) struct Machine {
+    pub(crate) engine: Engine,
+    checks: Checks,
+    advice: Advice,
+    frames: BTreeMap<Pfn, u64>,
+    slots: BTreeMap<(SwapId, u32), u64>,
+    transfers: Vec<Transfer>,
+    tasks: Vec<Task>,
+    /// Writes limits while others are busy.
+    administrator: TaskId,
+    groups: [String; 2],
+    regular: FileId,
+    tmpfs: FileId,
+    model: Model,
+    next_value: u64,
+    now: Nanos,
+    /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
+    high_used: bool,
+    /// Pages that the engine's events say are in page caches.
+    cached: BTreeSet<(FileId, u64)>,
+    ops: Vec<Op>,
+}
+
+impl Machine {
+    pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
+        let policy = if setup.exact_lru { Policy::exact_lru() } else { Policy::classic_6_12() };
+        let mut engine = Engine::new(Config {
+            node_pages: vec![4096],
+            cpus: setup.cpus,
+            swappiness: setup.swappiness,
+            folio_batch: setup.folio_batch,
+            charge_stock: setup.charge_stock,
+            reclaim_batch: setup.reclaim_batch,
+            stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
+            policy,
+            ..Config::default()
+        })
+        .unwrap();
+        engine.mutant = mutant;
+        engine.record_page_cache_events();
+        for &spec in &setup.swap {
+            engine.swap_on(spec).unwrap();
+        }
+        let file = |engine: &mut Engine, name: &str, kind| {
+            engine.file_create(FileSpec { name: name.to_owned(), pages: PAGES, kind }).unwrap()
+        };
+        let regular = file(&mut engine, "data", FileKind::Regular);
+        let tmpfs = file(&mut engine, "shm", FileKind::Tmpfs);
+        let first = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+        let parent = if setup.nested { first } else { MemcgId::ROOT };
+        let second = engine.memcg_create(parent, "b").unwrap();
+        let mms = [engine.process_create(first), engine.process_create(second)];
+        let groups = [first, second].map(|memcg| {
+            let (_, path) = engine.memcgs().find(|(id, _)| *id == memcg).unwrap();
+            format!("/sys/fs/cgroup{path}")
+        });
+        let mut machine = Machine {
+            engine,
+            checks,
+            advice: setup.advice,
+            frames: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            transfers: Vec::new(),
+            tasks: Vec::new(),
+            administrator: TaskId(TASKS as u32),
+            groups,
+            regular,
+            tmpfs,
+            model: Model::default(),
+            next_value: 0,
+            now: Nanos::ZERO,
+            high_used: false,
+            cached: BTreeSet::new(),
+            ops: Vec::new(),
+        };
+        for at in 0..TASKS {
+            let task = machine.engine.task_create(mms[at / 2], CpuId(at as u16 % setup.cpus));
+            machine.tasks.push(Task { state: State::Idle, objects: BTreeMap::new(), must_fail: false });
+            for kind in Kind::ALL {
+                machine.make_object(task, kind);
+            }
+        }
+        machine.engine.task_create(mms[0], CpuId(0));
+        for group in 0..2 {
+            machine.write(TaskId(0), group, "memory.max", setup.limits[group]);
+        }
+        machine
+    }
+
+    fn make_object(&mut self, task: TaskId, kind: Kind) {
+        let (regular, tmpfs, advice) = (self.regular, self.tmpfs, self.advice);
+        let object = match kind {
+            Kind::OpenRegular => self.engine.open(task, regular),
+            Kind::OpenTmpfs => self.engine.open(task, tmpfs),
+            Kind::MappedRegular => self.engine.map_file(task, regular, advice, task.0 == 0),
+            Kind::MappedTmpfs => self.engine.map_file(task, tmpfs, advice, false),
+            Kind::Anon => self.engine.map_anon(task, PAGES, advice),
+        };
+        self.tasks[task.index()].objects.insert(kind as usize, object.unwrap());
+    }
+
+    fn object(&self, task: TaskId, kind: Kind) -> ObjectId {
+        self.tasks[task.index()].objects[&(kind as usize)]
+    }
+
+    fn page(&self, task: TaskId, kind: Kind, page: u64) -> Page {
+        match kind {
+            Kind::OpenRegular | Kind::MappedRegular => Page::Regular(self.regular, page),
+            Kind::OpenTmpfs | Kind::MappedTmpfs => Page::Tmpfs(self.tmpfs, page),
+            Kind::Anon => Page::Anon(task, self.object(task, Kind::Anon), page),
+        }
+    }
+
+    /// Lets an action happen.
+    pub(crate) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Access { task, kind, page, write, patience } => {
+                self.help(TaskId(task as u32), patience);
+                if let Some(task) = self.idle(task) {
+                    let access = Access { object: self.object(task, kind), page, write };
+                    self.start(task, Doing::Access(kind, access));
+                }
+            }
+            Action::Run { task, kinds, page, count, write } => {
+                if let Some(task) = self.idle(task) {
+                    self.run(task, kinds, page..(page + count).min(PAGES), write);
+                }
+            }
+            Action::Resume { which, steps } => {
+                let runnable: Vec<usize> = (0..TASKS).filter(|&task| self.is_runnable(task)).collect();
+                if let Some(&task) = runnable.get(which % runnable.len().max(1)) {
+                    for _ in 0..steps {
+                        if self.is_runnable(task) {
+                            self.resume(TaskId(task as u32));
+                        }
+                    }
+                }
+            }
+            Action::Complete { which, fails, early } => {
+                if !self.transfers.is_empty() {
+                    self.complete(which % self.transfers.len(), fails, early);
+                }
+            }
+            Action::MadviseFree { task, page } => {
+                if let Some(task) = self.idle(task) {
+                    let object = self.object(task, Kind::Anon);
+                    self.engine.madvise_free(task, object, page).unwrap();
+                    self.model.may_be_forgotten(Page::Anon(task, object, page));
+                }
+            }
+            Action::MadviseCold { task, kind, page } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.madvise_cold(task, self.object(task, kind), page).unwrap();
+                }
+            }
+            Action::FadviseDontneed { task, tmpfs, page } => {
+                if let Some(task) = self.idle(task) {
+                    let file = if tmpfs { self.tmpfs } else { self.regular };
+                    self.engine.fadvise_dontneed(task, file, page).unwrap();
+                }
+            }
+            Action::Mlock { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.mlock(task, self.object(task, kind)).unwrap();
+                }
+            }
+            Action::Munlock { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.munlock(task, self.object(task, kind)).unwrap();
+                }
+            }
+            Action::Munmap { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.munmap(task, kind);
+                }
+            }
+            Action::Reclaim { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.write(task, group, "memory.reclaim", pages);
+                }
+            }
+            Action::SetMax { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.write(task, group, "memory.max", pages);
+                }
+            }
+            Action::SetHigh { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.high_used = true;
+                    self.write(task, group, "memory.high", if pages == 0 { u64::MAX } else { pages });
+                }
+            }
+            Action::FlushStats => self.engine.flush_stats(),
+        }
+        self.carry_out();
+        if self.checks == Checks::All {
+            self.engine.check_invariants();
+        }
+    }
+
+    fn is_runnable(&self, task: usize) -> bool {
+        matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
+    }
+
+    /// Goes on with a task, and with transfers in order while it sleeps, for so many steps or until it is idle.
+    fn help(&mut self, task: TaskId, steps: usize) {
+        for _ in 0..steps {
+            match self.tasks[task.index()].state {
+                State::Idle => return,
+                State::Runnable(_) | State::Repeat(_) => self.resume(task),
+                State::Sleeping(_) => self.complete(0, false, false),
+            }
+        }
+    }
+
+    fn idle(&self, task: usize) -> Option<TaskId> {
+        (self.tasks[task].state == State::Idle).then_some(TaskId(task as u32))
+    }
+
+    /// Writes a number of pages to a file of a group; `u64::MAX` is `max`.
+    fn write(&mut self, task: TaskId, group: usize, file: &str, pages: u64) {
+        let value = if pages == u64::MAX { "max".to_owned() } else { (pages * PAGE_SIZE).to_string() };
+        let path = format!("{}/{file}", self.groups[group]);
+        let step = self.engine.write_file(task, &path, &value).unwrap();
+        self.advanced(task, Doing::Reclaim, step, false);
+    }
+
+    fn munmap(&mut self, task: TaskId, kind: Kind) {
+        let object = self.object(task, kind);
+        self.engine.munmap(task, object).unwrap();
+        self.carry_out();
+        let access = Access { object, page: 0, write: false };
+        let gone = AccessError::BeyondObject { page: 0, pages: 0 };
+        assert_eq!(self.engine.start(task, access), Step::Done(Served::Failed(gone)));
+        self.make_object(task, kind);
+    }
+
+    fn start(&mut self, task: TaskId, doing: Doing) {
+        let Doing::Access(_, access) = doing else { unreachable!("only accesses are started anew") };
+        let step = self.engine.start(task, access);
+        self.advanced(task, doing, step, false);
+    }
+
+    fn run(&mut self, task: TaskId, kinds: [Kind; 2], pages: std::ops::Range<u64>, write: bool) {
+        let access = |(kind, page)| (kind, Access { object: self.object(task, kind), page, write });
+        let both = |page| kinds.map(|kind| (kind, page));
+        let accesses: Vec<(Kind, Access)> = pages.flat_map(both).map(access).collect();
+        let hits = self.engine.run_hits(task, &accesses, |(_, access)| access);
+        self.carry_out();
+        for &(kind, access) in &accesses[..hits] {
+            assert!(
+                self.touch(task, kind, access),
+                "{access:?} of {task:?} was a hit, but the page isn't there"
+            );
+        }
+    }
+
+    fn resume(&mut self, task: TaskId) {
+        match self.tasks[task.index()].state {
+            State::Repeat(doing) => self.start(task, doing),
+            State::Runnable(doing) => {
+                let step = self.engine.resume(task);
+                self.advanced(task, doing, step, true);
+            }
+            state => unreachable!("{task:?} can't go on: {state:?}"),
+        }
+    }
+
+    /// Takes note of how far a call has got.
+    fn advanced(&mut self, task: TaskId, doing: Doing, step: Step, resumed: bool) {
+        self.carry_out();
+        let must_fail = std::mem::take(&mut self.tasks[task.index()].must_fail);
+        if must_fail || step == Step::Done(Served::Failed(AccessError::Io)) {
+            assert!(must_fail, "{task:?} failed though no read of it did");
+            assert_eq!(
+                step,
+                Step::Done(Served::Failed(AccessError::Io)),
+                "{task:?} used what could not be read"
+            );
+        }
+        self.tasks[task.index()].state = match step {
+            Step::Again => State::Runnable(doing),
+            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Delay(span, _)) => {
+                self.now += span;
+                self.engine.set_now(self.now);
+                State::Runnable(doing)
+            }
+            Step::Done(served) => match doing {
+                Doing::Reclaim => {
+                    assert!(matches!(served, Served::Reclaimed(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Access(kind, access) => match served {
+                    Served::Failed(error) => {
+                        self.check_failure(kind, access, &error);
+                        State::Idle
+                    }
+                    Served::Reclaimed(_) => panic!("an access ended as a reclaim request"),
+                    Served::Hit | Served::Minor | Served::Major if self.touch(task, kind, access) => {
+                        State::Idle
+                    }
+                    _ => {
+                        assert!(
+                            resumed && self.high_used,
+                            "{access:?} of {task:?} is done, but the page isn't there"
+                        );
+                        State::Repeat(doing)
+                    }
+                },
+            },
+        };
+    }
+
+    /// Makes an access that the engine says is done; false if its page isn't there.
+    fn touch(&mut self, task: TaskId, kind: Kind, access: Access) -> bool {
+        let page = self.page(task, kind, access.page);
+        match self.engine.residence(task, access.object, access.page) {
+            Residence::Frame(pfn) if access.write => {
+                self.next_value += 1;
+                self.frames.insert(pfn, self.next_value);
+                self.model.written(page, self.next_value);
+            }
+            Residence::Frame(pfn) => {
+                let seen = self.frame(pfn);
+                self.model.check_read(page, seen);
+            }
+            Residence::Zeroes if !access.write => self.model.check_read(page, 0),
+            Residence::Zeroes | Residence::Absent => return false,
+        }
+        true
+    }
+
+    fn check_failure(&self, kind: Kind, access: Access, error: &AccessError) {
+        match error {
+            AccessError::Io => {}
+            AccessError::FileWrite => {
+                assert!(
+                    access.write && matches!(kind, Kind::OpenRegular | Kind::MappedRegular),
+                    "{access:?}"
+                );
+            }
+            AccessError::Oom(report) => {
+                // With numbers as of the last flush, reclaim may well not know what there is. Else only a page or two may
+                // have become reclaimable since it last looked.
+                if self.checks == Checks::All && self.engine.config.stat_flush == StatFlush::Live {
+                    let left = self.engine.reclaimable_pages(report.memcg);
+                    assert!(left <= TASKS as u64, "{error}, but {left} pages can be reclaimed");
+                }
+            }
+            AccessError::NoObject { .. } | AccessError::BeyondObject { .. } => panic!("{access:?}: {error}"),
+        }
+    }
+
+    fn frame(&self, pfn: Pfn) -> u64 {
+        self.frames.get(&pfn).copied().unwrap_or(GARBAGE)
+    }
+
+    fn slot(&self, swap: SwapId, slot: u32) -> u64 {
+        self.slots.get(&(swap, slot)).copied().unwrap_or(GARBAGE)
+    }
+
+    /// Carries out what the engine has decided.
+    fn carry_out(&mut self) {
+        let mut ops = std::mem::take(&mut self.ops);
+        self.engine.take_ops(&mut ops);
+        for op in ops.drain(..) {
+            self.carry_out_one(op);
+        }
+        self.ops = ops;
+        let mut events = Vec::new();
+        self.engine.take_page_cache_events(&mut events);
+        for PageCacheEvent { file, page, removed } in events {
+            let changed =
+                if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
+            assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
+        }
+    }
+
+    fn carry_out_one(&mut self, op: Op) {
+        match op {
+            Op::Zero { pfn, pages } => (0..pages).for_each(|at| {
+                self.frames.insert(Pfn(pfn.0 + at), 0);
+            }),
+            Op::ReadFile { io, file, page, pfn, pages } => {
+                self.begin(Transfer {
+                    io,
+                    medium: Medium::File(file, page),
+                    pfn,
+                    pages,
+                    is_write: false,
+                    at_start: 0,
+                });
+            }
+            Op::ReadSwap { io, swap, slot, pfn } => {
+                let medium = Medium::Slot(swap, slot);
+                self.begin(Transfer { io, medium, pfn, pages: 1, is_write: false, at_start: 0 });
+            }
+            Op::WriteSwap { io, swap, slot, pfn } => {
+                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
+                self.begin(Transfer { io, medium, pfn, pages: 1, is_write: true, at_start });
+            }
+            Op::ReadSwapNow { swap, slot, pfn } => {
+                let data = self.slot(swap, slot);
+                self.frames.insert(pfn, data);
+            }
+            Op::WriteSwapNow { swap, slot, pfn } => {
+                let data = self.frame(pfn);
+                self.slots.insert((swap, slot), data);
+            }
+            Op::FreeFrame { pfn, pages } => (0..pages).for_each(|at| {
+                let pfn = Pfn(pfn.0 + at);
+                let busy = self.transfers.iter().any(|transfer| transfer.pfn == pfn);
+                assert!(!busy || self.checks == Checks::Contents, "{pfn:?} is freed under a transfer");
+                self.frames.remove(&pfn);
+            }),
+            Op::FreeSlot { swap, slot } => {
+                let busy = self.transfers.iter().any(|transfer| transfer.medium == Medium::Slot(swap, slot));
+                assert!(!busy || self.checks == Checks::Contents, "slot {slot} is freed under a transfer");
+                self.slots.remove(&(swap, slot));
+            }
+        }
+    }
+
+    fn begin(&mut self, transfer: Transfer) {
+        // Two transfers of the same frame, or of the same slot, might end in either order.
+        let races = |other: &Transfer| {
+            other.pfn == transfer.pfn
+                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
+        };
+        let raced = self.transfers.iter().any(races);
+        assert!(!raced || self.checks == Checks::Contents, "{transfer:?} races with another");
+        self.transfers.push(transfer);
+    }
+
+    /// A transfer ends: moves its data, or leaves garbage if it fails, and tells the engine.
+    fn complete(&mut self, at: usize, fails: bool, early: bool) {
+        let transfer = self.transfers.swap_remove(at);
+        for at in 0..transfer.pages {
+            let pfn = Pfn(transfer.pfn.0 + at);
+            match transfer.medium {
+                Medium::Slot(swap, slot) if transfer.is_write => {
+                    let data = if early { transfer.at_start } else { self.frame(pfn) };
+                    self.slots.insert((swap, slot), if fails { GARBAGE } else { data });
+                }
+                Medium::Slot(swap, slot) => {
+                    let data = self.slot(swap, slot);
+                    self.frames.insert(pfn, if fails { GARBAGE } else { data });
+                }
+                Medium::File(file, page) => {
+                    let data = file_contents(file, page + u64::from(at));
+                    self.frames.insert(pfn, if fails { GARBAGE } else { data });
+                }
+            }
+        }
+        let result = if fails { Err(IoError::Device) } else { Ok(()) };
+        self.engine.io_done(transfer.io, CpuId(0), result);
+        self.carry_out();
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        for task in woken {
+            let State::Sleeping(doing) = self.tasks[task.index()].state else {
+                panic!("{task:?} is woken but doesn't sleep")
+            };
+            self.tasks[task.index()].state = State::Runnable(doing);
+            self.tasks[task.index()].must_fail = fails && !transfer.is_write;
+        }
+    }
+
+    /// Ends a run: lets everything under way end well, reads every page back, and gives everything up.
+    pub(crate) fn finish(mut self) {
+        // First of all, or a task above `memory.high` may lose its page again each time before it gets to use it.
+        for (group, file) in [(0, "memory.high"), (1, "memory.high"), (0, "memory.max"), (1, "memory.max")] {
+            let path = format!("{}/{file}", self.groups[group]);
+            assert_eq!(
+                self.engine.write_file(self.administrator, &path, "max"),
+                Ok(Step::Done(Served::Reclaimed(0)))
+            );
+        }
+        self.settle();
+        for task in (0..TASKS as u32).map(TaskId) {
+            for kind in Kind::ALL {
+                for page in 0..PAGES {
+                    let access = Access { object: self.object(task, kind), page, write: false };
+                    self.start(task, Doing::Access(kind, access));
+                    self.settle();
+                }
+            }
+        }
+        if self.checks == Checks::Contents {
+            return;
+        }
+        self.engine.check_invariants();
+        for task in (0..TASKS as u32).map(TaskId) {
+            for kind in Kind::ALL.into_iter().filter(|kind| kind.is_mapping()) {
+                self.munmap(task, kind);
+            }
+        }
+        for cpu in 0..self.engine.config.cpus {
+            self.engine.cpu = crate::CpuId(cpu);
+            self.engine.lru_add_drain();
+        }
+        self.carry_out();
+        self.engine.check_invariants();
+        for pfn in self.engine.used_frames() {
+            let folio = &self.engine.memory.folios[pfn];
+            assert!(
+                folio.has(FolioFlags::INDEXED),
+                "{pfn:?} is left in memory though nobody needs it: {folio:?}"
+            );
+        }
+        assert_eq!(self.engine.used_frames().len(), self.cached.len(), "page-cache events and memory");
+        assert_eq!(self.engine.used_slots(), 0, "every page was read back, so that no slot is needed");
+    }
+
+    /// Lets transfers end and tasks go on until all are idle.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            if let Some(task) = (0..TASKS).find(|&task| self.is_runnable(task)) {
+                self.resume(TaskId(task as u32));
+            } else if !self.transfers.is_empty() {
+                self.complete(0, false, false);
+            } else {
+                let sleeper = self.tasks.iter().position(|task| task.state != State::Idle);
+                assert_eq!(sleeper, None, "a task sleeps, but nothing is under way that could wake it");
+                return;
+            }
+        }
+        panic!("tasks go on for ever: {:?}", self.tasks.iter().map(|task| task.state).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,56 @@
+//! Engines with a known bug, which the byte machine must reject: the test of the test.
+//!
+//! Each bug is one line behind `#[cfg(test)]` at the place where it would be made. What counts is what the bytes show, so
+//! the machine runs with nothing but the contents compared: no invariants, no check of the order of operations.
+
+use super::machine::Checks;
+use super::tests::first_failure;
+
+/// A bug to build into an engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mutant {
+    /// `harvest.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
+    DirtyLostAtUnmap,
+    /// `shrink_list.rs`, `io.rs`: a page counts as written when its write has started, so that the device writes whatever
+    /// its frame holds after it.
+    FrameReusedBeforeWritten,
+    /// `fault.rs`: a slot is given up when the read of it has started.
+    SlotFreedBeforeRead,
+    /// `page_cache.rs`: a slot is given up although a write to it is in flight.
+    SlotFreedBeforeWritten,
+}
+
+/// Random runs within which a bug must show. Most show in the first hundred; it takes luck for a slot to be reused while a
+/// write to it is still in flight.
+const RUNS: u64 = 5000;
+
+fn check(mutant: Mutant) {
+    let found = first_failure(Some(mutant), Checks::Contents, 0..RUNS);
+    let (seed, message) = found.unwrap_or_else(|| panic!("{RUNS} random runs didn't notice {mutant:?}"));
+    assert!(message.contains("reads as"), "seed {seed}: the bytes should show {mutant:?}, not `{message}`");
+}
+
+#[test]
+fn a_dirty_bit_lost_at_unmap_is_noticed() {
+    check(Mutant::DirtyLostAtUnmap);
+}
+
+#[test]
+fn a_frame_reused_before_it_was_written_is_noticed() {
+    check(Mutant::FrameReusedBeforeWritten);
+}
+
+#[test]
+fn a_slot_freed_before_it_was_read_is_noticed() {
+    check(Mutant::SlotFreedBeforeRead);
+}
+
+#[test]
+fn a_slot_freed_before_it_was_written_is_noticed() {
+    check(Mutant::SlotFreedBeforeWritten);
+}
+
+#[test]
+fn the_engine_without_a_bug_is_not_rejected() {
+    assert_eq!(first_failure(None, Checks::Contents, 0..RUNS / 20), None);
+}

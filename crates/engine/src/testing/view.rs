@@ -1,0 +1,78 @@
+//! What the machine and the tests look up inside the engine: where a page is, and what reclaim could still take.
+
+use crate::access::Object;
+use crate::engine::Engine;
+use crate::folio::FolioFlags;
+use crate::table::Entry;
+use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
+use std::collections::BTreeSet;
+
+/// Where an object's page is for the task that accesses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Residence {
+    Frame(Pfn),
+    /// Shown as zeroes without a frame: the zero page, a hole.
+    Zeroes,
+    Absent,
+}
+
+impl Engine {
+    /// Where the page is, through the page table for a mapping and through the page-cache index for an open file.
+    pub(crate) fn residence(&self, task: TaskId, object: ObjectId, page: u64) -> Residence {
+        match self.tasks[task.index()].objects[object.index()] {
+            Object::Mapping { mm, start, .. } => {
+                let word = self.memory.mm(mm).table.word(start + page);
+                match word.decode() {
+                    Entry::Present(_) if word.is_zero_page() => Residence::Zeroes,
+                    Entry::Present(pfn) => Residence::Frame(pfn),
+                    _ => Residence::Absent,
+                }
+            }
+            Object::File { file, is_tmpfs, .. } => {
+                let word = self.memory.file(file).index.word(page);
+                match word.decode() {
+                    Entry::Present(pfn) if word.is_plain() => Residence::Frame(pfn),
+                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Residence::Zeroes,
+                    _ => Residence::Absent,
+                }
+            }
+        }
+    }
+
+    /// Frames in use.
+    pub(crate) fn used_frames(&self) -> Vec<Pfn> {
+        let mut used = Vec::new();
+        for node in self.memory.nodes() {
+            let free: BTreeSet<Pfn> = self.memory.frames.free_blocks(node).map(|(pfn, _)| pfn).collect();
+            used.extend(self.memory.frames.handed_out(node).filter(|pfn| !free.contains(pfn)));
+        }
+        used
+    }
+
+    /// Pages of a group and its descendants that nothing keeps in memory: a group out of memory has none to speak of.
+    pub(crate) fn reclaimable_pages(&self, memcg: MemcgId) -> u64 {
+        let kept = FolioFlags::LOCKED | FolioFlags::MLOCKED | FolioFlags::PINNED | FolioFlags::WRITEBACK;
+        let free_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages());
+        // Without a free slot the kernel doesn't look at anonymous memory, not even at pages that have their slot.
+        let may_swap = self.config.swappiness > 0 && free_swap > 0;
+        let (mut ready, mut in_need_of_a_slot) = (0, 0);
+        for pfn in self.used_frames() {
+            let folio = &self.memory.folios[pfn];
+            let is_of_group = self.memcgs.ancestors(folio.memcg).contains(&memcg);
+            if !is_of_group || folio.refs > 0 || folio.flags.intersects(kept) {
+                continue;
+            }
+            if !folio.has(FolioFlags::SWAPBACKED) || may_swap && folio.has(FolioFlags::SWAPCACHE) {
+                ready += 1;
+            } else if may_swap {
+                in_need_of_a_slot += 1;
+            }
+        }
+        ready + in_need_of_a_slot.min(free_swap)
+    }
+
+    /// Swap slots in use.
+    pub(crate) fn used_slots(&self) -> usize {
+        self.memory.swap.taken().count()
+    }
+}

@@ -1,0 +1,262 @@
+//! Limits: when a charge reclaims, what is protected, and when there is nothing left.
+
+use super::scenario::check;
+
+#[test]
+fn a_cpu_charges_64_pages_ahead() {
+    check(
+        "
+        group job
+        file data 100
+        task t in job
+        t open data as f
+        t read f 0                => M
+        usage job                 => 64
+        t read f 1..64            => 63M
+        usage job                 => 64
+        t read f 64               => M
+        usage job                 => 128
+    ",
+    );
+}
+
+/// 100 = one stock of 64, then 36 singles, because a second stock doesn't fit. The list of 93 (7 more come from the batch) is
+/// scanned by 1+3+6+11+19 pages at priorities 6 to 2 before 32 are reclaimed.
+#[test]
+fn near_the_limit_pages_are_charged_one_by_one_and_the_first_beyond_it_reclaims() {
+    check(
+        "
+        group job max=100
+        file data 200
+        task t in job
+        t open data as f
+        t read f 0..64            => 64M
+        usage job                 => 64
+        t read f 64..100          => 36M
+        usage job                 => 100
+        vmstat pgscan_file        => 0
+        events job max            => 0
+        t read f 100              => M
+        events job max            => 1
+        vmstat pgscan_file pgsteal_file => 40 40
+        usage job                 => 61
+    ",
+    );
+}
+
+#[test]
+fn the_unused_stock_of_another_cpu_is_taken_back_before_a_charge_fails() {
+    check(
+        "
+        config cpus=2
+        group job max=66
+        task a in job cpu=0
+        task b in job cpu=1
+        a anon 8 as heap
+        b anon 8 as heap
+        a write heap 0            => m     # 64 charged, 1 used
+        b write heap 0..2         => 2m
+        usage job                 => 66
+        b write heap 2            => m
+        usage job                 => 4
+    ",
+    );
+}
+
+#[test]
+fn a_limit_of_an_ancestor_reclaims_from_the_whole_subtree() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 reclaim_batch=4
+        group top max=20
+        group top/a
+        group top/b
+        file data 100
+        task a in top/a
+        task b in top/b
+        a open data as f
+        b open data as f
+        a read f 0..10            => 10M
+        b read f 10..20           => 10M
+        b read f 20               => M
+        usage top                 => 17
+        events top max            => 1
+        events top/b max          => 0
+    ",
+    );
+}
+
+/// Two siblings below a limit: what a setting of the first one saves of its 40 pages while the second one reads on.
+fn protected(setting: &str, rest: &str) {
+    check(&format!(
+        "
+        config folio_batch=1 charge_stock=1 stat=live
+        group top max=100
+        group top/a {setting}
+        group top/b
+        file data 1000
+        task a in top/a
+        task b in top/b
+        a open data as f
+        b open data as f
+        a read f 0..40            => 40M
+        {rest}
+    "
+    ));
+}
+
+#[test]
+fn without_protection_the_older_pages_go() {
+    // All but the last three, which are fewer than any priority but the last asks for.
+    protected(
+        "",
+        "b read f 100..600         => 500M
+         usage top/a               => 3",
+    );
+}
+
+#[test]
+fn memory_min_protects_fully() {
+    protected(
+        "min=40",
+        "b read f 100..600         => 500M
+         usage top/a               => 40
+         events top/a low          => 0",
+    );
+}
+
+#[test]
+fn memory_low_protects_as_long_as_others_have_something_to_give() {
+    protected(
+        "low=40",
+        "b read f 100..600         => 500M
+         usage top/a               => 40
+         events top/a low          => 0",
+    );
+}
+
+/// The event counts visits: one call, at all 13 priorities.
+#[test]
+fn memory_low_gives_way_when_nobody_else_has_anything_and_says_so() {
+    protected(
+        "low=40",
+        "b anon 100 as heap
+         b write heap 0..100       => 100m
+         usage top/a               => 0
+         events top/a low          => 13",
+    );
+}
+
+#[test]
+fn memory_min_does_not_give_way() {
+    protected(
+        "min=40",
+        "b anon 100 as heap
+         b write heap 0..62        => 60m 2O
+         usage top/a               => 40",
+    );
+}
+
+#[test]
+fn a_group_above_memory_high_reclaims_and_stays_near_it() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job high=64
+        file data 1000
+        task t in job
+        t open data as f
+        t read f 0..500           => 500M
+        usage job                 => 50     # at 65 the call frees 1+2+3+7+13+19 pages of 65, 64, ... 39
+        events job high           => 10     # and so at every 45th page
+        events job max            => 0
+    ",
+    );
+}
+
+#[test]
+fn a_group_that_can_not_get_below_memory_high_is_delayed() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job high=100
+        task t in job
+        t anon 1000 as heap
+        t write heap 0..100       => 100m
+        t write heap 100..200
+        usage job                 => 200
+        t write heap 200          => m after 1.020 s    # 101 % above: 1.01^2 * 64 * 250 ticks / 64
+    ",
+    );
+}
+
+#[test]
+fn anonymous_memory_without_swap_beyond_the_limit_is_out_of_memory_and_says_why() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job max=20
+        task t in job
+        t anon 100 as heap
+        t write heap 0..21        => 20m O
+        why => out of memory in /job: 20 of 20 pages charged; 17 reclaim attempts freed too little; lists: anon 20 \
+inactive + 0 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (anonymous memory can't be reclaimed \
+without swap: add swap or raise memory.max)
+        events job oom            => 1
+        t read heap 0..20         => 20H    # nothing was lost
+    ",
+    );
+}
+
+#[test]
+fn a_group_whose_pages_are_all_being_written_waits_and_is_not_out_of_memory() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 reclaim_batch=4
+        group job max=4
+        swap 10
+        task t in job
+        t anon 8 as heap
+        t write heap 0..4         => 4m
+        device holds
+        t write heap 4            => W
+        ops                       => 4 swap-out, 4 zero
+        io                        => swap-out, t m
+        events job oom            => 0
+    ",
+    );
+}
+
+/// However long the device takes, and so wherever in its attempts the charge is when the writes end.
+#[test]
+fn a_group_whose_pages_have_just_been_written_is_not_out_of_memory() {
+    for steps in 0..200 {
+        check(&format!(
+            "
+            config folio_batch=1 charge_stock=1 reclaim_batch=4 stat=live
+            group job max=4
+            swap 100
+            task t in job
+            t anon 8 as heap
+            device answers {steps}
+            t write heap 0..8     => 8m
+        "
+        ));
+    }
+}
+
+#[test]
+fn a_limit_set_below_usage_reclaims_down_to_it() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job
+        file data 100
+        task t in job
+        t open data as f
+        t read f 0..100           => 100M
+        t sets job max 50         => reclaimed 81    # in two parts of 32 or more
+        usage job                 => 19
+    ",
+    );
+}

@@ -1,0 +1,8 @@
+//! What the engine promises, seen from outside: each test is a scenario with what it must come to.
+
+mod access; // descriptors, mappings, advice
+mod limits; // charging, protection, memory.high, out of memory
+mod refault; // shadows and the working set
+mod scenario; // the text that a scenario is written in
+mod statistics; // how old a reader's numbers are
+mod swap; // slots, the swap cache, transfers that fail

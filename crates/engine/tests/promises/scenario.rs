@@ -1,0 +1,424 @@
+//! The text that a scenario is written in: a command a line, and after `=>` what it must answer.
+//!
+//! | command | |
+//! |---|---|
+//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `cpus`, `swappiness`, `stat=live`, `policy=lru` |
+//! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
+//! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
+//! | `task NAME in PATH [cpu=N]` | a process of one task |
+//! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
+//! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
+//! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
+//! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
+//! | `pin FILE PAGES` | |
+//! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
+//! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
+//! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
+//! | `lists PATH` | pages on lists: anonymous and file memory, inactive + active |
+//! | `usage PATH`, `swapped PATH`, `events PATH NAME` | |
+//! | `stat PATH NAME`, `cat PATH NAME` | of `memory.stat`, as of the last flush, and as its reader gets it; pages or events |
+//! | `vmstat NAME...` | |
+//! | `ops` | operations since the last `ops`, counted |
+//! | `why` | the last failure |
+//!
+//! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
+//! with `E`IO or `O`ut of memory; `W` means that the task waits for the device; `64M 2H` are 64 majors and then two hits.
+
+#![allow(clippy::unwrap_used)] // a test helper: failing is what it is for
+
+use pageout_engine::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// Runs a scenario and panics at the first answer that isn't the expected one.
+#[track_caller]
+pub(crate) fn check(scenario: &str) {
+    let mut machine: Option<Machine> = None;
+    let mut config = Config::default();
+    for line in scenario.lines() {
+        let line = line.split('#').next().expect("a first part").trim();
+        let (command, expected) = match line.split_once("=>") {
+            Some((command, expected)) => (command.trim(), Some(expected.trim())),
+            None => (line, None),
+        };
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words.as_slice() {
+            [] => continue,
+            ["config", settings @ ..] => configure(&mut config, settings),
+            words => {
+                let machine = machine.get_or_insert_with(|| Machine::new(config.clone()));
+                let answer = machine.run(words);
+                machine.engine.check_invariants();
+                if let Some(expected) = expected {
+                    assert_eq!(answer, expected, "answer to `{command}` of the scenario\n{scenario}");
+                }
+            }
+        }
+    }
+}
+
+fn configure(config: &mut Config, settings: &[&str]) {
+    for setting in settings {
+        match setting.split_once('=').expect("KEY=VALUE") {
+            ("folio_batch", value) => config.folio_batch = number(value) as usize,
+            ("charge_stock", value) => config.charge_stock = number(value),
+            ("reclaim_batch", value) => config.reclaim_batch = number(value),
+            ("cpus", value) => config.cpus = number(value) as u16,
+            ("swappiness", value) => config.swappiness = number(value) as u8,
+            ("stat", "live") => config.stat_flush = StatFlush::Live,
+            ("policy", "lru") => config.policy = Policy::exact_lru(),
+            (key, value) => panic!("there is no {key}={value}"),
+        }
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number"))
+}
+
+fn range(text: &str) -> Range<u64> {
+    match text.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None => number(text)..number(text) + 1,
+    }
+}
+
+struct Transfer {
+    io: IoId,
+    name: String,
+    /// Steps of tasks after which it ends.
+    due: u64,
+}
+
+struct Machine {
+    engine: Engine,
+    now: Nanos,
+    files: BTreeMap<String, FileId>,
+    tasks: BTreeMap<String, TaskId>,
+    objects: BTreeMap<(TaskId, String), ObjectId>,
+    /// Steps that a transfer takes; `None` if it waits to be told.
+    latency: Option<u64>,
+    steps: u64,
+    transfers: VecDeque<Transfer>,
+    ops: BTreeMap<&'static str, u64>,
+    failure: String,
+}
+
+impl Machine {
+    fn new(config: Config) -> Machine {
+        Machine {
+            engine: Engine::new(config).unwrap(),
+            now: Nanos::ZERO,
+            files: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            latency: Some(0),
+            steps: 0,
+            transfers: VecDeque::new(),
+            ops: BTreeMap::new(),
+            failure: String::new(),
+        }
+    }
+
+    fn run(&mut self, words: &[&str]) -> String {
+        let answer = match words {
+            ["group", path, limits @ ..] => self.group(path, limits),
+            ["file", name, pages] => self.file(name, pages, FileKind::Regular),
+            ["tmpfs", name, pages] => self.file(name, pages, FileKind::Tmpfs),
+            ["swap", pages] => self.swap(pages, SwapKind::Device),
+            ["swap", pages, "sync"] => self.swap(pages, SwapKind::Synchronous),
+            ["task", name, "in", path] => self.task(name, path, 0),
+            ["task", name, "in", path, cpu] => {
+                self.task(name, path, number(cpu.strip_prefix("cpu=").expect("cpu=")))
+            }
+            ["pin", file, pages] => {
+                range(pages).for_each(|page| {
+                    assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
+                });
+                String::new()
+            }
+            ["device", mode @ ..] => {
+                self.latency = match mode {
+                    ["holds"] => None,
+                    ["answers"] => Some(0),
+                    ["answers", steps] => Some(number(steps)),
+                    mode => panic!("there is no device {mode:?}"),
+                };
+                String::new()
+            }
+            ["io"] => self.io(Ok(())),
+            ["io", "fails"] => self.io(Err(IoError::Device)),
+            ["flush"] => {
+                self.engine.flush_stats();
+                String::new()
+            }
+            ["wait", seconds] => {
+                self.now += Nanos(number(seconds) * Nanos::SECOND.0);
+                self.engine.set_now(self.now);
+                String::new()
+            }
+            ["lists", path] => {
+                let [anon, file] = LruType::BOTH.map(|kind| self.engine.list_sizes(self.memcg(path), kind));
+                format!("anon {}+{} file {}+{}", anon.0, anon.1, file.0, file.1)
+            }
+            ["usage", path] => self.engine.memcg_usage(self.memcg(path)).to_string(),
+            ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
+            ["events", path, name] => line_of(&self.read(path, "events"), name),
+            ["cat", path, name] => line_of(&self.read(path, "stat"), name),
+            ["stat", path, name] => {
+                let stat = *Stat::ALL.iter().find(|stat| stat.name() == *name).expect("a counter");
+                self.engine.memcg_stat(self.memcg(path), stat).to_string()
+            }
+            ["vmstat", names @ ..] => {
+                let text = self.engine.read_file("/proc/vmstat").unwrap();
+                names.iter().map(|name| line_of(&text, name)).collect::<Vec<_>>().join(" ")
+            }
+            ["ops"] => {
+                let ops = std::mem::take(&mut self.ops);
+                ops.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+            }
+            ["why"] => self.failure.clone(),
+            [task, rest @ ..] => {
+                let id =
+                    *self.tasks.get(*task).unwrap_or_else(|| panic!("there is no command or task {task}"));
+                self.run_task(id, rest)
+            }
+            [] => unreachable!("empty lines are skipped"),
+        };
+        self.carry_out();
+        answer
+    }
+
+    fn run_task(&mut self, task: TaskId, words: &[&str]) -> String {
+        match words {
+            ["open", file, "as", name] => self.bind(task, name, |engine, file| engine.open(task, file), file),
+            ["map", file, "as", name, flags @ ..] => {
+                let exec = flags.contains(&"exec");
+                let map = |engine: &mut Engine, file| engine.map_file(task, file, advice(flags), exec);
+                self.bind(task, name, map, file)
+            }
+            ["anon", pages, "as", name, flags @ ..] => {
+                let object = self.engine.map_anon(task, number(pages), advice(flags)).unwrap();
+                self.objects.insert((task, (*name).to_owned()), object);
+                String::new()
+            }
+            ["read", object, pages] => self.accesses(task, object, range(pages), false),
+            ["write", object, pages] => self.accesses(task, object, range(pages), true),
+            ["sets", path, file, pages] => {
+                let file = format!("/sys/fs/cgroup/{path}/memory.{file}");
+                let bytes =
+                    if *pages == "max" { "max".to_owned() } else { (number(pages) * PAGE_SIZE).to_string() };
+                let step = self.engine.write_file(task, &file, &bytes).unwrap();
+                self.go_on(task, step)
+            }
+            ["mlock", object] => {
+                self.advise(task, object, "0", |engine, object, _| engine.mlock(task, object))
+            }
+            ["munlock", object] => {
+                self.advise(task, object, "0", |engine, object, _| engine.munlock(task, object))
+            }
+            ["munmap", object] => {
+                self.advise(task, object, "0", |engine, object, _| engine.munmap(task, object))
+            }
+            ["cold", object, pages] => self
+                .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
+            ["free", object, pages] => self
+                .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
+            ["dontneed", file, pages] => {
+                let file = self.files[*file];
+                range(pages).for_each(|page| self.engine.fadvise_dontneed(task, file, page).unwrap());
+                String::new()
+            }
+            words => panic!("there is no task command {words:?}"),
+        }
+    }
+
+    fn group(&mut self, path: &str, limits: &[&str]) -> String {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let parent = self.memcg(parent);
+        let memcg = self.engine.memcg_create(parent, name).unwrap();
+        let mm = self.engine.process_create(memcg);
+        let task = self.engine.task_create(mm, CpuId(0));
+        for limit in limits {
+            let (file, pages) = limit.split_once('=').expect("FILE=PAGES");
+            assert_eq!(self.run_task(task, &["sets", path, file, pages]), "reclaimed 0");
+        }
+        String::new()
+    }
+
+    fn memcg(&self, path: &str) -> MemcgId {
+        self.engine.memcg_by_path(path).unwrap_or_else(|| panic!("there is no group {path}"))
+    }
+
+    fn read(&mut self, path: &str, file: &str) -> String {
+        self.engine.read_file(&format!("/sys/fs/cgroup/{path}/memory.{file}")).unwrap()
+    }
+
+    fn file(&mut self, name: &str, pages: &str, kind: FileKind) -> String {
+        let spec = FileSpec { name: name.to_owned(), pages: number(pages), kind };
+        self.files.insert(name.to_owned(), self.engine.file_create(spec).unwrap());
+        String::new()
+    }
+
+    fn swap(&mut self, pages: &str, kind: SwapKind) -> String {
+        self.engine.swap_on(SwapSpec { pages: number(pages), kind }).unwrap();
+        String::new()
+    }
+
+    fn task(&mut self, name: &str, path: &str, cpu: u64) -> String {
+        let mm = self.engine.process_create(self.memcg(path));
+        self.tasks.insert(name.to_owned(), self.engine.task_create(mm, CpuId(cpu as u16)));
+        String::new()
+    }
+
+    fn bind(
+        &mut self,
+        task: TaskId,
+        name: &str,
+        make: impl FnOnce(&mut Engine, FileId) -> Result<ObjectId, ConfigError>,
+        file: &str,
+    ) -> String {
+        let object = make(&mut self.engine, self.files[file]).unwrap();
+        self.objects.insert((task, name.to_owned()), object);
+        String::new()
+    }
+
+    fn object(&self, task: TaskId, name: &str) -> ObjectId {
+        let object = self.objects.get(&(task, name.to_owned()));
+        *object.unwrap_or_else(|| panic!("the task has no object {name}"))
+    }
+
+    fn advise(
+        &mut self,
+        task: TaskId,
+        object: &str,
+        pages: &str,
+        advise: impl Fn(&mut Engine, ObjectId, u64) -> Result<(), ConfigError>,
+    ) -> String {
+        let object = self.object(task, object);
+        range(pages).for_each(|page| advise(&mut self.engine, object, page).unwrap());
+        String::new()
+    }
+
+    fn accesses(&mut self, task: TaskId, object: &str, pages: Range<u64>, write: bool) -> String {
+        let object = self.object(task, object);
+        let mut runs: Vec<(u64, String)> = Vec::new();
+        for page in pages {
+            let step = self.engine.start(task, Access { object, page, write });
+            let served = self.go_on(task, step);
+            match runs.last_mut() {
+                Some((count, last)) if *last == served => *count += 1,
+                _ => runs.push((1, served)),
+            }
+        }
+        let text = |(count, served): &(u64, String)| match count {
+            1 => served.clone(),
+            count => format!("{count}{served}"),
+        };
+        runs.iter().map(text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Goes on with a task until it is done or waits for a device that holds its answer.
+    fn go_on(&mut self, task: TaskId, mut step: Step) -> String {
+        let mut slept = Nanos::ZERO;
+        loop {
+            self.steps += 1;
+            self.carry_out();
+            step = match step {
+                Step::Again => self.engine.resume(task),
+                Step::Wait(Wait::Delay(span, _)) => {
+                    slept += span;
+                    self.now += span;
+                    self.engine.set_now(self.now);
+                    self.engine.resume(task)
+                }
+                Step::Wait(Wait::Io) => {
+                    if self.latency.is_some() && !self.transfers.is_empty() {
+                        self.complete();
+                    }
+                    let mut woken = Vec::new();
+                    self.engine.take_woken(&mut woken);
+                    if !woken.contains(&task) {
+                        return "W".to_owned();
+                    }
+                    self.engine.resume(task)
+                }
+                Step::Done(served) => {
+                    let served = match served {
+                        Served::Hit => "H".to_owned(),
+                        Served::Minor => "m".to_owned(),
+                        Served::Major => "M".to_owned(),
+                        Served::Reclaimed(pages) => format!("reclaimed {pages}"),
+                        Served::Failed(error) => {
+                            self.failure = error.to_string();
+                            let name = if error == AccessError::Io { "E" } else { "O" };
+                            assert!(matches!(error, AccessError::Io | AccessError::Oom(_)), "{error}");
+                            name.to_owned()
+                        }
+                    };
+                    return if slept == Nanos::ZERO { served } else { format!("{served} after {slept}") };
+                }
+            };
+        }
+    }
+
+    fn io(&mut self, result: Result<(), IoError>) -> String {
+        let transfer = self.transfers.pop_front().expect("a transfer is in flight");
+        self.engine.io_done(transfer.io, CpuId(0), result);
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        let mut answer = transfer.name;
+        for task in woken {
+            let step = self.engine.resume(task);
+            let served = self.go_on(task, step);
+            let name = self.tasks.iter().find(|(_, id)| **id == task).map_or("", |(name, _)| name);
+            answer += &format!(", {name} {served}");
+        }
+        answer
+    }
+
+    /// Takes note of what the engine wants done, and does it where the device answers.
+    fn carry_out(&mut self) {
+        let mut ops = Vec::new();
+        self.engine.take_ops(&mut ops);
+        for op in ops {
+            let (name, io) = match op {
+                Op::Zero { .. } => ("zero", None),
+                Op::ReadFile { io, .. } => ("read", Some(io)),
+                Op::ReadSwap { io, .. } => ("swap-in", Some(io)),
+                Op::WriteSwap { io, .. } => ("swap-out", Some(io)),
+                Op::ReadSwapNow { .. } => ("swap-in now", None),
+                Op::WriteSwapNow { .. } => ("swap-out now", None),
+                Op::FreeFrame { .. } => ("free", None),
+                Op::FreeSlot { .. } => ("free slot", None),
+            };
+            *self.ops.entry(name).or_default() += 1;
+            if let Some(io) = io {
+                let due = self.steps + self.latency.unwrap_or(0);
+                self.transfers.push_back(Transfer { io, name: name.to_owned(), due });
+            }
+        }
+        while self.latency.is_some()
+            && self.transfers.front().is_some_and(|transfer| transfer.due <= self.steps)
+        {
+            self.complete();
+        }
+    }
+
+    /// The oldest transfer ends well.
+    fn complete(&mut self) {
+        let transfer = self.transfers.pop_front().expect("a transfer is in flight");
+        self.engine.io_done(transfer.io, CpuId(0), Ok(()));
+        self.carry_out();
+    }
+}
+
+fn advice(flags: &[&str]) -> Advice {
+    if flags.contains(&"random") { Advice::Random } else { Advice::Normal }
+}
+
+fn line_of(text: &str, name: &str) -> String {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = lines.find(|(found, _)| *found == name).unwrap_or_else(|| panic!("there is no {name}"));
+    value.to_owned()
+}
