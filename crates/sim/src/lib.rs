@@ -1,2 +1,30 @@
-//! placeholder
+//! The simulated machine: virtual time, CPUs, devices and tasks around the engine, deterministic to the last byte.
+//!
+//! ```text
+//!   scenario ──▶ machine ──▶ report          a machine pops events and calls the engine;
+//!                 │    │                     it acts and decides nothing
+//!            tasks     devices
+//! ```
+//! In reading order:
 #![forbid(unsafe_code)]
+
+pub mod scenario; // what is to be simulated, as plain data
+pub mod device; // when a block transfer is done, and whether it fails
+pub mod cost; // what each unit of the engine's work costs in CPU time
+pub mod latency; // histograms of how long things took
+
+mod event; // what happens next, and when
+mod runner; // the clock of whatever calls the engine in steps, and where its time goes
+mod pace; // when an access starts: at once, or by a timetable
+mod task; // what a task accesses, at what price
+mod cpu; // who runs where
+
+mod machine; // all of the above together: the event loop
+mod observe; // what a caller may watch while it runs
+mod report; // what a run was like
+
+pub use machine::{BuildError, Machine, MachineSpec, RunError, TimedAction, TimedEvent};
+pub use observe::{Observer, PROGRESS_EVERY, Progress};
+pub use pace::{Pace, PaceError};
+pub use report::{Ended, FileRead, FileWrite, Report, TaskReport};
+pub use task::{StreamSource, TaskSpec};

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use crate::trace::{CsvOptions, Format, PageIds, ReadOptions, from_reader};
 
 /// A few bytes can ask for gigabytes of accesses; draining stops here.
-const ACCESSES_MAX: usize = 1 << 20;
+const ACCESSES_MAX: usize = 1 << 14;
 
 fn drain(bytes: &[u8], options: &ReadOptions) {
     let input = Box::new(Cursor::new(bytes.to_vec()));

@@ -1,0 +1,225 @@
+//! The speed budgets, each beside what it is a ratio of, interleaved in one run: `cargo bench -p pageout-sim --bench budgets`.
+//!
+//! Zipf 0.99 over 1 M pages. *Bare walk* is the least that any simulator must do: for each access, read and write one word of
+//! a flat table. *Engine* is a batch of hits as a machine makes it; *machine* is the whole simulated machine, clock, devices
+//! and all. Figures are medians of five rounds with their spread. libCacheSim runs the same accesses in `ci/bench.sh`.
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#![allow(clippy::unwrap_used, reason = "a benchmark that can't be set up has nothing better to do")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pageout_engine::{
+    Access, Advice, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, ObjectId, Op, Policy, Step,
+    TaskId,
+};
+use pageout_sim::cost::{Channel, Costs};
+use pageout_sim::device::DeviceSpec;
+use pageout_sim::{Machine, MachineSpec, TaskSpec};
+use pageout_workload::{AccessStream, Pattern, TraceError};
+
+const PAGES: u64 = 1 << 20;
+const ACCESSES: usize = 20_000_000;
+const ROUNDS: usize = 5;
+const BARE: &str = "bare walk over page words";
+
+/// How a page is reached.
+#[derive(Clone, Copy)]
+enum By {
+    Read,
+    Mapping,
+}
+
+fn main() {
+    let accesses: Arc<[pageout_workload::Access]> = zipf().into();
+    let mut table: Vec<(&str, Vec<f64>)> = Vec::new();
+    let mut record = |name, time: Duration| {
+        let rate = ACCESSES as f64 / time.as_secs_f64() / 1e6;
+        match table.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, rates)) => rates.push(rate),
+            None => table.push((name, vec![rate])),
+        }
+    };
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+    let mut words = vec![1u64; PAGES as usize];
+    let everything = PAGES + 64;
+    let part = PAGES * 3 / 10;
+    let mut resident = [By::Read, By::Mapping].map(|by| Bench::new(by, everything, Policy::classic_6_12()));
+    for bench in &mut resident {
+        bench.run(&accesses);
+        bench.run(&accesses);
+    }
+    for _ in 0..ROUNDS {
+        record(BARE, timed(|| bare_walk(&mut words, &accesses)));
+        for (name, bench) in
+            ["engine, read(2), all resident", "engine, mapped, all resident"].into_iter().zip(&mut resident)
+        {
+            if is_wanted(name) {
+                record(name, timed(|| bench.run(&accesses)));
+            }
+        }
+        for (name, by) in
+            [("engine, read(2), memory for 30 %", By::Read), ("engine, mapped, memory for 30 %", By::Mapping)]
+        {
+            if is_wanted(name) {
+                let mut bench = Bench::new(by, part, Policy::classic_6_12());
+                record(name, timed(|| bench.run(&accesses)));
+            }
+        }
+        for (name, by, limit) in [
+            ("machine, read(2), all resident, cold start", By::Read, everything),
+            ("machine, read(2), memory for 30 %", By::Read, part),
+            ("machine, mapped, memory for 30 %", By::Mapping, part),
+        ] {
+            if is_wanted(name) {
+                let mut machine = machine(by, limit, &accesses);
+                record(name, timed(|| _ = machine.run(&mut ()).unwrap()));
+            }
+        }
+    }
+    println!("\nM accesses/s, median of {ROUNDS} (least to largest), and time relative to the bare walk");
+    let median = |rates: &Vec<f64>| rates[ROUNDS / 2];
+    table.iter_mut().for_each(|(_, rates)| rates.sort_by(f64::total_cmp));
+    let bare = median(&table[0].1);
+    for (name, rates) in &table {
+        let (least, largest) = (rates[0], rates[ROUNDS - 1]);
+        println!(
+            "{name:<44} {:>7.1}  ({least:.1} to {largest:.1})  {:.2}x",
+            median(rates),
+            bare / median(rates)
+        );
+    }
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn zipf() -> Vec<pageout_workload::Access> {
+    let pattern: Pattern = serde_json::from_value(
+        serde_json::json!({ "pattern": "zipf", "pages": PAGES, "ops": ACCESSES, "alpha": 0.99 }),
+    )
+    .unwrap();
+    let mut stream = pattern.stream(0, 1).unwrap();
+    let mut accesses = Vec::with_capacity(ACCESSES);
+    while stream.fill(&mut accesses, 1 << 16).unwrap() > 0 {}
+    accesses
+}
+
+#[inline(never)]
+fn bare_walk(words: &mut [u64], accesses: &[pageout_workload::Access]) {
+    for access in accesses {
+        words[access.page() as usize] |= 2;
+    }
+    std::hint::black_box(words);
+}
+
+fn decode(access: pageout_workload::Access) -> Access {
+    Access { object: ObjectId(access.object()), page: access.page(), write: access.is_write() }
+}
+
+fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
+    let config = Config { node_pages: vec![PAGES + (1 << 16)], policy, ..Config::default() };
+    let mut engine = Engine::new(config).unwrap();
+    let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+    let mm = engine.process_create(group);
+    let task = engine.task_create(mm, CpuId(0));
+    let file = engine
+        .file_create(FileSpec { name: "data".to_string(), pages: PAGES, kind: FileKind::Regular })
+        .unwrap();
+    match by {
+        By::Read => engine.open(task, file).unwrap(),
+        By::Mapping => engine.map_file(task, file, Advice::Normal, false).unwrap(),
+    };
+    let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &(limit * 4096).to_string()).unwrap();
+    (engine, task)
+}
+
+/// The engine with the least machine: reads complete at once.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    ops: Vec<Op>,
+    reads: Vec<IoId>,
+    woken: Vec<TaskId>,
+}
+
+impl Bench {
+    fn new(by: By, limit: u64, policy: Policy) -> Bench {
+        let (engine, task) = build(by, limit, policy);
+        Bench { engine, task, ops: Vec::new(), reads: Vec::new(), woken: Vec::new() }
+    }
+
+    fn run(&mut self, accesses: &[pageout_workload::Access]) {
+        let mut done = 0;
+        while done < accesses.len() {
+            done += self.engine.run_hits(self.task, &accesses[done..], decode);
+            if let Some(&access) = accesses.get(done) {
+                let mut step = self.engine.start(self.task, decode(access));
+                while !matches!(step, Step::Done(_)) {
+                    self.carry_out();
+                    step = self.engine.resume(self.task);
+                }
+                self.carry_out();
+                done += 1;
+            }
+        }
+    }
+
+    fn carry_out(&mut self) {
+        self.engine.take_ops(&mut self.ops);
+        for op in self.ops.drain(..) {
+            if let Op::ReadFile { io, .. } = op {
+                self.reads.push(io);
+            }
+        }
+        for io in self.reads.drain(..) {
+            self.engine.io_done(io, CpuId(0), Ok(()));
+        }
+        self.engine.take_woken(&mut self.woken);
+        self.woken.clear();
+    }
+}
+
+fn machine(by: By, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Machine {
+    let (engine, task) = build(by, limit, Policy::classic_6_12());
+    let spec = MachineSpec {
+        costs: Costs::xeon_vm(),
+        devices: vec![DeviceSpec::nvme()],
+        files: vec![(pageout_engine::FileId(0), 0)],
+        ..MachineSpec::default()
+    };
+    let mut machine = Machine::new(engine, spec).unwrap();
+    let accesses = accesses.clone();
+    let source = Box::new(move |_| {
+        Ok(Box::new(InMemory { accesses: accesses.clone(), next: 0 }) as Box<dyn AccessStream>)
+    });
+    let channel = match by {
+        By::Read => Channel::File,
+        By::Mapping => Channel::Mapped,
+    };
+    machine.task_add(TaskSpec::new(task, "zipf", "/job", vec![channel], source)).unwrap();
+    machine
+}
+
+/// A stream over accesses in memory.
+struct InMemory {
+    accesses: Arc<[pageout_workload::Access]>,
+    next: usize,
+}
+
+impl AccessStream for InMemory {
+    fn fill(&mut self, out: &mut Vec<pageout_workload::Access>, max: usize) -> Result<usize, TraceError> {
+        let count = max.min(self.accesses.len() - self.next);
+        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
+        self.next += count;
+        Ok(count)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.accesses.len() as u64)
+    }
+}

@@ -1,0 +1,261 @@
+//! When a transfer is done: block devices as queue-depth servers, and which transfers fail.
+//!
+//! ```text
+//!   submit ──▶ waits for one of N slots ──▶ waits for the bus ──▶ transfer ──▶ latency ──▶ done
+//!              (FIFO, queue_depth)          (one, shared by all)  (bandwidth)  (drawn)
+//! ```
+//! A device serves `queue_depth` requests at a time; what is beyond waits in order of arrival. Every request occupies a bus
+//! shared by all for `bytes / bandwidth`, or for `1 / iops_max` if that is longer, which bounds throughput however deep the
+//! queue. Then comes a latency drawn from the device's distribution. Because a request never overtakes another on its way
+//! to a slot, the time of completion is known at submission and nothing needs to be simulated in between.
+//!
+//! The median of a distribution is what a single 4 KiB request takes with the device idle, its transfer included, because
+//! that is how devices are measured ([`DeviceSpec::latency_covers`]).
+//!
+//! Not modelled: merging beyond what the machine submits as one request, reordering (elevators, head scheduling), caches,
+//! garbage collection, and any difference between a busy and an idle device other than its queue.
+//!
+//! Randomness: each device draws from its own generators, seeded from the scenario's seed and the device's number; whether
+//! requests fail has a generator of its own, so that switching faults on does not move the latencies.
+
+mod draw;
+mod fault;
+mod spec;
+
+pub use draw::{Latency, Tail};
+pub use fault::{Fault, FaultRule};
+pub use spec::{DeviceError, DeviceSpec};
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pageout_engine::{FileId, Nanos, SwapId};
+use pageout_workload::rng::SplitMix64;
+
+use crate::latency::{LatencyHistogram, LatencySummary};
+use draw::Draw;
+use fault::Faults;
+
+/// Whether a request reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the device to memory.
+    Read,
+    /// From memory to the device.
+    Write,
+}
+
+/// What a block belongs to. Blocks of one area lie one behind the other; two areas lie far apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Area {
+    /// A file; blocks are its pages.
+    File(FileId),
+    /// A swap area; blocks are its slots.
+    Swap(SwapId),
+}
+
+/// One transfer of consecutive blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Read or write.
+    pub direction: Direction,
+    /// The file or swap area.
+    pub area: Area,
+    /// First block within the area, in 4 KiB pages.
+    pub block: u64,
+    /// Length in 4 KiB pages.
+    pub blocks: u32,
+}
+
+impl Request {
+    fn bytes(&self) -> u64 {
+        u64::from(self.blocks) * spec::BLOCK_BYTES
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// When it is done.
+    pub at: Nanos,
+    /// Whether the device reported an error. A failed request takes as long as a good one.
+    pub failed: bool,
+}
+
+/// A device at work.
+#[derive(Debug)]
+pub struct Device {
+    spec: DeviceSpec,
+    read_draw: Draw,
+    write_draw: Draw,
+    read_rate: Rate,
+    write_rate: Rate,
+    faults: Faults,
+    /// Ends of the requests in service, earliest first; never more than `queue_depth`.
+    slots: BinaryHeap<Reverse<Nanos>>,
+    bus_free: Nanos,
+    /// Where the previous request ended: the next block of its area.
+    head: Option<(Area, u64)>,
+    busy_until: Nanos,
+    submitted_last: Nanos,
+    stats: Stats,
+}
+
+/// Times on the bus that nearly every request needs, computed once because divisions are slow.
+#[derive(Debug)]
+struct Rate {
+    /// Of one block.
+    block: Nanos,
+    /// Of what [`DeviceSpec::latency_covers`].
+    covered: Nanos,
+}
+
+impl Rate {
+    fn new(spec: &DeviceSpec, direction: Direction) -> Rate {
+        Rate {
+            block: spec.occupancy(direction, spec::BLOCK_BYTES),
+            covered: spec.occupancy(direction, spec.latency_covers),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Stats {
+    errors: u64,
+    busy: Nanos,
+    queue_wait: Nanos,
+    blocks_read: u64,
+    blocks_written: u64,
+    read: LatencyHistogram,
+    write: LatencyHistogram,
+}
+
+/// What a device did in a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceReport {
+    /// The device's name.
+    pub name: String,
+    /// Read requests and how long they took from submission to completion.
+    pub read: LatencySummary,
+    /// Write requests, likewise.
+    pub write: LatencySummary,
+    /// Pages read.
+    pub pages_read: u64,
+    /// Pages written.
+    pub pages_written: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Time during which at least one request was in service.
+    pub busy: Nanos,
+    /// Time that requests spent waiting for a slot or the bus, summed over requests.
+    pub queue_wait: Nanos,
+}
+
+impl Device {
+    /// Builds device number `index` of a machine seeded with `seed`.
+    pub fn new(spec: DeviceSpec, seed: u64, index: u32) -> Result<Device, DeviceError> {
+        spec.validate()?;
+        let seed_of = |part: u64| SplitMix64::derive_seed(seed, u64::from(index) * 4 + part);
+        Ok(Device {
+            read_draw: Draw::new(spec.read, spec.tail, seed_of(0)),
+            write_draw: Draw::new(spec.write, spec.tail, seed_of(1)),
+            read_rate: Rate::new(&spec, Direction::Read),
+            write_rate: Rate::new(&spec, Direction::Write),
+            faults: Faults::new(spec.faults.clone(), seed_of(2)),
+            spec,
+            slots: BinaryHeap::new(),
+            bus_free: Nanos::ZERO,
+            head: None,
+            busy_until: Nanos::ZERO,
+            submitted_last: Nanos::ZERO,
+            stats: Stats::default(),
+        })
+    }
+
+    /// Takes a request and says when it will be done and whether it fails.
+    ///
+    /// # Panics
+    /// When `now` is before an earlier submission: requests are served in order of arrival.
+    pub fn submit(&mut self, now: Nanos, request: Request) -> Completion {
+        assert!(now >= self.submitted_last, "request at {now:?} after one at {:?}", self.submitted_last);
+        self.submitted_last = now;
+
+        let slot_free = self.take_slot(now);
+        let start = slot_free.max(self.bus_free);
+        self.bus_free = start + self.occupancy(request);
+        let at = self.bus_free + self.latency(request);
+        self.slots.push(Reverse(at));
+        self.head = Some((request.area, request.block + u64::from(request.blocks)));
+
+        let failed = self.faults.strike(request);
+        self.account(now, start, at, request, failed);
+        Completion { at, failed }
+    }
+
+    /// What the device did so far.
+    pub fn report(&self) -> DeviceReport {
+        DeviceReport {
+            name: self.spec.name.clone(),
+            read: self.stats.read.summary(),
+            write: self.stats.write.summary(),
+            pages_read: self.stats.blocks_read,
+            pages_written: self.stats.blocks_written,
+            errors: self.stats.errors,
+            busy: self.stats.busy,
+            queue_wait: self.stats.queue_wait,
+        }
+    }
+
+    /// When a slot is free for a request that arrives now; the caller fills it.
+    fn take_slot(&mut self, now: Nanos) -> Nanos {
+        match self.slots.peek() {
+            Some(&Reverse(end)) if end <= now || self.slots.len() >= self.spec.queue_depth as usize => {
+                self.slots.pop();
+                end.max(now)
+            }
+            _ => now,
+        }
+    }
+
+    /// How long a request holds the bus.
+    fn occupancy(&self, request: Request) -> Nanos {
+        let rate = self.rate(request.direction);
+        if request.blocks == 1 { rate.block } else { self.spec.occupancy(request.direction, request.bytes()) }
+    }
+
+    /// What a request takes beyond its time on the bus.
+    fn latency(&mut self, request: Request) -> Nanos {
+        let follows = self.head == Some((request.area, request.block));
+        let idle = match (self.spec.sequential, request.direction) {
+            (Some(sequential), _) if follows => sequential,
+            (_, Direction::Read) => self.read_draw.draw(),
+            (_, Direction::Write) => self.write_draw.draw(),
+        };
+        Nanos(idle.0.saturating_sub(self.rate(request.direction).covered.0))
+    }
+
+    fn rate(&self, direction: Direction) -> &Rate {
+        match direction {
+            Direction::Read => &self.read_rate,
+            Direction::Write => &self.write_rate,
+        }
+    }
+
+    fn account(&mut self, now: Nanos, start: Nanos, at: Nanos, request: Request, failed: bool) {
+        let stats = &mut self.stats;
+        let (latency, blocks) = match request.direction {
+            Direction::Read => (&mut stats.read, &mut stats.blocks_read),
+            Direction::Write => (&mut stats.write, &mut stats.blocks_written),
+        };
+        latency.record(Nanos(at.0 - now.0));
+        *blocks += u64::from(request.blocks);
+        stats.errors += u64::from(failed);
+        stats.queue_wait += Nanos(start.0 - now.0);
+        // Requests start in order, so the union of their intervals grows at its end only.
+        stats.busy += Nanos(at.0.saturating_sub(start.max(self.busy_until).0));
+        self.busy_until = self.busy_until.max(at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+use super::*;
+
+const MEGABYTE: u64 = 1_000_000;
+const FILE: Area = Area::File(FileId(0));
+const OTHER: Area = Area::File(FileId(1));
+
+fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
+    DeviceSpec {
+        name: "plain".to_string(),
+        read: Latency::Constant(Nanos(latency)),
+        write: Latency::Constant(Nanos(latency)),
+        sequential: None,
+        tail: None,
+        // A page takes 4,096 ns.
+        read_bandwidth: 1_000 * MEGABYTE,
+        write_bandwidth: 1_000 * MEGABYTE,
+        iops_max: None,
+        queue_depth,
+        latency_covers: 4096,
+        faults: Vec::new(),
+    }
+}
+
+fn read(block: u64) -> Request {
+    Request { direction: Direction::Read, area: FILE, block, blocks: 1 }
+}
+
+fn device(spec: DeviceSpec) -> Device {
+    Device::new(spec, 1, 0).unwrap()
+}
+
+fn ends(device: &mut Device, submissions: &[(u64, u64)]) -> Vec<u64> {
+    submissions.iter().map(|&(now, block)| device.submit(Nanos(now), read(block)).at.0).collect()
+}
+
+#[test]
+fn a_lone_request_takes_the_latency_at_queue_depth_one() {
+    assert_eq!(ends(&mut device(plain(1, 10_000)), &[(0, 0), (50_000, 9)]), [10_000, 60_000]);
+}
+
+#[test]
+fn requests_beyond_the_queue_depth_wait_in_order_of_arrival() {
+    let mut device = device(plain(2, 100_000));
+    assert_eq!(ends(&mut device, &[(0, 0), (0, 2), (0, 4), (0, 6)]), [100_000, 104_096, 200_000, 204_096]);
+    let report = device.report();
+    assert_eq!(report.queue_wait, Nanos(4_096 + 100_000 + 104_096));
+    assert_eq!(report.busy, Nanos(204_096));
+}
+
+#[test]
+fn a_deep_queue_is_bound_by_bandwidth() {
+    let mut device = device(plain(64, 10_000));
+    let ends = ends(&mut device, &(0..1_000).map(|block| (0, block)).collect::<Vec<_>>());
+    assert_eq!(ends[999], 999 * 4_096 + 10_000);
+}
+
+#[test]
+fn a_deep_queue_is_bound_by_requests_a_second() {
+    let mut device = device(DeviceSpec { iops_max: Some(100_000), ..plain(64, 20_000) });
+    let ends = ends(&mut device, &(0..1_000).map(|block| (0, block)).collect::<Vec<_>>());
+    assert_eq!(ends[999], 999 * 10_000 + 20_000);
+}
+
+#[test]
+fn a_large_request_pays_for_every_byte() {
+    let mut device = device(plain(1, 10_000));
+    let request = Request { direction: Direction::Write, area: FILE, block: 0, blocks: 32 };
+    assert_eq!(device.submit(Nanos(0), request).at, Nanos(10_000 + 31 * 4_096));
+    assert_eq!(device.report().pages_written, 32);
+}
+
+#[test]
+fn a_disk_seeks_unless_the_request_follows_the_previous_one() {
+    let mut device = device(DeviceSpec::hdd());
+    let mut previous = 0;
+    let mut took = |request| {
+        let now = Nanos(previous);
+        previous = device.submit(now, request).at.0;
+        previous - now.0
+    };
+    assert_eq!(took(read(7)), 8_000_000);
+    assert_eq!(took(read(8)), 100_000);
+    assert_eq!(took(read(10)), 8_000_000);
+    let other_file = Request { area: OTHER, ..read(11) };
+    assert_eq!(took(other_file), 8_000_000, "the same block number of another file is elsewhere");
+}
+
+#[test]
+fn the_presets_are_valid_and_known_by_name() {
+    for name in DeviceSpec::PRESETS {
+        let spec = DeviceSpec::preset(name).unwrap();
+        assert_eq!(&spec.name, name);
+        spec.validate().unwrap();
+    }
+    assert_eq!(DeviceSpec::preset("floppy"), None);
+}
+
+#[test]
+fn the_virtio_preset_reproduces_its_row() {
+    let mut device = device(DeviceSpec::virtio());
+    for index in 0..50_000u64 {
+        device.submit(Nanos(index * 1_000_000), read(index * 2));
+    }
+    let read_alone = device.report().read;
+    assert!((29_000..=31_000).contains(&read_alone.p50.0), "{read_alone}");
+    assert!((72_000..=78_000).contains(&read_alone.p99.0), "{read_alone}");
+
+    let mut device = self::device(DeviceSpec::virtio());
+    let last = (0..72_000).map(|index| device.submit(Nanos(0), read(index * 2)).at.0).max().unwrap();
+    assert!((980_000_000..=1_050_000_000).contains(&last), "72 K requests take {last} ns");
+}
+
+#[test]
+fn the_same_seed_draws_the_same_latencies_and_devices_differ() {
+    let run = |seed, index| {
+        let mut device = Device::new(DeviceSpec::virtio(), seed, index).unwrap();
+        (0..100).map(|block| device.submit(Nanos(0), read(block)).at).collect::<Vec<_>>()
+    };
+    assert_eq!(run(1, 0), run(1, 0));
+    assert_ne!(run(1, 0), run(2, 0));
+    assert_ne!(run(1, 0), run(1, 1));
+}
+
+#[test]
+fn faults_strike_by_chance_by_count_and_by_place() {
+    let failed = |rule: FaultRule| {
+        let faults = vec![Fault { direction: Direction::Read, rule }];
+        let mut device = device(DeviceSpec { faults, ..DeviceSpec::virtio() });
+        let failed: Vec<u64> =
+            (0..100_000).filter(|&block| device.submit(Nanos(0), read(block)).failed).collect();
+        assert_eq!(device.report().errors, failed.len() as u64);
+        failed
+    };
+    assert!((60..=140).contains(&failed(FaultRule::Random(0.001)).len()));
+    assert_eq!(failed(FaultRule::Random(0.0)).len(), 0);
+    assert_eq!(failed(FaultRule::EveryNth(40_000)), [39_999, 79_999]);
+    assert_eq!(failed(FaultRule::Blocks { area: FILE, blocks: 5..7 }), [5, 6]);
+    assert!(failed(FaultRule::Blocks { area: OTHER, blocks: 5..7 }).is_empty());
+}
+
+#[test]
+fn faults_leave_the_latencies_alone_and_spare_the_other_direction() {
+    let faults = vec![Fault { direction: Direction::Write, rule: FaultRule::Random(1.0) }];
+    let mut faulty = device(DeviceSpec { faults, ..DeviceSpec::virtio() });
+    let mut sound = device(DeviceSpec::virtio());
+    for block in 0..100 {
+        assert_eq!(faulty.submit(Nanos(0), read(block)), sound.submit(Nanos(0), read(block)));
+        let write = Request { direction: Direction::Write, ..read(block) };
+        let completion = faulty.submit(Nanos(0), write);
+        assert_eq!((completion.at, completion.failed), (sound.submit(Nanos(0), write).at, true));
+    }
+}
+
+#[test]
+fn senseless_parameters_are_refused_by_name() {
+    let good = DeviceSpec::virtio;
+    let fault = |rule| vec![Fault { direction: Direction::Read, rule }];
+    let lognormal = |median, p99| Latency::Lognormal { median: Nanos(median), p99: Nanos(p99) };
+    for (spec, problem) in [
+        (
+            DeviceSpec { read: lognormal(100, 99), ..good() },
+            "p99 read latency of 99 ns is below the median of 100 ns",
+        ),
+        (DeviceSpec { write: lognormal(0, 99), ..good() }, "median write latency is 0"),
+        (DeviceSpec { read_bandwidth: 0, ..good() }, "read bandwidth is 0"),
+        (DeviceSpec { queue_depth: 0, ..good() }, "queue depth is 0"),
+        (DeviceSpec { iops_max: Some(0), ..good() }, "requests a second is 0"),
+        (DeviceSpec { tail: Some(Tail { one_in: 0, times: 10 }), ..good() }, "one in 0"),
+        (DeviceSpec { faults: fault(FaultRule::Random(1.5)), ..good() }, "1.5 is not between 0 and 1"),
+        (DeviceSpec { faults: fault(FaultRule::EveryNth(0)), ..good() }, "every 0th"),
+        (
+            DeviceSpec { faults: fault(FaultRule::Blocks { area: FILE, blocks: 5..5 }), ..good() },
+            "empty range",
+        ),
+    ] {
+        let error = Device::new(spec, 1, 0).unwrap_err().to_string();
+        assert!(error.starts_with("device `virtio`: ") && error.contains(problem), "{error}");
+    }
+}

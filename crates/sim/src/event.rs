@@ -1,0 +1,191 @@
+//! What happens next: events ordered by (time, sequence number).
+//!
+//! Virtual time is the time of the event being handled and nothing else moves it. Two events of the same nanosecond
+//! happen in the order in which they were pushed, so a run depends on nothing but its inputs. Time never goes back:
+//! an event in the past is a bug of whoever pushed it, and is caught here.
+
+//!
+//! The heap is our own because every miss of every task goes through it twice: the standard library's writes a new entry in
+//! parts and reads it back as a whole, and waiting for those stores took longer than everything else here together.
+
+use pageout_engine::Nanos;
+
+/// Future events of a small, copyable kind `E`, and the present time.
+#[derive(Debug)]
+pub(crate) struct EventQueue<E> {
+    /// A binary heap: an entry is due before both of its children, 2i + 1 and 2i + 2.
+    heap: Vec<Entry<E>>,
+    pushed: u64,
+    now: Nanos,
+}
+
+/// An event with its key.
+#[derive(Clone, Copy, Debug)]
+struct Entry<E> {
+    at: Nanos,
+    sequence: u64,
+    event: E,
+}
+
+impl<E> Entry<E> {
+    fn is_before(&self, other: &Entry<E>) -> bool {
+        (self.at, self.sequence) < (other.at, other.sequence)
+    }
+}
+
+impl<E: Copy> Default for EventQueue<E> {
+    fn default() -> EventQueue<E> {
+        EventQueue { heap: Vec::new(), pushed: 0, now: Nanos::ZERO }
+    }
+}
+
+impl<E: Copy> EventQueue<E> {
+    /// The present: the time of the event popped last, or what [`EventQueue::advance`] was given since.
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// When the next event is due.
+    #[inline]
+    pub(crate) fn next_at(&self) -> Option<Nanos> {
+        self.heap.first().map(|entry| entry.at)
+    }
+
+    /// Makes `event` happen at `at`, behind every event already due then.
+    ///
+    /// # Panics
+    /// When `at` is in the past.
+    pub(crate) fn push(&mut self, at: Nanos, event: E) {
+        assert!(at >= self.now, "event at {at:?} is in the past of {:?}", self.now);
+        let entry = Entry { at, sequence: self.pushed, event };
+        self.pushed += 1;
+        let mut hole = self.heap.len();
+        self.heap.push(entry);
+        while hole > 0 {
+            let parent = (hole - 1) / 2;
+            if !entry.is_before(&self.heap[parent]) {
+                break;
+            }
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
+        }
+        self.heap[hole] = entry;
+    }
+
+    /// The earliest event; its time becomes the present.
+    pub(crate) fn pop(&mut self) -> Option<(Nanos, E)> {
+        let last = self.heap.pop()?;
+        let first = match self.heap.first() {
+            Some(&first) => {
+                self.sift_down(last);
+                first
+            }
+            None => last,
+        };
+        self.now = first.at;
+        Some((first.at, first.event))
+    }
+
+    /// Fills the hole at the top with `entry`, at the cost of its descendants that are due before it.
+    fn sift_down(&mut self, entry: Entry<E>) {
+        let mut hole = 0;
+        loop {
+            let left = 2 * hole + 1;
+            let Some(mut child) = self.heap.get(left) else { break };
+            let mut place = left;
+            if let Some(right) = self.heap.get(left + 1).filter(|right| right.is_before(child)) {
+                (child, place) = (right, left + 1);
+            }
+            if !child.is_before(&entry) {
+                break;
+            }
+            self.heap[hole] = *child;
+            hole = place;
+        }
+        self.heap[hole] = entry;
+    }
+
+    /// Whether something already queued happens before an event pushed now for `at` would.
+    #[inline]
+    pub(crate) fn is_due_by(&self, at: Nanos) -> bool {
+        self.next_at().is_some_and(|next| next <= at)
+    }
+
+    /// Moves the present to `to` without an event: how a task goes on inline when nothing else is due first.
+    ///
+    /// # Panics
+    /// When `to` is in the past, or an event is due before or at it.
+    #[inline]
+    pub(crate) fn advance(&mut self, to: Nanos) {
+        assert!(to >= self.now, "time would go back from {:?} to {to:?}", self.now);
+        assert!(!self.is_due_by(to), "an event is due before {to:?}");
+        self.now = to;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageout_workload::rng::SplitMix64;
+
+    #[test]
+    fn events_come_in_time_order_and_ties_in_push_order() {
+        let mut queue = EventQueue::default();
+        for (at, name) in [(30, 'c'), (10, 'a'), (20, 'x'), (20, 'y'), (10, 'b'), (20, 'z')] {
+            queue.push(Nanos(at), name);
+        }
+        let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, name)| name).collect();
+        assert_eq!(order, "abxyzc");
+        assert_eq!(queue.now(), Nanos(30));
+    }
+
+    #[test]
+    fn a_new_event_does_not_overtake_one_of_the_same_time() {
+        let mut queue = EventQueue::default();
+        queue.push(Nanos(5), 'a');
+        assert!(queue.is_due_by(Nanos(5)) && !queue.is_due_by(Nanos(4)));
+        queue.advance(Nanos(4));
+        queue.push(Nanos(5), 'b');
+        assert_eq!(queue.pop(), Some((Nanos(5), 'a')));
+    }
+
+    #[test]
+    fn the_heap_agrees_with_a_sorted_list() {
+        let mut queue = EventQueue::default();
+        let mut list: Vec<(u64, u32)> = Vec::new();
+        let mut generator = SplitMix64::new(1);
+        for event in 0..20_000 {
+            let at = queue.now().0 + generator.below(50);
+            queue.push(Nanos(at), event);
+            // Behind those of the same time.
+            list.insert(list.partition_point(|known| known.0 <= at), (at, event));
+            // As many pops as pushes in the long run, in lots, so that the queue is now long and now empty.
+            let lot = if generator.below(100) == 0 { 200 } else { 0 };
+            for _ in 0..lot.min(list.len()) {
+                let (at, event) = list.remove(0);
+                assert_eq!(queue.pop(), Some((Nanos(at), event)));
+            }
+            assert_eq!(
+                (queue.heap.len(), queue.next_at()),
+                (list.len(), list.first().map(|next| Nanos(next.0)))
+            );
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "in the past")]
+    fn an_event_in_the_past_is_refused() {
+        let mut queue = EventQueue::default();
+        queue.push(Nanos(5), ());
+        queue.pop();
+        queue.push(Nanos(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event is due")]
+    fn time_does_not_pass_over_an_event() {
+        let mut queue = EventQueue::default();
+        queue.push(Nanos(5), ());
+        queue.advance(Nanos(5));
+    }
+}

@@ -1,0 +1,378 @@
+//! The machine: pops events in order of time, lets tasks run, carries out what the engine asks for.
+//!
+//! ```text
+//!                    ┌───────────────────────────── event queue ◀───────────────────────┐
+//!                    ▼                                                                  │ completions, wake-ups
+//!   Run(task) ─▶ hits on the task's clock ─▶ start/resume ─▶ ops ─▶ devices ────────────┤
+//!   IoDone ────▶ engine.io_done ────────────────▶ woken tasks ──────────────────────────┤
+//!   FlushStats ▶ engine.flush_stats                                                     │
+//!   Timed ─────▶ a kernel file is read or written; one that reclaims is a control task ─┘
+//! ```
+//! The engine is called at event-queue time only, which never goes back. A task that meets nothing but hits is ahead of that
+//! time by at most [`MachineSpec::quantum`], or by as much as it likes while no event is due; its first access that is not a
+//! plain hit is an event at the task's own time, and goes on inline when nothing else is due before.
+//!
+//! The work of an engine call is priced and the task's clock moves on by it; transfers are submitted to the device at the
+//! time of the call and complete later by the same amount, so that a device sees requests in order of time and a task
+//! neither gains nor loses. Work that no task asked for (completions, the statistics worker) takes CPU time from no one; it
+//! is summed up as [`Report::kernel_time`].
+//!
+//! Neighbours: `task` and `runner` are what runs; of this module's parts, `run` is a task's turn, `carry` turns operations
+//! into device requests, and `timed` is what happens at given times.
+
+mod agenda;
+mod carry;
+mod error;
+mod run;
+mod timed;
+
+pub use error::{BuildError, RunError};
+pub use timed::{TimedAction, TimedEvent};
+
+use pageout_engine::{
+    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, SwapId, TaskId,
+};
+
+use crate::cost::Costs;
+use crate::cpu::{Cpus, TaskIndex};
+use crate::device::{Device, DeviceError, DeviceSpec};
+use crate::latency::LatencyHistogram;
+use crate::observe::{Observer, PROGRESS_EVERY};
+use crate::report::{Ended, Report, TaskReport};
+use crate::runner::State;
+use crate::task::{Task, TaskSpec};
+use agenda::{Agenda, Event};
+use timed::Control;
+
+/// What a machine is made of besides its engine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MachineSpec {
+    /// Seed of everything random; devices derive theirs from it.
+    pub seed: u64,
+    /// Prices of work. Default: `xeon-vm`.
+    pub costs: Costs,
+    /// How far a task may run ahead through hits while other events are due. Default 100 us: some hundred hits, and about a
+    /// device's latency. 0 puts every hit in its place between the events, at the cost of speed where tasks are many.
+    pub quantum: Nanos,
+    /// How long a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
+    pub timeslice: Nanos,
+    /// When the statistics worker runs first; from then on every [`Engine::stat_flush_period`]. The kernel's phase is that
+    /// of its boot, so anything below the period is as good as anything else. Default 0.
+    pub stat_flush_phase: Nanos,
+    /// The block devices.
+    pub devices: Vec<DeviceSpec>,
+    /// Which device each regular file is on, by position in `devices`.
+    pub files: Vec<(FileId, usize)>,
+    /// Which device each asynchronous swap area is on, by position in `devices`.
+    pub swaps: Vec<(SwapId, usize)>,
+}
+
+impl Default for MachineSpec {
+    fn default() -> MachineSpec {
+        MachineSpec {
+            seed: 1,
+            costs: Costs::xeon_vm(),
+            quantum: Nanos(100_000),
+            timeslice: Nanos(3_000_000),
+            stat_flush_phase: Nanos::ZERO,
+            devices: Vec::new(),
+            files: Vec::new(),
+            swaps: Vec::new(),
+        }
+    }
+}
+
+/// A simulated machine with its engine, tasks and devices.
+pub struct Machine {
+    engine: Engine,
+    costs: Costs,
+    quantum: Nanos,
+    stat_flush_phase: Nanos,
+    agenda: Agenda,
+    cpus: Cpus,
+    devices: Vec<Device>,
+    /// Device of each file and swap area, by number.
+    file_device: Vec<Option<usize>>,
+    swap_device: Vec<Option<usize>>,
+    tasks: Vec<Task>,
+    /// Which of `tasks` an engine's task is.
+    task_index: Vec<Option<TaskIndex>>,
+    foreground_left: usize,
+    timed: Vec<TimedEvent>,
+    timed_left: usize,
+    controls: Vec<Control>,
+    ended: Ended,
+    accesses: u64,
+    progress_at: u64,
+    is_interrupted: bool,
+    kernel_time: Nanos,
+    reclaim: LatencyHistogram,
+    reclaim_by_memcg: Vec<(MemcgId, String, LatencyHistogram)>,
+    outcome: timed::Outcome,
+    /// Buffers that engine calls fill, reused.
+    ops: Vec<Op>,
+    ios: Vec<IoId>,
+    woken: Vec<TaskId>,
+    page_cache_events: Vec<PageCacheEvent>,
+    records_page_cache: bool,
+}
+
+impl Machine {
+    /// Puts a machine around an engine whose memcgs, files and swap areas exist.
+    pub fn new(engine: Engine, spec: MachineSpec) -> Result<Machine, BuildError> {
+        let devices = (0..).zip(spec.devices).map(|(index, device)| Device::new(device, spec.seed, index));
+        let devices = devices.collect::<Result<Vec<Device>, DeviceError>>()?;
+        let count = devices.len();
+        let files = spec.files.iter().map(|&(file, device)| (file.0 as usize, device));
+        let swaps = spec.swaps.iter().map(|&(swap, device)| (usize::from(swap.0), device));
+        Ok(Machine {
+            file_device: device_table(files, count, "file")?,
+            swap_device: device_table(swaps, count, "swap area")?,
+            engine,
+            costs: spec.costs,
+            quantum: spec.quantum,
+            stat_flush_phase: spec.stat_flush_phase,
+            agenda: Agenda::default(),
+            cpus: Cpus::new(spec.timeslice),
+            devices,
+            tasks: Vec::new(),
+            task_index: Vec::new(),
+            foreground_left: 0,
+            timed: Vec::new(),
+            timed_left: 0,
+            controls: Vec::new(),
+            ended: Ended::NotYet,
+            accesses: 0,
+            progress_at: PROGRESS_EVERY,
+            is_interrupted: false,
+            kernel_time: Nanos::ZERO,
+            reclaim: LatencyHistogram::default(),
+            reclaim_by_memcg: Vec::new(),
+            outcome: timed::Outcome::default(),
+            ops: Vec::new(),
+            ios: Vec::new(),
+            woken: Vec::new(),
+            page_cache_events: Vec::new(),
+            records_page_cache: false,
+        })
+    }
+
+    /// Adds a task; returns its position, by which observers and reports name it.
+    ///
+    /// # Panics
+    /// When the machine has run.
+    pub fn task_add(&mut self, spec: TaskSpec) -> Result<usize, BuildError> {
+        assert_eq!(self.ended, Ended::NotYet, "a task is added to a machine that has run");
+        let name = spec.name.clone();
+        let Some(memcg) = self.engine.memcg_by_path(&spec.memcg) else {
+            return Err(BuildError::NoSuchMemcg { task: name, path: spec.memcg });
+        };
+        let group =
+            self.reclaim_by_memcg.iter().position(|(known, ..)| *known == memcg).unwrap_or_else(|| {
+                self.reclaim_by_memcg.push((memcg, spec.memcg.clone(), LatencyHistogram::default()));
+                self.reclaim_by_memcg.len() - 1
+            });
+        let task =
+            Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
+        self.foreground_left += usize::from(!task.background);
+        let index = self.tasks.len();
+        self.enlist(task.runner.id, task.runner.cpu, index as TaskIndex);
+        self.tasks.push(task);
+        Ok(index)
+    }
+
+    /// Runs until every task but the background ones has ended.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Ended, RunError> {
+        self.run_until(Nanos(u64::MAX), observer)
+    }
+
+    /// Runs until every task but the background ones has ended, or `stop` is over, whichever comes first. Unless it returned
+    /// an error, a run that is not complete can go on with another call.
+    ///
+    /// # Panics
+    /// When an earlier call returned an error, or the engine asks for a transfer of a file or swap area that
+    /// [`MachineSpec`] puts on no device.
+    pub fn run_until(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, RunError> {
+        assert_ne!(self.ended, Ended::Failed, "a failed run does not go on");
+        if self.ended == Ended::NotYet {
+            self.begin();
+        }
+        self.ended = Ended::Failed;
+        self.ended = self.handle_events(stop, observer)?;
+        Ok(self.ended)
+    }
+
+    /// The figures so far.
+    pub fn report(&self) -> Report {
+        let now = self.agenda.now();
+        let tasks: Vec<TaskReport> = self.tasks.iter().map(|task| self.task_report(task)).collect();
+        let by_memcg = self.reclaim_by_memcg.iter();
+        Report {
+            ended: self.ended,
+            end: tasks.iter().filter_map(|task| task.ended).fold(now, Nanos::max),
+            accesses: self.accesses,
+            tasks,
+            reclaim: self.reclaim.summary(),
+            reclaim_by_memcg: by_memcg
+                .map(|(_, path, histogram)| (path.clone(), histogram.summary()))
+                .collect(),
+            devices: self.devices.iter().map(Device::report).collect(),
+            kernel_time: self.kernel_time,
+            context_switches: self.cpus.switches(),
+            reads: self.outcome.reads.clone(),
+            writes: self.outcome.writes.clone(),
+            timed_left: self.timed_left,
+        }
+    }
+
+    /// The engine, for its counters.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The engine, for opening files and mapping memory before the run, and for reading kernel files after it.
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// Tells observers, from now on, which pages enter and leave page caches.
+    pub fn record_page_cache_events(&mut self) {
+        self.engine.record_page_cache_events();
+        self.records_page_cache = true;
+    }
+
+    /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.
+    fn begin(&mut self) {
+        for index in 0..self.timed.len() {
+            self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
+        }
+        if self.engine.stat_flush_period().is_some() {
+            self.agenda.push(self.stat_flush_phase, Event::FlushStats);
+        }
+        for index in 0..self.tasks.len() {
+            self.push_run(self.tasks[index].runner.clock, index as TaskIndex);
+        }
+    }
+
+    fn handle_events(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, RunError> {
+        while self.foreground_left > 0 {
+            if std::mem::take(&mut self.is_interrupted) {
+                return Ok(Ended::Interrupted);
+            }
+            if !self.agenda.is_driving() {
+                return Err(self.stalled());
+            }
+            if self.agenda.next_at().is_some_and(|at| at > stop) {
+                if stop > self.agenda.now() {
+                    self.agenda.advance(stop);
+                }
+                return Ok(Ended::TimeUp);
+            }
+            let (now, event) = self.agenda.pop().expect("a driving event is in the queue");
+            self.engine.set_now(now);
+            match event {
+                Event::Run(task) => self.turn(task, stop, observer)?,
+                Event::IoDone { io, cpu, failed } => {
+                    self.engine.io_done(io, cpu, if failed { Err(IoError::Device) } else { Ok(()) });
+                    self.after_kernel_work(cpu, observer);
+                }
+                Event::FlushStats => {
+                    self.engine.flush_stats();
+                    self.after_kernel_work(CpuId(0), observer);
+                    if let Some(period) = self.engine.stat_flush_period() {
+                        self.agenda.push(now + period, Event::FlushStats);
+                    }
+                }
+                Event::Timed(index) => self.timed_event(index as usize, observer)?,
+            }
+        }
+        Ok(Ended::Complete)
+    }
+
+    /// Settles an engine call that no task made.
+    fn after_kernel_work(&mut self, cpu: CpuId, observer: &mut dyn Observer) {
+        let settled = self.settle(cpu, observer);
+        self.kernel_time += settled.spent;
+        self.wake();
+    }
+
+    /// Gives every task that the engine names its turn, now or when its own clock has come.
+    fn wake(&mut self) {
+        self.engine.take_woken(&mut self.woken);
+        if self.woken.is_empty() {
+            return;
+        }
+        let mut woken = std::mem::take(&mut self.woken);
+        let now = self.agenda.now();
+        for id in woken.drain(..) {
+            let index = self.task_index.get(id.0 as usize).copied().flatten();
+            let index = index.expect("the engine wakes tasks that the machine runs");
+            let at = self.runner_mut(index).wake(now);
+            self.push_run(at, index);
+        }
+        self.woken = woken;
+    }
+
+    fn push_run(&mut self, at: Nanos, task: TaskIndex) {
+        self.agenda.push(at, Event::Run(task));
+    }
+
+    /// Makes an engine's task known under an index, and its CPU exist.
+    fn enlist(&mut self, id: TaskId, cpu: CpuId, index: TaskIndex) {
+        self.cpus.ensure(cpu);
+        let slot = id.0 as usize;
+        if self.task_index.len() <= slot {
+            self.task_index.resize(slot + 1, None);
+        }
+        assert!(self.task_index[slot].is_none(), "{id:?} is added twice");
+        self.task_index[slot] = Some(index);
+    }
+
+    fn task_report(&self, task: &Task) -> TaskReport {
+        let runner = &task.runner;
+        let ended = (runner.state == State::Ended).then_some(runner.clock);
+        let until = ended.unwrap_or(self.agenda.now());
+        TaskReport {
+            name: task.name.clone(),
+            memcg: self.reclaim_by_memcg[task.group].1.clone(),
+            accesses: task.accesses.index,
+            hits: task.hits,
+            minor: task.minor,
+            major: task.major,
+            started: task.started,
+            ended,
+            runtime: Nanos(until.0.saturating_sub(task.started.0)),
+            cpu_time: runner.cpu_time,
+            cpu_wait: runner.cpu_wait,
+            reclaim_time: task.reclaim_time,
+            io_wait: runner.io_wait,
+            delayed: runner.delayed,
+            idle: runner.idle,
+        }
+    }
+
+    fn stalled(&self) -> RunError {
+        let left = self.tasks.iter().filter(|task| task.runner.state != State::Ended);
+        let tasks = left.map(|task| format!("`{}` ({:?})", task.name, task.runner.state)).collect();
+        RunError::Stalled { at: self.agenda.now(), tasks }
+    }
+}
+
+/// A table from numbers to devices, checked.
+fn device_table(
+    places: impl Iterator<Item = (usize, usize)>,
+    devices: usize,
+    what: &str,
+) -> Result<Vec<Option<usize>>, BuildError> {
+    let mut table = Vec::new();
+    for (number, device) in places {
+        if device >= devices {
+            return Err(BuildError::NoSuchDevice { what: format!("{what} {number}"), device, devices });
+        }
+        if table.len() <= number {
+            table.resize(number + 1, None);
+        }
+        table[number] = Some(device);
+    }
+    Ok(table)
+}

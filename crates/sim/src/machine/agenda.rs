@@ -1,0 +1,126 @@
+//! What a machine's event queue holds.
+
+use pageout_engine::{CpuId, IoId, Nanos};
+
+use crate::cpu::TaskIndex;
+use crate::event::EventQueue;
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// A task may run, if it gets its CPU.
+    Run(TaskIndex),
+    /// A transfer is over.
+    IoDone { io: IoId, cpu: CpuId, failed: bool },
+    /// The statistics worker runs.
+    FlushStats,
+    /// A timed event is due.
+    Timed(u32),
+}
+
+impl Event {
+    /// One word, built in registers: an enum is written field by field, and the queue, which moves it as a whole, would
+    /// wait for the stores at every push and pop. Two bits of kind, then 48 of content.
+    fn pack(self) -> u64 {
+        let (kind, content) = match self {
+            Event::Run(task) => (0, u64::from(task)),
+            Event::IoDone { io, cpu, failed } => {
+                (1, u64::from(io.0) | u64::from(cpu.0) << 32 | u64::from(failed) << 48)
+            }
+            Event::FlushStats => (2, 0),
+            Event::Timed(index) => (3, u64::from(index)),
+        };
+        kind << 62 | content
+    }
+
+    fn unpack(word: u64) -> Event {
+        let content = word as u32;
+        match word >> 62 {
+            0 => Event::Run(content),
+            1 => Event::IoDone {
+                io: IoId(content),
+                cpu: CpuId((word >> 32) as u16),
+                failed: word >> 48 & 1 == 1,
+            },
+            2 => Event::FlushStats,
+            _ => Event::Timed(content),
+        }
+    }
+
+    /// Whether a task may go on because of it.
+    fn is_driving(self) -> bool {
+        matches!(self, Event::Run(_) | Event::IoDone { .. })
+    }
+}
+
+/// The events to come.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    queue: EventQueue<u64>,
+    driving: usize,
+}
+
+impl Agenda {
+    pub(super) fn now(&self) -> Nanos {
+        self.queue.now()
+    }
+
+    pub(super) fn next_at(&self) -> Option<Nanos> {
+        self.queue.next_at()
+    }
+
+    pub(super) fn is_due_by(&self, at: Nanos) -> bool {
+        self.queue.is_due_by(at)
+    }
+
+    pub(super) fn advance(&mut self, to: Nanos) {
+        self.queue.advance(to);
+    }
+
+    /// Whether any event to come can make a task go on; without one, nothing ever will.
+    pub(super) fn is_driving(&self) -> bool {
+        self.driving > 0
+    }
+
+    pub(super) fn push(&mut self, at: Nanos, event: Event) {
+        self.driving += usize::from(event.is_driving());
+        self.queue.push(at, event.pack());
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(Nanos, Event)> {
+        let (at, word) = self.queue.pop()?;
+        let event = Event::unpack(word);
+        self.driving -= usize::from(event.is_driving());
+        Some((at, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_survive_packing_at_their_limits() {
+        for event in [
+            Event::Run(TaskIndex::MAX),
+            Event::IoDone { io: IoId(u32::MAX), cpu: CpuId(u16::MAX), failed: true },
+            Event::IoDone { io: IoId(0), cpu: CpuId(0), failed: false },
+            Event::FlushStats,
+            Event::Timed(u32::MAX),
+        ] {
+            assert_eq!(Event::unpack(event.pack()), event);
+        }
+    }
+
+    #[test]
+    fn only_runs_and_completions_drive() {
+        let mut agenda = Agenda::default();
+        agenda.push(Nanos(1), Event::FlushStats);
+        agenda.push(Nanos(2), Event::Timed(0));
+        assert!(!agenda.is_driving());
+        agenda.push(Nanos(0), Event::Run(7));
+        assert!(agenda.is_driving());
+        assert_eq!(agenda.pop(), Some((Nanos(0), Event::Run(7))));
+        assert!(!agenda.is_driving());
+    }
+}

@@ -1,0 +1,123 @@
+//! Carrying out what the engine asked for: operations become device requests or CPU time.
+//!
+//! Transfers of one engine call that lie side by side on a device become one request, as block-layer plugging makes them one:
+//! a batch of swap writes to neighbouring slots seeks once. A request that fails fails all its transfers.
+
+use pageout_engine::{CpuId, IoId, Nanos, Op};
+
+use super::Machine;
+use super::agenda::Event;
+use crate::device::{Area, Direction, Request};
+use crate::observe::Observer;
+
+/// Pages in one request at most: the 1,280 KiB of the block layer's default `max_sectors_kb`.
+const REQUEST_PAGES_MAX: u32 = 320;
+
+/// What an engine call came to.
+pub(super) struct Settled {
+    /// CPU time of its work and operations.
+    pub(super) spent: Nanos,
+    /// Reclaim calls that ended in it.
+    pub(super) reclaim_calls: u64,
+}
+
+impl Machine {
+    /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`. Returns the CPU time
+    /// they take together. The observer hears what the call did to page caches.
+    pub(super) fn settle(&mut self, cpu: CpuId, observer: &mut dyn Observer) -> Settled {
+        let work = self.engine.take_work();
+        let mut spent = self.costs.price(&work);
+        self.engine.take_ops(&mut self.ops);
+        if !self.ops.is_empty() {
+            let ops = std::mem::take(&mut self.ops);
+            spent += ops.iter().fold(Nanos::ZERO, |sum, op| sum + self.costs.price_op(op));
+            self.start_transfers(&ops, cpu, spent);
+            self.ops = ops;
+            self.ops.clear();
+        }
+        if self.records_page_cache {
+            self.engine.take_page_cache_events(&mut self.page_cache_events);
+            for event in self.page_cache_events.drain(..) {
+                observer.page_cache(self.agenda.now(), event);
+            }
+        }
+        Settled { spent, reclaim_calls: work.reclaim_calls }
+    }
+
+    /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them.
+    fn start_transfers(&mut self, ops: &[Op], cpu: CpuId, spent: Nanos) {
+        let mut transfers = ops.iter().filter_map(transfer).peekable();
+        while let Some((io, mut request)) = transfers.next() {
+            self.ios.push(io);
+            while let Some((io, _)) = transfers.next_if(|(_, next)| absorb(&mut request, next)) {
+                self.ios.push(io);
+            }
+            let device = self.device_of(request.area);
+            let completion = self.devices[device].submit(self.agenda.now(), request);
+            for io in self.ios.drain(..) {
+                self.agenda.push(completion.at + spent, Event::IoDone { io, cpu, failed: completion.failed });
+            }
+        }
+    }
+
+    fn device_of(&self, area: Area) -> usize {
+        let device = match area {
+            Area::File(file) => self.file_device.get(file.0 as usize),
+            Area::Swap(swap) => self.swap_device.get(usize::from(swap.0)),
+        };
+        device.copied().flatten().unwrap_or_else(|| panic!("a transfer of {area:?}, which is on no device"))
+    }
+}
+
+/// The device request of a transfer; `None` for what happens in memory.
+fn transfer(op: &Op) -> Option<(IoId, Request)> {
+    let (io, direction, area, block, blocks) = match *op {
+        Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),
+        Op::ReadSwap { io, swap, slot, .. } => (io, Direction::Read, Area::Swap(swap), u64::from(slot), 1),
+        Op::WriteSwap { io, swap, slot, .. } => (io, Direction::Write, Area::Swap(swap), u64::from(slot), 1),
+        Op::Zero { .. }
+        | Op::ReadSwapNow { .. }
+        | Op::WriteSwapNow { .. }
+        | Op::FreeFrame { .. }
+        | Op::FreeSlot { .. } => return None,
+    };
+    Some((io, Request { direction, area, block, blocks }))
+}
+
+/// Makes `next` part of `request` if it continues it.
+fn absorb(request: &mut Request, next: &Request) -> bool {
+    let continues = request.direction == next.direction
+        && request.area == next.area
+        && request.block + u64::from(request.blocks) == next.block
+        && request.blocks + next.blocks <= REQUEST_PAGES_MAX;
+    if continues {
+        request.blocks += next.blocks;
+    }
+    continues
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageout_engine::{Pfn, SwapId};
+
+    /// Blocks of the requests that swap writes to these slots become.
+    fn requests(slots: &[u32]) -> Vec<(u64, u32)> {
+        let write = |&slot| Op::WriteSwap { io: IoId(slot), swap: SwapId(0), slot, pfn: Pfn(0) };
+        let ops: Vec<Op> = slots.iter().map(write).collect();
+        let mut requests: Vec<Request> = Vec::new();
+        for (_, next) in ops.iter().filter_map(transfer) {
+            if !requests.last_mut().is_some_and(|last| absorb(last, &next)) {
+                requests.push(next);
+            }
+        }
+        requests.iter().map(|request| (request.block, request.blocks)).collect()
+    }
+
+    #[test]
+    fn neighbours_become_one_request_up_to_its_greatest_size() {
+        assert_eq!(requests(&[5, 6, 7, 9, 8]), [(5, 3), (9, 1), (8, 1)]);
+        let many: Vec<u32> = (0..400).collect();
+        assert_eq!(requests(&many), [(0, 320), (320, 80)]);
+    }
+}

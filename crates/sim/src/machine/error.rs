@@ -1,0 +1,90 @@
+//! What can go wrong: a machine that can't be built, and a run that ends before its time.
+
+use pageout_engine::{AccessError, FileError, Nanos};
+use pageout_workload::TraceError;
+
+use crate::device::DeviceError;
+use crate::pace::PaceError;
+
+/// Why a machine can't be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A device's parameters make no sense.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A file or swap area is put on a device that is not there.
+    #[error("{what} is on device {device}, but there are {devices}")]
+    NoSuchDevice {
+        /// The file or swap area.
+        what: String,
+        /// Position of the device.
+        device: usize,
+        /// How many there are.
+        devices: usize,
+    },
+    /// A task's memcg does not exist.
+    #[error("task `{task}`: there is no memcg {path}")]
+    NoSuchMemcg {
+        /// The task.
+        task: String,
+        /// The path it names.
+        path: String,
+    },
+    /// A task's timetable makes no sense.
+    #[error("task `{task}`: {source}")]
+    Pace {
+        /// The task.
+        task: String,
+        /// What is wrong.
+        source: PaceError,
+    },
+    /// A recurring event that would never let time pass.
+    #[error("an event on {path} recurs every 0 ns")]
+    ZeroPeriod {
+        /// The file.
+        path: String,
+    },
+}
+
+/// Why a run ended before its time. The figures up to then are in [`super::Machine::report`].
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An access failed; the source tells the story.
+    #[error("task `{task}` at access {index}, {at} into the run: {source}")]
+    Access {
+        /// The task.
+        task: String,
+        /// Number of the access within the task.
+        index: u64,
+        /// When.
+        at: Nanos,
+        /// Why.
+        source: AccessError,
+    },
+    /// A task's stream of accesses failed.
+    #[error("task `{task}` at access {index}: {source}")]
+    Stream {
+        /// The task.
+        task: String,
+        /// Number of the first access that could not be had.
+        index: u64,
+        /// Why.
+        source: TraceError,
+    },
+    /// A kernel file could not be read or written.
+    #[error("{at} into the run: {source}")]
+    File {
+        /// When.
+        at: Nanos,
+        /// Why.
+        source: FileError,
+    },
+    /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
+    #[error("at {at} nothing is left to happen, but {} not ended", tasks.join(", "))]
+    Stalled {
+        /// When.
+        at: Nanos,
+        /// The tasks that have not ended.
+        tasks: Vec<String>,
+    },
+}

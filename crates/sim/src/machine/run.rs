@@ -1,0 +1,249 @@
+//! A runner's turn: what happens from getting a CPU to giving it up.
+
+use std::ops::ControlFlow;
+
+use pageout_engine::{Nanos, Served, Step};
+
+use super::timed::CONTROL;
+use super::{Machine, RunError};
+use crate::cpu::TaskIndex;
+use crate::observe::{Observer, PROGRESS_EVERY, Progress};
+use crate::runner::{Next, Runner, State};
+use crate::task::decode;
+
+impl Machine {
+    /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
+    pub(super) fn turn(
+        &mut self,
+        index: TaskIndex,
+        stop: Nanos,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        let now = self.agenda.now();
+        let cpu = self.runner_mut(index).cpu;
+        if !self.cpus.take(cpu, index, now) {
+            return Ok(());
+        }
+        self.runner_mut(index).begin_turn(now);
+        loop {
+            let next = if index >= CONTROL {
+                self.control_step(index, observer)?
+            } else {
+                self.task_step(index as usize, stop, observer)?
+            };
+            let clock = self.runner_mut(index).clock;
+            let (free_at, comes_back) = match next {
+                Next::GoOn if self.cpus.slice_is_over(cpu, clock) => {
+                    let first = self.cpus.rotate(cpu, clock);
+                    self.hand_over(first, clock);
+                    return Ok(());
+                }
+                Next::GoOn if clock > stop || self.is_interrupted || self.agenda.is_due_by(clock) => {
+                    self.push_run(clock, index);
+                    return Ok(());
+                }
+                Next::GoOn => {
+                    self.agenda.advance(clock);
+                    self.engine.set_now(clock);
+                    continue;
+                }
+                Next::ComeBack(from) => (from, true),
+                Next::Stop => (clock, false),
+            };
+            let first = self.cpus.pass_on(cpu, free_at);
+            self.hand_over(first, free_at);
+            if comes_back {
+                self.push_run(clock, index);
+            }
+            return Ok(());
+        }
+    }
+
+    /// The CPU goes to `runner` at `at`.
+    fn hand_over(&mut self, runner: Option<TaskIndex>, at: Nanos) {
+        if let Some(runner) = runner {
+            self.push_run(at + Nanos(self.costs.context_switch), runner);
+        }
+    }
+
+    pub(super) fn runner_mut(&mut self, index: TaskIndex) -> &mut Runner {
+        match index.checked_sub(CONTROL) {
+            Some(control) => &mut self.controls[control as usize].runner,
+            None => &mut self.tasks[index as usize].runner,
+        }
+    }
+
+    /// One step of a task, at its clock, which is the present: a run of hits, or one engine call.
+    fn task_step(
+        &mut self,
+        index: usize,
+        stop: Nanos,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let task = &mut self.tasks[index];
+        if task.runner.state == State::Resuming {
+            let step = self.engine.resume(task.runner.id);
+            return self.finish_step(index, step, observer);
+        }
+        match task.accesses.refill() {
+            Ok(true) => {}
+            Ok(false) => return Ok(self.end_task(index)),
+            Err(source) => {
+                let (task, index) = (task.name.clone(), task.accesses.index);
+                return Err(RunError::Stream { task, index, source });
+            }
+        }
+        if let Some(timetable) = &mut task.timetable {
+            let start = timetable.start_of(task.accesses.index);
+            if start > task.runner.clock {
+                return Ok(task.runner.idle_until(start));
+            }
+        }
+        if self.tasks[index].is_marked() {
+            self.pass_marks(index, observer)?;
+        }
+        if let Some(next) = self.run_hits(index, stop, observer) {
+            return Ok(next);
+        }
+        let task = &mut self.tasks[index];
+        task.is_miss_next = false;
+        let step = self.engine.start(task.runner.id, decode(task.accesses.pending()[0]));
+        self.finish_step(index, step, observer)
+    }
+
+    /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.
+    fn run_hits(&mut self, index: usize, stop: Nanos, observer: &mut dyn Observer) -> Option<Next> {
+        let task = &mut self.tasks[index];
+        if task.is_miss_next {
+            return None;
+        }
+        let now = task.runner.clock;
+        // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
+        let undisturbed = match self.agenda.next_at() {
+            _ if self.cpus.is_contended(task.runner.cpu) => now,
+            Some(next) => next.min(stop),
+            None => stop,
+        };
+        let horizon = undisturbed.max(now + self.quantum);
+        let pending = task.accesses.pending();
+        let allowed = task.hits_allowed(now, horizon).min(pending.len());
+        let hits = self.engine.run_hits(task.runner.id, &pending[..allowed], decode);
+        if hits == 0 {
+            return None;
+        }
+        task.is_miss_next = hits < allowed;
+        let (begun, ended) = task.span_of_hits(now, hits);
+        task.runner.idle += Nanos(begun.0 - now.0);
+        task.runner.clock = begun;
+        task.runner.work(Nanos(ended.0 - begun.0));
+        task.hits += hits as u64;
+        let first = task.accesses.index;
+        task.accesses.advance(hits);
+        observer.hits(index, first..first + hits as u64);
+        self.count_accesses(hits as u64, observer);
+
+        // Hits may still fill a per-CPU batch, whose draining is work.
+        let cpu = self.tasks[index].runner.cpu;
+        let settled = self.settle(cpu, observer);
+        self.tasks[index].runner.work(settled.spent);
+        self.wake();
+        Some(Next::GoOn)
+    }
+
+    /// Settles an engine call of a task and takes in the answer.
+    fn finish_step(
+        &mut self,
+        index: usize,
+        step: Step,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let began = self.tasks[index].runner.clock;
+        let cpu = self.tasks[index].runner.cpu;
+        let settled = self.settle(cpu, observer);
+        self.tasks[index].runner.work(settled.spent);
+        self.note_reclaim(index, began, settled.reclaim_calls);
+        let next = match self.tasks[index].runner.take_step(step) {
+            Ok(served) => self.finish_access(index, served, observer)?,
+            Err(next) => next,
+        };
+        self.wake();
+        Ok(next)
+    }
+
+    fn finish_access(
+        &mut self,
+        index: usize,
+        served: Served,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let task = &mut self.tasks[index];
+        observer.access(index, task.accesses.index, &served);
+        match served {
+            Served::Hit => task.hits += 1,
+            Served::Minor => task.minor += 1,
+            Served::Major => task.major += 1,
+            Served::Reclaimed(_) => unreachable!("a task's accesses are no reclaim requests"),
+            Served::Failed(source) => {
+                let (index, at) = (task.accesses.index, task.runner.clock);
+                return Err(RunError::Access { task: task.name.clone(), index, at, source });
+            }
+        }
+        // Whatever it took to get the page, the access itself comes on top.
+        task.runner.work(task.hit_price.of(&task.accesses.pending()[..1]));
+        task.accesses.advance(1);
+        self.count_accesses(1, observer);
+        Ok(Next::GoOn)
+    }
+
+    /// Measures reclaim calls: from the time of the step in which one begins to the end of the step in which it ends.
+    fn note_reclaim(&mut self, index: usize, began: Nanos, calls: u64) {
+        let task = &mut self.tasks[index];
+        let ended = task.runner.clock;
+        let total = Nanos(ended.0 - task.reclaim_since.unwrap_or(began).0);
+        // More than one call ending in a step is rare; they get equal parts.
+        if let Some(span) = total.0.checked_div(calls) {
+            task.reclaim_since = None;
+            task.reclaim_time += total;
+            let (.., histogram) = &mut self.reclaim_by_memcg[task.group];
+            for _ in 0..calls {
+                self.reclaim.record(Nanos(span));
+                histogram.record(Nanos(span));
+            }
+        }
+        if task.reclaim_since.is_none() && self.engine.in_reclaim(task.runner.id) {
+            task.reclaim_since = Some(if calls > 0 { ended } else { began });
+        }
+    }
+
+    /// Does what is to be done before the next access.
+    fn pass_marks(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        while let Some(mark) = self.tasks[index].take_mark() {
+            match mark.read {
+                None => self.engine.flush_stats(),
+                Some(path) => {
+                    let at = self.agenda.now();
+                    self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
+                }
+            }
+        }
+        let cpu = self.tasks[index].runner.cpu;
+        self.after_kernel_work(cpu, observer);
+        Ok(())
+    }
+
+    fn end_task(&mut self, index: usize) -> Next {
+        let task = &mut self.tasks[index];
+        task.runner.state = State::Ended;
+        self.foreground_left -= usize::from(!task.background);
+        Next::Stop
+    }
+
+    fn count_accesses(&mut self, count: u64, observer: &mut dyn Observer) {
+        self.accesses += count;
+        if self.accesses >= self.progress_at {
+            self.progress_at = self.accesses + PROGRESS_EVERY;
+            let progress = Progress { accesses: self.accesses, now: self.agenda.now() };
+            self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What happens at given times: kernel files are read and written.
+//!
+//! A read takes no time and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a
+//! system call that reclaims until it is done: it begins at once and goes on as the steps of a control task, which competes
+//! for CPU 0 like any other. Each write under way has a control task of its own, as if each came from its own shell.
+
+use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Step};
+
+use super::agenda::Event;
+use super::{BuildError, Machine, RunError};
+use crate::cpu::TaskIndex;
+use crate::observe::Observer;
+use crate::report::{Ended, FileRead, FileWrite};
+use crate::runner::{Next, Runner, State};
+
+/// Index of the first control task; those below are the machine's tasks.
+pub(super) const CONTROL: TaskIndex = 1 << 31;
+
+/// Something to do at a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TimedEvent {
+    /// When.
+    pub at: Nanos,
+    /// Again after every such period, until the run ends; more than 0.
+    pub every: Option<Nanos>,
+    /// What.
+    pub action: TimedAction,
+}
+
+/// What a timed event does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TimedAction {
+    /// Writes a kernel file.
+    Write {
+        /// The file, such as `/sys/fs/cgroup/web/memory.high`.
+        path: String,
+        /// What is written, in the file's own format.
+        value: String,
+    },
+    /// Reads a kernel file into the report.
+    Read {
+        /// The file, such as `/proc/vmstat`.
+        path: String,
+    },
+}
+
+/// What timed events left behind for the report.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) reads: Vec<FileRead>,
+    pub(super) writes: Vec<FileWrite>,
+}
+
+/// A task that writes a kernel file; idle when it has ended.
+pub(super) struct Control {
+    pub(super) runner: Runner,
+    /// Where the result goes, among the report's writes.
+    entry: usize,
+}
+
+impl Machine {
+    /// Adds a timed event. Those due at the same time happen in the order they were added, before any task that starts then.
+    /// A single event that is due after the last task has ended does not happen; [`crate::Report::timed_left`] counts those.
+    ///
+    /// # Panics
+    /// When the machine has run.
+    pub fn event_add(&mut self, event: TimedEvent) -> Result<(), BuildError> {
+        assert_eq!(self.ended, Ended::NotYet, "an event is added to a machine that has run");
+        let (TimedAction::Write { path, .. } | TimedAction::Read { path }) = &event.action;
+        if event.every == Some(Nanos::ZERO) {
+            return Err(BuildError::ZeroPeriod { path: path.clone() });
+        }
+        self.timed_left += usize::from(event.every.is_none());
+        self.timed.push(event);
+        Ok(())
+    }
+
+    /// An event is due.
+    pub(super) fn timed_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let at = self.agenda.now();
+        let TimedEvent { every, action, .. } = self.timed[index].clone();
+        match every {
+            Some(period) => self.agenda.push(at + period, Event::Timed(index as u32)),
+            None => self.timed_left -= 1,
+        }
+        match action {
+            TimedAction::Read { path } => {
+                let text = self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
+                self.outcome.reads.push(FileRead { at, path, text });
+                self.after_kernel_work(CpuId(0), observer);
+                Ok(())
+            }
+            TimedAction::Write { path, value } => {
+                let (index, step) =
+                    self.write(path, value).map_err(|source| RunError::File { at, source })?;
+                if self.finish_control_step(index, step, observer)? != Next::Stop {
+                    let clock = self.runner_mut(index).clock;
+                    self.push_run(clock, index);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins a write, as a control task that has nothing else to do.
+    fn write(&mut self, path: String, value: String) -> Result<(TaskIndex, Step), FileError> {
+        let at = self.agenda.now();
+        let idle = self.controls.iter().position(|control| control.runner.state == State::Ended);
+        let index = CONTROL + idle.unwrap_or(self.controls.len()) as TaskIndex;
+        if idle.is_none() {
+            let mm = self.engine.process_create(MemcgId::ROOT);
+            let id = self.engine.task_create(mm, CpuId(0));
+            self.enlist(id, CpuId(0), index);
+            self.controls.push(Control { runner: Runner::new(id, CpuId(0), at), entry: 0 });
+        }
+        let control = &mut self.controls[(index - CONTROL) as usize];
+        control.runner.clock = at;
+        control.entry = self.outcome.writes.len();
+        let step = self.engine.write_file(control.runner.id, &path, &value)?;
+        self.outcome.writes.push(FileWrite { at, path, value, done: None });
+        Ok((index, step))
+    }
+
+    /// One step of a control task, at its clock, which is the present.
+    pub(super) fn control_step(
+        &mut self,
+        index: TaskIndex,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let id = self.runner_mut(index).id;
+        let step = self.engine.resume(id);
+        self.finish_control_step(index, step, observer)
+    }
+
+    fn finish_control_step(
+        &mut self,
+        index: TaskIndex,
+        step: Step,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let spent = self.settle(CpuId(0), observer).spent;
+        let Control { runner, entry } = &mut self.controls[(index - CONTROL) as usize];
+        runner.work(spent);
+        let next = match runner.take_step(step) {
+            Ok(Served::Reclaimed(pages)) => {
+                runner.state = State::Ended;
+                self.outcome.writes[*entry].done = Some((runner.clock, pages));
+                Next::Stop
+            }
+            Ok(served) => unreachable!("a write to a kernel file is served by {served:?}"),
+            Err(next) => next,
+        };
+        self.wake();
+        Ok(next)
+    }
+}

@@ -1,0 +1,46 @@
+//! What a caller may watch while a machine runs.
+
+use std::ops::{ControlFlow, Range};
+
+use pageout_engine::{Nanos, PageCacheEvent, Served};
+
+/// Watches a run. Tasks are named by their position in the order they were added; accesses by their number within the task,
+/// from 0 and across loops.
+pub trait Observer {
+    /// Accesses `range` of `task` were plain hits.
+    fn hits(&mut self, task: usize, range: Range<u64>) {
+        let _ = (task, range);
+    }
+
+    /// Access `index` of `task` was not served by a run of plain hits (but may be a hit by the time it was tried alone).
+    fn access(&mut self, task: usize, index: u64, served: &Served) {
+        let _ = (task, index, served);
+    }
+
+    /// A page entered or left a page cache; after [`crate::Machine::record_page_cache_events`] only. What an access caused
+    /// comes before the access itself is reported.
+    fn page_cache(&mut self, now: Nanos, event: PageCacheEvent) {
+        let _ = (now, event);
+    }
+
+    /// Called every [`PROGRESS_EVERY`] accesses or so; `Break` ends the run at the next step.
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        let _ = progress;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Accesses between two calls of [`Observer::progress`]: some milliseconds of hits, well under a second of misses.
+pub const PROGRESS_EVERY: u64 = 1 << 18;
+
+/// How far a run has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Accesses completed, all tasks together.
+    pub accesses: u64,
+    /// Virtual time.
+    pub now: Nanos,
+}
+
+/// Watches nothing.
+impl Observer for () {}

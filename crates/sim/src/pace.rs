@@ -1,0 +1,148 @@
+//! When an access starts: as soon as the one before it ended, or by a timetable.
+//!
+//! A timetable is a recorded run's clock: points (access, time), straight lines between them. Access k starts at the time
+//! its line gives, or when the one before it ended if that is later; before the first point at the first point's time, and
+//! beyond the last as soon as possible. Replaying a recording this way puts every timer of the simulated kernel at the
+//! right place in the sequence although hits and misses have other costs here than they had there.
+
+use pageout_engine::Nanos;
+
+/// What decides when a task's accesses start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Pace {
+    /// Each access starts when the one before it ended, at the price the cost table gives.
+    #[default]
+    Costed,
+    /// Access numbers with their start times: numbers rise, times don't fall. The price applies too.
+    Timetable(Vec<(u64, Nanos)>),
+}
+
+/// A timetable that makes no sense.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PaceError {
+    /// It has no points.
+    #[error("the timetable has no points")]
+    Empty,
+    /// A point's access number does not rise or its time falls.
+    #[error(
+        "point {position} of the timetable (access {}, {}) does not follow (access {}, {})",
+        point.0, point.1, previous.0, previous.1
+    )]
+    OutOfOrder {
+        /// Which point, from 0.
+        position: usize,
+        /// The point.
+        point: (u64, Nanos),
+        /// The one before it.
+        previous: (u64, Nanos),
+    },
+}
+
+/// A timetable being followed. Access numbers asked for never go back.
+#[derive(Clone, Debug)]
+pub(crate) struct Timetable {
+    points: Vec<(u64, Nanos)>,
+    /// The first point whose access number is above the last one asked for.
+    next: usize,
+}
+
+impl Timetable {
+    pub(crate) fn new(points: Vec<(u64, Nanos)>) -> Result<Timetable, PaceError> {
+        if points.is_empty() {
+            return Err(PaceError::Empty);
+        }
+        for (position, pair) in points.windows(2).enumerate() {
+            let (previous, point) = (pair[0], pair[1]);
+            if point.0 <= previous.0 || point.1 < previous.1 {
+                return Err(PaceError::OutOfOrder { position: position + 1, point, previous });
+            }
+        }
+        Ok(Timetable { points, next: 0 })
+    }
+
+    /// When access `index` starts at the earliest.
+    pub(crate) fn start_of(&mut self, index: u64) -> Nanos {
+        while self.points.get(self.next).is_some_and(|point| point.0 <= index) {
+            self.next += 1;
+        }
+        match self.segment() {
+            Segment::Before(first) => first.1,
+            Segment::Between((index_0, time_0), (index_1, time_1)) => {
+                let span = u128::from(time_1.0 - time_0.0);
+                let done = span * u128::from(index - index_0) / u128::from(index_1 - index_0);
+                Nanos(time_0.0 + done as u64)
+            }
+            Segment::After(last) => last.1,
+        }
+    }
+
+    /// How many accesses from `index` on lie on one line and start by `until`; at least 1. `index` is the one last given to
+    /// [`Timetable::start_of`].
+    pub(crate) fn starting_by(&self, index: u64, until: Nanos) -> u64 {
+        let count = match self.segment() {
+            Segment::Before(first) => first.0 - index,
+            Segment::Between((index_0, time_0), (index_1, time_1)) => {
+                if time_1 <= until {
+                    index_1 - index
+                } else {
+                    let span = u128::from(until.0.saturating_sub(time_0.0));
+                    let passed = span * u128::from(index_1 - index_0) / u128::from(time_1.0 - time_0.0);
+                    (index_0 + passed as u64 + 1).saturating_sub(index)
+                }
+            }
+            Segment::After(_) => u64::MAX,
+        };
+        count.max(1)
+    }
+
+    fn segment(&self) -> Segment {
+        match (self.next.checked_sub(1).map(|last| self.points[last]), self.points.get(self.next)) {
+            (None, Some(&first)) => Segment::Before(first),
+            (Some(from), Some(&to)) => Segment::Between(from, to),
+            (Some(last), None) => Segment::After(last),
+            (None, None) => unreachable!("a timetable has points"),
+        }
+    }
+}
+
+/// Where an access lies relative to the points around it.
+enum Segment {
+    Before((u64, Nanos)),
+    Between((u64, Nanos), (u64, Nanos)),
+    After((u64, Nanos)),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timetable(points: &[(u64, u64)]) -> Result<Timetable, PaceError> {
+        Timetable::new(points.iter().map(|&(index, time)| (index, Nanos(time))).collect())
+    }
+
+    #[test]
+    fn accesses_between_two_points_are_spread_evenly() {
+        let mut timetable = timetable(&[(10, 1_000), (20, 2_000), (30, 2_000)]).unwrap();
+        let starts = [0, 10, 15, 19, 20, 29, 30, 99].map(|index| timetable.start_of(index).0);
+        assert_eq!(starts, [1_000, 1_000, 1_500, 1_900, 2_000, 2_000, 2_000, 2_000]);
+    }
+
+    #[test]
+    fn those_that_may_start_are_counted_to_the_end_of_the_line() {
+        let mut timetable = timetable(&[(0, 0), (10, 1_000), (20, 5_000)]).unwrap();
+        timetable.start_of(3);
+        assert_eq!(timetable.starting_by(3, Nanos(350)), 1, "access 3 only: access 4 starts at 400");
+        assert_eq!(timetable.starting_by(3, Nanos(400)), 2);
+        assert_eq!(timetable.starting_by(3, Nanos(9_000)), 7);
+        assert_eq!(timetable.starting_by(3, Nanos(0)), 1, "the one whose turn it is");
+        timetable.start_of(25);
+        assert_eq!(timetable.starting_by(25, Nanos(0)), u64::MAX);
+    }
+
+    #[test]
+    fn a_timetable_that_goes_back_is_refused_by_its_point() {
+        let error = timetable(&[(0, 0), (5, 10), (5, 20)]).unwrap_err().to_string();
+        assert_eq!(error, "point 2 of the timetable (access 5, 20 ns) does not follow (access 5, 10 ns)");
+        assert!(timetable(&[(0, 5), (1, 4)]).is_err() && timetable(&[]).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! What a run was like: plain figures, equal for equal runs.
+
+use pageout_engine::Nanos;
+
+use crate::device::DeviceReport;
+use crate::latency::LatencySummary;
+
+/// The figures of a run so far; complete only if [`Report::ended`] says so.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Report {
+    /// How the run ended.
+    pub ended: Ended,
+    /// Virtual time at the end.
+    pub end: Nanos,
+    /// Accesses completed, all tasks together.
+    pub accesses: u64,
+    /// The tasks, in the order they were added.
+    pub tasks: Vec<TaskReport>,
+    /// Direct reclaim calls of all tasks: how long each held its task up, from the step it began in to the one it ended in.
+    pub reclaim: LatencySummary,
+    /// The same by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
+    pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
+    /// The devices, in the order they were added.
+    pub devices: Vec<DeviceReport>,
+    /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
+    pub kernel_time: Nanos,
+    /// How often a CPU went from one task to another that waited for it.
+    pub context_switches: u64,
+    /// Kernel files read by timed events, in order of time.
+    pub reads: Vec<FileRead>,
+    /// Kernel files written by timed events, in order of time.
+    pub writes: Vec<FileWrite>,
+    /// Timed events that were not due yet when the run ended; recurring ones don't count.
+    pub timed_left: usize,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Not yet: it was not run.
+    NotYet,
+    /// Every task but the background ones came to its end. Only then are the figures those of the whole workload.
+    Complete,
+    /// The time given to `run_until` came first; the run can go on.
+    TimeUp,
+    /// The observer broke it off; the run can go on.
+    Interrupted,
+    /// An error ended it.
+    Failed,
+}
+
+/// The figures of one task.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TaskReport {
+    /// Its name.
+    pub name: String,
+    /// Its memcg's path.
+    pub memcg: String,
+    /// Accesses completed: hits, minor and major together.
+    pub accesses: u64,
+    /// Accesses that found the page.
+    pub hits: u64,
+    /// Accesses served without a device.
+    pub minor: u64,
+    /// Accesses that waited for a device.
+    pub major: u64,
+    /// When it started.
+    pub started: Nanos,
+    /// When it ended; `None` while it has accesses left.
+    pub ended: Option<Nanos>,
+    /// From its start to its end, or to where it is now.
+    pub runtime: Nanos,
+    /// CPU time it used, thinking included.
+    pub cpu_time: Nanos,
+    /// Time it was ready but its CPU ran others, the switch included.
+    pub cpu_wait: Nanos,
+    /// Time in direct reclaim, waits included.
+    pub reclaim_time: Nanos,
+    /// Time waiting for device transfers.
+    pub io_wait: Nanos,
+    /// Time the engine made it wait for other reasons (`memory.high`, reclaim throttling).
+    pub delayed: Nanos,
+    /// Time it waited for its timetable.
+    pub idle: Nanos,
+}
+
+impl TaskReport {
+    /// Accesses a second of runtime; 0 when no time passed.
+    pub fn throughput(&self) -> f64 {
+        if self.runtime == Nanos::ZERO { 0.0 } else { self.accesses as f64 / (self.runtime.0 as f64 / 1e9) }
+    }
+}
+
+/// A kernel file read by a timed event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileRead {
+    /// When.
+    pub at: Nanos,
+    /// Which file.
+    pub path: String,
+    /// What it said.
+    pub text: String,
+}
+
+/// A kernel file written by a timed event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileWrite {
+    /// When it began.
+    pub at: Nanos,
+    /// Which file.
+    pub path: String,
+    /// What was written.
+    pub value: String,
+    /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
+    /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
+    pub done: Option<(Nanos, u64)>,
+}

@@ -1,0 +1,126 @@
+//! Whatever has a clock of its own and calls the engine in steps: a task, or a control task that writes a kernel file.
+//!
+//! A runner runs ahead on its own clock through hits, which change nothing that others could notice before they would have;
+//! everything else it does is an event at its own time. Between two engine calls it is in one of these states:
+//!
+//! ```text
+//!            ┌──────────── hits, accesses done ────────────┐
+//!            ▼                                             │
+//!   start ─▶ Ready ──▶ Again / Delay ──────▶ Resuming ─────┤
+//!              │                               ▲           │
+//!              └─────▶ Wait(Io) ─▶ Asleep ─────┘           └──▶ Ended
+//! ```
+
+use pageout_engine::{CpuId, Nanos, Served, Step, TaskId, Wait};
+
+/// Where a runner stands between two engine calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// The next access may begin.
+    Ready,
+    /// An access is under way and the engine is to be asked to go on with it.
+    Resuming,
+    /// An access is under way and waits for a transfer; the engine will name the task.
+    Asleep,
+    /// There is nothing left to do.
+    Ended,
+}
+
+/// What a runner does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Go on at its clock, on its CPU.
+    GoOn,
+    /// Leave the CPU at this time, and come back at its clock.
+    ComeBack(Nanos),
+    /// Leave the CPU at its clock, and wait to be named or end.
+    Stop,
+}
+
+/// The clock of a runner and where its time went.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner {
+    pub(crate) id: TaskId,
+    pub(crate) cpu: CpuId,
+    pub(crate) state: State,
+    /// Where its last piece of work ended, or when it will come back.
+    pub(crate) clock: Nanos,
+    pub(crate) cpu_time: Nanos,
+    pub(crate) cpu_wait: Nanos,
+    pub(crate) io_wait: Nanos,
+    pub(crate) delayed: Nanos,
+    pub(crate) idle: Nanos,
+}
+
+impl Runner {
+    pub(crate) fn new(id: TaskId, cpu: CpuId, start: Nanos) -> Runner {
+        let zero = Nanos::ZERO;
+        Runner {
+            id,
+            cpu,
+            state: State::Ready,
+            clock: start,
+            cpu_time: zero,
+            cpu_wait: zero,
+            io_wait: zero,
+            delayed: zero,
+            idle: zero,
+        }
+    }
+
+    /// It has its CPU at `now`, having been ready since its clock.
+    pub(crate) fn begin_turn(&mut self, now: Nanos) {
+        self.cpu_wait += Nanos(now.0 - self.clock.0);
+        self.clock = now;
+    }
+
+    /// Time passes while it works.
+    pub(crate) fn work(&mut self, span: Nanos) {
+        self.clock += span;
+        self.cpu_time += span;
+    }
+
+    /// It has nothing to do before `until`.
+    pub(crate) fn idle_until(&mut self, until: Nanos) -> Next {
+        let from = self.clock;
+        self.idle += Nanos(until.0 - from.0);
+        self.clock = until;
+        Next::ComeBack(from)
+    }
+
+    /// Takes an engine's answer: either the access is served, or this is how it goes on.
+    pub(crate) fn take_step(&mut self, step: Step) -> Result<Served, Next> {
+        let next = match step {
+            Step::Done(served) => {
+                self.state = State::Ready;
+                return Ok(served);
+            }
+            Step::Again => {
+                self.state = State::Resuming;
+                Next::GoOn
+            }
+            Step::Wait(Wait::Io) => {
+                self.state = State::Asleep;
+                Next::Stop
+            }
+            Step::Wait(Wait::Delay(span, _)) => {
+                self.state = State::Resuming;
+                let from = self.clock;
+                self.clock += span;
+                self.delayed += span;
+                Next::ComeBack(from)
+            }
+        };
+        Err(next)
+    }
+
+    /// The transfer it waits for is over; returns when it is ready, which is later than `now` if it had yet to finish the
+    /// work it did before it slept.
+    pub(crate) fn wake(&mut self, now: Nanos) -> Nanos {
+        assert_eq!(self.state, State::Asleep, "{:?} is woken but does not sleep", self.id);
+        self.state = State::Resuming;
+        self.io_wait += Nanos(now.0.saturating_sub(self.clock.0));
+        self.clock = self.clock.max(now);
+        self.clock
+    }
+}

@@ -1,0 +1,519 @@
+//! From a scenario to a machine that is ready to run it.
+//!
+//! ```text
+//!   kernel, sysctl, machine ─▶ Config ─▶ Engine ─┬─ memcgs, parents first, then what is written to their files
+//!                                                ├─ files, those of single objects included
+//!                                                ├─ swap areas
+//!   device ─────────────────▶ MachineSpec ───────┴─▶ Machine ◀─ tasks with their objects and streams ◀─ events
+//! ```
+//!
+//! What the engine or the machine refuses comes back as a [`Problem`] with the key it is about, like what
+//! [`Scenario::validate`] finds, which is expected to have found nothing.
+
+use pageout_engine::{
+    Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, MemcgId, Nanos, Policy,
+    StatFlush, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec,
+};
+use pageout_workload::rng::SplitMix64;
+
+use super::keys::{Accepts, Key, Limit};
+use super::streams::{self, Origin, OriginKind};
+use super::validate::LIMIT_PAGES_MIN;
+use super::{
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Object, Problem, Scalar, Scenario,
+    Size, SwapKind, Task, TimeSpan,
+};
+use crate::cost::{self, Costs};
+use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
+use crate::{Machine, MachineSpec, TimedAction, TimedEvent};
+use crate::{StreamSource, TaskSpec};
+
+impl Scenario {
+    /// The machine with everything in it, at time 0. Traces are opened when their task starts to run.
+    pub fn build(&self) -> Result<Machine, Problem> {
+        let mut engine = Engine::new(self.config()?).map_err(|error| problem("machine", error))?;
+        self.create_memcgs(&mut engine)?;
+        let files = self.create_files(&mut engine)?;
+        let swaps = self.create_swap(&mut engine)?;
+        self.write_settings(&mut engine)?;
+        let spec = MachineSpec {
+            seed: self.seed,
+            costs: Costs::profile(&self.machine.costs).ok_or_else(|| {
+                problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
+            })?,
+            quantum: nanos(self.machine.quantum),
+            stat_flush_phase: self.time_switch("memcg.stat_flush_phase")?,
+            devices: self.device_specs()?,
+            files: files.iter().filter_map(|file| Some((file.id, file.device?))).collect(),
+            swaps,
+            ..MachineSpec::default()
+        };
+        let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
+        let mut cpu_next = 0;
+        for (index, task) in self.task.iter().enumerate() {
+            for copy in 0..task.copies {
+                let cpu = task.cpu.unwrap_or(cpu_next % self.machine.cpus);
+                cpu_next += u16::from(task.cpu.is_none());
+                self.add_task(&mut machine, index, task, copy, CpuId(cpu), &files)?;
+            }
+        }
+        for (index, event) in self.event.iter().enumerate() {
+            let event = self.timed_event(event);
+            machine.event_add(event).map_err(|error| problem(&format!("event[{index}]"), error))?;
+        }
+        Ok(machine)
+    }
+
+    fn config(&self) -> Result<Config, Problem> {
+        let switches = &self.kernel.switches;
+        let mut config = Config {
+            node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),
+            cpus: self.machine.cpus,
+            hz: self.machine.hz,
+            policy: policy("kernel.profile", &self.kernel.profile)?,
+            ..Config::default()
+        };
+        for (name, value) in switches.iter() {
+            match (name, value) {
+                ("folio_batch", Scalar::Integer(number)) => config.folio_batch = *number as usize,
+                ("charge_stock", Scalar::Integer(number)) => config.charge_stock = *number as u64,
+                ("reclaim_batch", Scalar::Integer(number)) => config.reclaim_batch = *number as u64,
+                ("memcg.kernel_memory", Scalar::Bool(value)) => config.kernel_memory = *value,
+                ("memcg.stat_flush", Scalar::Text(text)) => {
+                    config.stat_flush = match text.as_str() {
+                        "live" => StatFlush::Live,
+                        "manual" => StatFlush::Manual,
+                        _ => StatFlush::Periodic,
+                    }
+                }
+                ("memcg.stat_flush_phase", _) => {} // the machine's
+                _ => {
+                    return Err(problem(
+                        &format!("kernel.{name}"),
+                        format!("`{name}` is no switch of the engine"),
+                    ));
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    fn time_switch(&self, name: &str) -> Result<Nanos, Problem> {
+        let Some(value) = self.kernel.switches.get(name) else { return Ok(Nanos::ZERO) };
+        let time = value.to_string().parse::<TimeSpan>();
+        time.map(nanos).map_err(|error| problem(&format!("kernel.{name}"), error))
+    }
+
+    fn create_memcgs(&self, engine: &mut Engine) -> Result<(), Problem> {
+        for path in self.memcg_paths().into_iter().skip(1) {
+            let (parent, name) = path.rsplit_once('/').expect("paths of cgroups begin with a slash");
+            let key = match self.memcg.iter().position(|memcg| memcg.path == path) {
+                Some(index) => format!("memcg[{index}]"),
+                None => "memcg".to_string(),
+            };
+            let parent = engine.memcg_by_path(if parent.is_empty() { "/" } else { parent });
+            let parent = parent.unwrap_or(MemcgId::ROOT);
+            let own =
+                self.memcg.iter().find(|memcg| memcg.path == path).and_then(|memcg| memcg.policy.as_deref());
+            let created = match own {
+                Some(own) => engine.memcg_create_with(parent, name, policy(&format!("{key}.policy"), own)?),
+                None => engine.memcg_create(parent, name),
+            };
+            created.map_err(|error| problem(&key, error))?;
+        }
+        Ok(())
+    }
+
+    /// Sysctls and the files of cgroups, through the files themselves.
+    fn write_settings(&self, engine: &mut Engine) -> Result<(), Problem> {
+        let process = engine.process_create(MemcgId::ROOT);
+        let shell = engine.task_create(process, CpuId(0));
+        let mut write =
+            |key: String, path: String, value: String| match engine.write_file(shell, &path, &value) {
+                Ok(Step::Done(_)) => Ok(()),
+                Ok(step) => {
+                    unreachable!("nothing is in memory yet, but a write to {path} wants to reclaim: {step:?}")
+                }
+                Err(error) => Err(problem(&key, error)),
+            };
+        for (name, value) in self.sysctl.iter() {
+            write(
+                format!("sysctl.{name}"),
+                format!("/proc/sys/{}", name.replace('.', "/")),
+                value.to_string(),
+            )?;
+        }
+        for (index, memcg) in self.memcg.iter().enumerate() {
+            for (name, value) in memcg.files.iter() {
+                let key = format!("memcg[{index}].{name}");
+                let written = self.memcg_value(&memcg.path, name, value);
+                let is_tiny =
+                    written.parse::<u64>().is_ok_and(|bytes| Size(bytes).pages_floor() < LIMIT_PAGES_MIN);
+                if is_tiny && matches!(name, "memory.max" | "memory.high") {
+                    let touched = Size::from_pages(self.touchable_pages(&memcg.path));
+                    let message = format!(
+                        "`{name}`: {value} of the {touched} that tasks in {} can touch is",
+                        memcg.path
+                    );
+                    return Err(problem(&key, format!("{message} below what one fault needs")));
+                }
+                write(key, format!("/sys/fs/cgroup{}/{name}", memcg.path), written)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
+    fn memcg_value(&self, memcg: &str, file: &str, value: &Scalar) -> String {
+        let is_limit = Key::find(&format!("memcg[].{file}")).is_some_and(|key| key.accepts == Accepts::Limit);
+        match value.to_string().parse::<Limit>() {
+            Ok(Limit::Size(size)) if is_limit => size.0.to_string(),
+            Ok(Limit::Percent(percent)) if is_limit => {
+                let pages = self.touchable_pages(memcg) as f64 * percent / 100.0;
+                Size::from_pages(pages as u64).0.to_string()
+            }
+            _ => value.to_string(),
+        }
+    }
+
+    fn create_files(&self, engine: &mut Engine) -> Result<Vec<OpenFile>, Problem> {
+        let mut files = Vec::new();
+        for (index, file) in self.file.iter().enumerate() {
+            let kind = match file.kind {
+                FileKind::Regular => EngineFileKind::Regular,
+                FileKind::Tmpfs => EngineFileKind::Tmpfs,
+            };
+            let spec = FileSpec { name: file.name.clone(), pages: file.size.pages_ceil(), kind };
+            let id =
+                engine.file_create(spec).map_err(|error| problem(&format!("file[{index}].size"), error))?;
+            let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
+            files.push(OpenFile { name: file.name.clone(), id, device });
+        }
+        for (task_index, task) in self.task.iter().enumerate() {
+            for (index, object) in task.object.iter().enumerate() {
+                if object.file.is_some() || object.channel == Channel::Anonymous {
+                    continue;
+                }
+                let key = format!("task[{task_index}].object[{index}]");
+                let name = own_file_name(task, index);
+                let pages = self
+                    .pages_of(task, index)
+                    .ok_or_else(|| problem(&key, "nothing says how large it is"))?;
+                let kind = match object.channel {
+                    Channel::Tmpfs => EngineFileKind::Tmpfs,
+                    _ => EngineFileKind::Regular,
+                };
+                let spec = FileSpec { name: name.clone(), pages, kind };
+                let id = engine.file_create(spec).map_err(|error| problem(&key, error))?;
+                let device = (kind == EngineFileKind::Regular).then(|| self.device_index(None));
+                files.push(OpenFile { name, id, device });
+            }
+        }
+        Ok(files)
+    }
+
+    fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {
+        let mut on_devices = Vec::new();
+        for (index, swap) in self.swap.iter().enumerate() {
+            let kind = match swap.kind {
+                SwapKind::Disk => EngineSwapKind::Device,
+                SwapKind::Zram => EngineSwapKind::Synchronous,
+            };
+            let spec = SwapSpec { pages: swap.size.pages_floor(), kind };
+            let id = engine.swap_on(spec).map_err(|error| problem(&format!("swap[{index}]"), error))?;
+            if swap.kind == SwapKind::Disk {
+                on_devices.push((id, self.device_index(swap.device.as_deref())));
+            }
+        }
+        Ok(on_devices)
+    }
+
+    /// Position of the device called `name`; without a name the first, which validation makes sure is the only one.
+    fn device_index(&self, name: Option<&str>) -> usize {
+        name.and_then(|name| self.device.iter().position(|device| device.name == name)).unwrap_or(0)
+    }
+
+    fn device_specs(&self) -> Result<Vec<DeviceSpec>, Problem> {
+        if self.device.is_empty() {
+            return Ok(vec![Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).spec()?]);
+        }
+        let specs = self.device.iter().enumerate().map(|(index, device)| {
+            device
+                .spec()
+                .map_err(|problem| Problem { key: format!("device[{index}]{}", problem.key), ..problem })
+        });
+        specs.collect()
+    }
+
+    fn add_task(
+        &self,
+        machine: &mut Machine,
+        index: usize,
+        task: &Task,
+        copy: u32,
+        cpu: CpuId,
+        files: &[OpenFile],
+    ) -> Result<(), Problem> {
+        let key = format!("task[{index}]");
+        let refuse = |error: ConfigError| problem(&key, error);
+        let engine = machine.engine_mut();
+        let memcg =
+            engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
+        let process = engine.process_create(memcg);
+        let id = engine.task_create(process, cpu);
+        let mut channels = Vec::new();
+        for (at, object) in task.object.iter().enumerate() {
+            let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at));
+            let file = files.iter().find(|file| file.name == name).map(|file| file.id);
+            let file = file
+                .ok_or_else(|| problem(&format!("{key}.object[{at}]"), format!("there is no file `{name}`")));
+            let advice = object.advice.engine();
+            match object.channel {
+                Channel::File | Channel::Tmpfs => engine.open(id, file?),
+                Channel::Mapped => engine.map_file(id, file?, advice, object.executable),
+                Channel::Anonymous => {
+                    let pages = self.pages_of(task, at);
+                    engine.map_anon(id, pages.ok_or_else(|| problem(&key, "a mapping has no size"))?, advice)
+                }
+            }
+            .map_err(refuse)
+            .and_then(|id_of| if object.locked { engine.mlock(id, id_of).map_err(refuse) } else { Ok(()) })?;
+            channels.push(match (object.channel, object.advice) {
+                (Channel::File | Channel::Tmpfs, Advice::Sequential) => cost::Channel::FileSequential,
+                (Channel::File | Channel::Tmpfs, _) => cost::Channel::File,
+                (Channel::Mapped | Channel::Anonymous, _) => cost::Channel::Mapped,
+            });
+        }
+        let origins =
+            self.origins(task).map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
+        let write_first: Vec<Option<u64>> = (0..task.object.len())
+            .map(|at| self.pages_of(task, at).filter(|_| task.object[at].writes_first()))
+            .collect();
+        let seed = SplitMix64::derive_seed(SplitMix64::derive_seed(self.seed, index as u64), copy.into());
+        let source: StreamSource = Box::new(move |turn| {
+            // From the second loop on everything has been touched.
+            let write_first = if turn == 0 { write_first.as_slice() } else { &[] };
+            streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
+        });
+        let name = if task.copies == 1 { task.name.clone() } else { format!("{}.{copy}", task.name) };
+        let spec = TaskSpec {
+            cpu,
+            loops: task.loops,
+            start: nanos(task.start),
+            think_time: nanos(task.think_time),
+            background: task.background,
+            ..TaskSpec::new(id, &name, &task.memcg, channels, source)
+        };
+        machine.task_add(spec).map_err(|error| problem(&key, error))?;
+        Ok(())
+    }
+
+    fn origins(&self, task: &Task) -> Result<Vec<Origin>, Problem> {
+        let mut origins = Vec::new();
+        for (index, object) in task.object.iter().enumerate() {
+            let Some(kind) = self.origin_kind(index, object)? else { continue };
+            origins.push(Origin {
+                object: index as u32,
+                share: object.share,
+                read_only: object.read_only,
+                kind,
+            });
+        }
+        Ok(origins)
+    }
+
+    fn origin_kind(&self, index: usize, object: &Object) -> Result<Option<OriginKind>, Problem> {
+        if let Some(workload) = &object.workload {
+            let pattern = workload.pattern(self.object_pages(object));
+            return match pattern {
+                Ok(pattern) => Ok(Some(OriginKind::Pattern(pattern))),
+                Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
+            };
+        }
+        let Some(path) = &object.trace else { return Ok(None) };
+        let options = object
+            .read_options()
+            .map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
+        Ok(Some(OriginKind::Trace(path.clone(), options)))
+    }
+
+    fn timed_event(&self, event: &Event) -> TimedEvent {
+        let path = event.file().unwrap_or_default().to_string();
+        let action = match (&event.write, &event.value) {
+            (Some(_), Some(value)) => {
+                let value = match KernelFile::parse(&path) {
+                    Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
+                        reclaim_value(&value.to_string())
+                    }
+                    Some(KernelFile::Memcg { path, file }) => self.memcg_value(&path, &file, value),
+                    _ => value.to_string(),
+                };
+                TimedAction::Write { path, value }
+            }
+            _ => TimedAction::Read { path },
+        };
+        TimedEvent { at: nanos(event.at), every: event.every.map(nanos), action }
+    }
+}
+
+impl Device {
+    /// What the machine makes of this device. The problem's key is relative to the device.
+    pub fn spec(&self) -> Result<DeviceSpec, Problem> {
+        let preset = DeviceSpec::preset(&self.preset);
+        let mut spec = preset.ok_or_else(|| {
+            problem(".preset", format!("there is no device preset called `{}`", self.preset))
+        })?;
+        spec.name = self.name.clone();
+        spec.read = latency(spec.read, self.read_latency, self.read_p99);
+        spec.write = latency(spec.write, self.write_latency, self.write_p99);
+        spec.sequential = self.sequential_latency.map(nanos).or(spec.sequential);
+        spec.read_bandwidth = self.read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
+        spec.write_bandwidth = self.write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
+        spec.queue_depth = self.queue_depth.unwrap_or(spec.queue_depth);
+        spec.iops_max = self.iops.or(spec.iops_max);
+        for (direction, share) in [(Direction::Read, self.fail_reads), (Direction::Write, self.fail_writes)] {
+            if let Some(share) = share.filter(|share| share.0 > 0.0) {
+                spec.faults.push(Fault { direction, rule: FaultRule::Random(share.0) });
+            }
+        }
+        spec.validate().map_err(|error: device::DeviceError| problem("", error))?;
+        Ok(spec)
+    }
+}
+
+/// A preset's latency with its median or its tail replaced; equal ones leave no tail.
+fn latency(preset: Latency, median: Option<TimeSpan>, p99: Option<TimeSpan>) -> Latency {
+    if median.is_none() && p99.is_none() {
+        return preset;
+    }
+    let median = median.map_or(preset.median(), nanos);
+    let p99 = match (p99, preset) {
+        (Some(p99), _) => nanos(p99),
+        (None, Latency::Constant(_)) => median,
+        // The tail keeps its length relative to the median, which is what a slower device of the same class has.
+        (None, Latency::Lognormal { median: was, p99 }) => {
+            Nanos((u128::from(p99.0) * u128::from(median.0) / u128::from(was.0.max(1))) as u64)
+        }
+    };
+    if p99 == median { Latency::Constant(median) } else { Latency::Lognormal { median, p99 } }
+}
+
+impl Advice {
+    fn engine(self) -> pageout_engine::Advice {
+        match self {
+            Advice::Normal => pageout_engine::Advice::Normal,
+            Advice::Random => pageout_engine::Advice::Random,
+            Advice::Sequential => pageout_engine::Advice::Sequential,
+            Advice::NoReuse => pageout_engine::Advice::NoReuse,
+        }
+    }
+}
+
+/// A file of the engine, and the device of a regular one.
+struct OpenFile {
+    name: String,
+    id: FileId,
+    device: Option<usize>,
+}
+
+/// The name of a file that belongs to one object; the slash keeps it apart from the scenario's own.
+fn own_file_name(task: &Task, index: usize) -> String {
+    format!("{}/object[{index}]", task.name)
+}
+
+/// What is written to `memory.reclaim`: its size as the kernel reads it, the options behind it as they are.
+fn reclaim_value(value: &str) -> String {
+    // A unit may stand apart from its number, so the size ends where the options begin.
+    let options_at = value.find(" swappiness=").unwrap_or(value.len());
+    let (size, options) = value.split_at(options_at);
+    size.parse::<Size>().map_or(value.to_string(), |size| format!("{}{options}", size.0))
+}
+
+fn policy(key: &str, name: &str) -> Result<Policy, Problem> {
+    Policy::by_name(name).ok_or_else(|| problem(key, format!("there is no policy called `{name}`")))
+}
+
+fn nanos(time: TimeSpan) -> Nanos {
+    Nanos(time.0)
+}
+
+fn problem(key: &str, message: impl std::fmt::Display) -> Problem {
+    Problem::new(key, message.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tasks in a cgroup: 100 pages of a shared file, and twice 50 pages of anonymous memory.
+    fn scenario(more: &str) -> Scenario {
+        let text = format!(
+            r#"{{
+                "memcg": [{{"path": "/a/b", "memory.max": "50%"}}],
+                "file": [{{"name": "shared", "size": "100 pages"}}],
+                "task": [
+                    {{"name": "reader", "memcg": "/a/b", "copies": 2, "object": [
+                        {{"channel": "file", "file": "shared", "workload": {{"pattern": "zipf", "ops": 500}}}},
+                        {{"channel": "anonymous", "size": "50 pages"}}
+                    ]}}
+                ]{more}
+            }}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn report_of(scenario: &Scenario) -> crate::Report {
+        assert_eq!(scenario.validate(), []);
+        let mut machine = scenario.build().unwrap();
+        machine.run(&mut ()).unwrap();
+        machine.report()
+    }
+
+    #[test]
+    fn a_percentage_is_of_what_the_cgroups_tasks_can_touch() {
+        let scenario = scenario("");
+        assert_eq!(scenario.touchable_pages("/a"), 200);
+        assert_eq!(scenario.touchable_pages("/b"), 0);
+        let mut machine = scenario.build().unwrap();
+        let max = machine.engine_mut().read_file("/sys/fs/cgroup/a/b/memory.max").unwrap();
+        assert_eq!(max.trim(), (100 * 4096).to_string());
+        assert_eq!(machine.engine_mut().read_file("/sys/fs/cgroup/a/memory.max").unwrap().trim(), "max");
+    }
+
+    #[test]
+    fn copies_draw_for_themselves_and_a_seed_repeats_them() {
+        let report = report_of(&scenario(""));
+        assert_eq!(report.tasks.len(), 2);
+        assert_eq!(report, report_of(&scenario("")));
+        assert_ne!(report, report_of(&scenario(r#", "seed": 2"#)));
+    }
+
+    #[test]
+    fn a_device_is_its_preset_with_what_was_overridden() {
+        let device: Device = serde_json::from_str(
+            r#"{"name": "d", "preset": "virtio", "read_latency": "60us", "fail_reads": 0.5}"#,
+        )
+        .unwrap();
+        let (spec, preset) = (device.spec().unwrap(), DeviceSpec::virtio());
+        assert_eq!(
+            spec.read,
+            Latency::Lognormal { median: Nanos(60_000), p99: Nanos(150_000) },
+            "the tail is stretched"
+        );
+        assert_eq!((spec.write, spec.queue_depth), (preset.write, preset.queue_depth));
+        assert_eq!(spec.faults.len(), 1);
+        let device: Device =
+            serde_json::from_str(r#"{"name": "d", "read_latency": "9us", "read_p99": "1us"}"#).unwrap();
+        assert!(device.spec().unwrap_err().message.contains("below the median"));
+    }
+
+    #[test]
+    fn sizes_in_events_become_the_kernels_digits() {
+        assert_eq!(reclaim_value("4 MiB"), "4194304");
+        assert_eq!(reclaim_value("1MiB swappiness=10"), "1048576 swappiness=10");
+        let more =
+            r#", "event": [{"at": "1us", "write": "/sys/fs/cgroup/a/b/memory.high", "value": "64 pages"}]"#;
+        let report = report_of(&scenario(more));
+        assert_eq!(report.writes[0].value, "262144");
+    }
+}

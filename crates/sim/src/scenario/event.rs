@@ -1,0 +1,95 @@
+//! `[[event]]`: writing a kernel file, or reading one, at a given time.
+//!
+//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. What is known:
+//!
+//! ```text
+//!   /proc/vmstat                                 read
+//!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
+//!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
+//!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::{Scalar, TimeSpan};
+
+/// One timed action: a `write` of `value`, or a `read`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, from the start of the run.
+    pub at: TimeSpan,
+    /// Again after every such period, until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<TimeSpan>,
+    /// The kernel file that is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
+    /// What is written to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Scalar>,
+    /// The kernel file that is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// Of a file that is read, the lines to show in the summary, by their first word; `--json` has the whole text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub show: Vec<String>,
+}
+
+impl Event {
+    /// The path that is written or read, whichever is there.
+    pub fn file(&self) -> Option<&str> {
+        self.write.as_deref().or(self.read.as_deref())
+    }
+}
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelFile {
+    /// A file directly under `/proc`, such as `vmstat`.
+    Proc(String),
+    /// A sysctl by its dotted name, such as `vm.swappiness`.
+    Sysctl(String),
+    /// A file of a memory cgroup.
+    Memcg {
+        /// The cgroup's path from the root; the root itself is `/`.
+        path: String,
+        /// The file's name, such as `memory.high`.
+        file: String,
+    },
+}
+
+impl KernelFile {
+    /// Takes a path apart; `None` when it lies under none of the trees above.
+    pub fn parse(path: &str) -> Option<KernelFile> {
+        if let Some(name) = path.strip_prefix("/proc/sys/") {
+            return Some(KernelFile::Sysctl(name.replace('/', ".")));
+        }
+        if let Some(name) = path.strip_prefix("/proc/") {
+            return Some(KernelFile::Proc(name.to_string()));
+        }
+        let (memcg, file) = path.strip_prefix("/sys/fs/cgroup")?.rsplit_once('/')?;
+        let path = if memcg.is_empty() { "/" } else { memcg };
+        Some(KernelFile::Memcg { path: path.to_string(), file: file.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_a_running_kernel_are_understood() {
+        let memcg = |path: &str, file: &str| KernelFile::Memcg { path: path.into(), file: file.into() };
+        for (path, meaning) in [
+            ("/proc/vmstat", KernelFile::Proc("vmstat".into())),
+            ("/proc/sys/vm/swappiness", KernelFile::Sysctl("vm.swappiness".into())),
+            ("/sys/fs/cgroup/memory.stat", memcg("/", "memory.stat")),
+            ("/sys/fs/cgroup/job/web/memory.high", memcg("/job/web", "memory.high")),
+        ] {
+            assert_eq!(KernelFile::parse(path), Some(meaning), "{path}");
+        }
+        assert_eq!(KernelFile::parse("/etc/passwd"), None);
+        assert_eq!(KernelFile::parse("memory.high"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! Tables whose keys another crate defines: access patterns and options of trace readers.
+//!
+//! They stay data until they are needed, for two reasons. A pattern's `pages` may be left out and is then the size of
+//! its object, which only the whole scenario knows. And an error in them is reported with the key at fault like any
+//! other, which takes knowing the way to it: serde's error has lost it by the time it has looked for the pattern's name.
+
+use std::fmt;
+
+use pageout_workload::Pattern;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A table that another crate will read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Table(pub serde_json::Map<String, Value>);
+
+/// What is wrong inside a [`Table`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableError {
+    /// The way from the table to the key at fault, `.parts[1].of.alpha`; empty for the table itself.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would have been right there, when that is a list of names.
+    pub candidates: Vec<String>,
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// Patterns whose `pages` is simply the size of what they run over.
+const SIZED_BY_OBJECT: &[&str] = &["sequential", "looping", "loop", "uniform", "zipf", "hot_set", "fill"];
+
+impl Table {
+    /// The access pattern this table describes, over an object of `pages` pages; `None` when nothing gives a size.
+    pub fn pattern(&self, pages: Option<u64>) -> Result<Pattern, TableError> {
+        let mut table = self.0.clone();
+        check_parts(&mut table, pages, "")?;
+        let pattern: Pattern = read(&table, "")?;
+        pattern.validate().map_err(|error| TableError {
+            path: pattern_error_path(&error.pattern, error.key),
+            message: format!("`{}` {}", error.key, error.reason),
+            candidates: Vec::new(),
+        })?;
+        Ok(pattern)
+    }
+
+    /// The options this table describes.
+    pub fn options<T: DeserializeOwned>(&self) -> Result<T, TableError> {
+        read(&self.0, "")
+    }
+
+    /// Whether the pattern writes at all: it fills, or some part of it has a `write_ratio` above 0.
+    pub fn writes(&self) -> bool {
+        writes(&Value::Object(self.0.clone()))
+    }
+
+    /// The text under `key`.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+}
+
+fn writes(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(writes),
+        Value::Object(table) => {
+            table.get("pattern").is_some_and(|kind| kind == "fill")
+                || table.get("write_ratio").and_then(Value::as_f64).is_some_and(|ratio| ratio > 0.0)
+                || table.values().any(writes)
+        }
+        _ => false,
+    }
+}
+
+/// Fills in `pages`, and reads every inner pattern on its own so that an error there knows its path.
+fn check_parts(
+    table: &mut serde_json::Map<String, Value>,
+    pages: Option<u64>,
+    path: &str,
+) -> Result<(), TableError> {
+    let kind = table.get("pattern").and_then(Value::as_str).unwrap_or_default().to_string();
+    if let (true, Some(pages)) = (SIZED_BY_OBJECT.contains(&kind.as_str()), pages) {
+        table.entry("pages").or_insert(pages.into());
+    }
+    if let Some(Value::Object(inner)) = table.get_mut("of") {
+        let path = format!("{path}.of");
+        check_parts(inner, pages, &path)?;
+        read::<Pattern>(inner, &path)?;
+    }
+    if let Some(Value::Array(parts)) = table.get_mut("parts") {
+        for (index, part) in parts.iter_mut().enumerate() {
+            // A part on another object has that object's size, which is not ours to fill in.
+            let elsewhere = part.get("object").is_some();
+            if let Some(Value::Object(inner)) = part.get_mut("of") {
+                let path = format!("{path}.parts[{index}].of");
+                check_parts(inner, pages.filter(|_| !elsewhere), &path)?;
+                read::<Pattern>(inner, &path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(table: &serde_json::Map<String, Value>, path: &str) -> Result<T, TableError> {
+    serde_json::from_value(Value::Object(table.clone())).map_err(|error| {
+        let message = error.to_string();
+        let quoted: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_string).collect();
+        let (given, names) =
+            (quoted.first().cloned().unwrap_or_default(), quoted.get(1..).unwrap_or_default().to_vec());
+        // serde's own sentences: "unknown field `x`, expected one of `a`, `b`", "unknown variant `x`, ...".
+        let (path, message, candidates) = if message.starts_with("unknown field") {
+            (format!("{path}.{given}"), format!("unknown key `{given}`"), names)
+        } else if message.starts_with("unknown variant") {
+            let key = table
+                .iter()
+                .find(|(_, value)| value.as_str() == Some(&given))
+                .map_or("pattern", |(key, _)| key);
+            (format!("{path}.{key}"), format!("`{key}`: `{given}` is none of the allowed values"), names)
+        } else if message.starts_with("missing field") {
+            (path.to_string(), format!("the key `{given}` is missing"), Vec::new())
+        } else {
+            (path.to_string(), message, Vec::new())
+        };
+        TableError { path, message, candidates }
+    })
+}
+
+/// Where a pattern's own check found the fault: `mix.parts[1].zipf` and `alpha` are `.parts[1].of.alpha`.
+fn pattern_error_path(pattern: &str, key: &str) -> String {
+    let mut path = String::new();
+    let steps: Vec<&str> = pattern.split('.').collect();
+    for (index, step) in steps.iter().enumerate() {
+        let is_part = step.starts_with("parts[");
+        let is_inner = index > 0 && !is_part;
+        if is_part {
+            path.push('.');
+            path.push_str(step);
+        } else if is_inner {
+            path.push_str(".of");
+        }
+    }
+    format!("{path}.{key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn pages_are_those_of_the_object_unless_given() {
+        let zipf = table(r#"{"pattern": "zipf", "ops": 10}"#);
+        assert_eq!(zipf.pattern(Some(77)).unwrap().object_pages(0)[&0], 77);
+        let chain = table(
+            r#"{"pattern": "chain", "parts": [{"of": {"pattern": "fill"}}, {"of": {"pattern": "uniform", "pages": 5, "ops": 1}}]}"#,
+        );
+        assert_eq!(chain.pattern(Some(77)).unwrap().object_pages(0)[&0], 77);
+        let error = zipf.pattern(None).unwrap_err();
+        assert!(error.message.contains("key `pages` is missing"), "{error}");
+    }
+
+    #[test]
+    fn an_error_knows_its_path_and_what_would_be_right() {
+        let error = table(r#"{"pattern": "zipf", "alhpa": 1, "ops": 10}"#).pattern(Some(8)).unwrap_err();
+        assert_eq!(error.path, ".alhpa");
+        assert!(error.candidates.contains(&"alpha".to_string()), "{error:?}");
+
+        let error = table(r#"{"pattern": "zipff"}"#).pattern(Some(8)).unwrap_err();
+        assert_eq!(error.path, ".pattern");
+        assert!(error.candidates.contains(&"zipf".to_string()), "{error:?}");
+
+        let nested = r#"{"pattern": "repeat", "times": 2, "of": {"pattern": "mix", "parts": [{"of": {"pattern": "zipf", "ops": 1, "alpha": -1}}]}}"#;
+        assert_eq!(table(nested).pattern(Some(8)).unwrap_err().path, ".of.parts[0].of.alpha");
+    }
+}

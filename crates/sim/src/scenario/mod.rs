@@ -1,0 +1,153 @@
+//! What is to be simulated, as plain data: the machine, the kernel's settings, cgroups, devices, files, tasks and events.
+//!
+//! ```text
+//!   scenario.toml ──(lab: file, spans, --set)──▶ Scenario ──validate()──▶ problems, each with its key
+//!                                                   └──────build──────▶ engine configuration + simulated machine
+//! ```
+//!
+//! A scenario holds no behaviour and no defaults that depend on anything but itself, so two equal scenarios with equal
+//! seeds are the same run. Reading files, line numbers and "did you mean" belong to the caller; this module says *which
+//! key* is wrong and what it may hold ([`Problem`]). [`keys`] documents every key (meaning, unit, range, default, why)
+//! and is what the checks read their ranges from, so text and check can't drift apart.
+//!
+//! ```toml
+//! question = "Does a hot set survive a scan twice the size of memory?"
+//!
+//! [machine]
+//! memory = "256MiB"
+//!
+//! [[memcg]]
+//! path = "/web"
+//! memory.max = "64MiB"
+//!
+//! [[task]]
+//! name = "reader"
+//! memcg = "/web"
+//!
+//! [[task.object]]
+//! channel = "file"
+//! size = "128MiB"
+//! workload = { pattern = "zipf", alpha = 0.99, ops = 200_000 }
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+mod quantity; // quantities as people write them: sizes, durations, bandwidths, shares
+mod knobs; // settings under dotted kernel names
+mod foreign; // tables that another crate defines: access patterns, trace options
+
+mod machine; // [machine] and [kernel]
+mod memcg; // [[memcg]]
+mod storage; // [[device]], [[swap]], [[file]]
+mod task; // [[task]] and [[task.object]]
+mod event; // [[event]], and the kernel files an event may name
+
+/// The reference of all keys, and what each accepts.
+pub mod keys;
+mod validate; // checks that need more than one key at a time, or a range
+
+mod measure; // how much of a machine a scenario touches
+mod streams; // from a task's workloads and traces to its stream of accesses
+mod build; // from a scenario to a machine that is ready to run it
+
+pub use event::{Event, KernelFile};
+pub use foreign::{Table, TableError};
+pub use knobs::{Knobs, Scalar};
+pub use machine::{Kernel, Machine, Node};
+pub use measure::Footprint;
+pub use memcg::Memcg;
+pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
+pub use storage::{Device, File, FileKind, Swap, SwapKind};
+pub use task::{Advice, Channel, Object, Task};
+pub use validate::Problem;
+
+/// Name of the device that files and swap live on when a scenario lists none.
+pub const DEFAULT_DEVICE: &str = "nvme";
+
+/// One scenario. Every part but the tasks has a default that is worth simulating.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The question the scenario answers, shown above the result.
+    #[serde(default)]
+    pub question: String,
+    /// What to look at in the result, shown below it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub look_at: String,
+    /// Seed of every random choice; streams of one run are derived from it.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Simulated time at which the run ends even if tasks are still running; without it, when the last task is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<TimeSpan>,
+    /// CPUs, memory, costs.
+    #[serde(default)]
+    pub machine: Machine,
+    /// Which kernel's rules, and switches on top.
+    #[serde(default)]
+    pub kernel: Kernel,
+    /// Sysctls under the kernel's names, such as `vm.swappiness`.
+    #[serde(default)]
+    pub sysctl: Knobs,
+    /// Memory cgroups; parents that are not listed exist without limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memcg: Vec<Memcg>,
+    /// Block devices; none listed means one `nvme`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device: Vec<Device>,
+    /// Swap areas; none listed means no swap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swap: Vec<Swap>,
+    /// Files that several objects share; an object of its own size needs no entry here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file: Vec<File>,
+    /// What runs.
+    pub task: Vec<Task>,
+    /// What is written or read while it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<Event>,
+}
+
+impl Scenario {
+    /// Pages of an object as far as the scenario says: its own size, or that of its file.
+    pub fn object_pages(&self, object: &Object) -> Option<u64> {
+        let size = match &object.file {
+            Some(name) => self.file.iter().find(|file| file.name == *name).map(|file| file.size),
+            None => object.size,
+        };
+        size.map(Size::pages_ceil)
+    }
+
+    /// Pages of a task's object: what the scenario says, or the most that the task's patterns reach.
+    pub(crate) fn pages_of(&self, task: &Task, index: usize) -> Option<u64> {
+        let reached = || {
+            let patterns = task.object.iter().enumerate().filter_map(|(own, object)| {
+                let pattern = object.workload.as_ref()?.pattern(self.object_pages(object)).ok()?;
+                pattern.object_pages(own as u32).get(&(index as u32)).copied()
+            });
+            patterns.max()
+        };
+        self.object_pages(&task.object[index]).or_else(reached)
+    }
+
+    /// Paths of all cgroups, those included that only exist as parents; the root is `/`.
+    pub fn memcg_paths(&self) -> Vec<String> {
+        let mut paths = vec!["/".to_string()];
+        let mut add = |path: &str| {
+            if !paths.iter().any(|known| known == path) {
+                paths.push(path.to_string());
+            }
+        };
+        for memcg in &self.memcg {
+            for (at, _) in memcg.path.char_indices().skip(1).filter(|&(_, c)| c == '/') {
+                add(&memcg.path[..at]);
+            }
+            add(&memcg.path);
+        }
+        paths
+    }
+}
+
+const fn default_seed() -> u64 {
+    1
+}

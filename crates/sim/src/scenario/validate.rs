@@ -1,0 +1,172 @@
+//! Checks of a scenario as a whole: ranges, names that refer to each other, keys that exclude each other.
+//!
+//! What a single value looks like (a size that is no size) is refused while reading. What is checked here needs either a
+//! range from [`super::keys`] or a second key. All problems are found in one go, in the order of the file, because whoever
+//! writes a scenario wants to mend them in one go.
+
+mod event;
+mod machine;
+mod storage;
+mod task;
+
+use super::keys::Key;
+use super::{Knobs, Scalar, Scenario, Size, TableError, TimeSpan};
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// The key, from the top of the file: `task[0].object[1].size`.
+    pub key: String,
+    /// What is wrong, naming the value.
+    pub message: String,
+    /// The text that was probably meant to be one of `candidates`.
+    pub given: Option<String>,
+    /// What would have been right there, when that is a list of names.
+    pub candidates: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem { key: key.into(), message: message.into(), given: None, candidates: Vec::new(), help: None }
+    }
+
+    /// A fault inside a table that another crate defines.
+    pub fn in_table(prefix: &str, error: TableError) -> Problem {
+        let mut problem = Problem::new(format!("{prefix}{}", error.path), error.message.clone());
+        if !error.candidates.is_empty() {
+            problem.help = Some(format!("allowed here: {}", error.candidates.join(", ")));
+        }
+        problem.given = error.message.split('`').rev().nth(1).map(str::to_string);
+        problem.candidates = error.candidates;
+        problem
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn nearest(mut self, given: &str, candidates: Vec<String>) -> Problem {
+        self.given = Some(given.to_string());
+        self.candidates = candidates;
+        self
+    }
+}
+
+impl Scenario {
+    /// Everything that keeps this scenario from being run; empty means it can be.
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut check = Check { scenario: self, problems: Vec::new() };
+        check.machine();
+        check.kernel();
+        check.memcgs();
+        check.names("device", self.device.iter().map(|device| device.name.as_str()));
+        for (index, device) in self.device.iter().enumerate() {
+            check.device(&format!("device[{index}]"), device);
+        }
+        for (index, swap) in self.swap.iter().enumerate() {
+            check.swap(&format!("swap[{index}]"), swap);
+        }
+        check.names("file", self.file.iter().map(|file| file.name.as_str()));
+        for (index, file) in self.file.iter().enumerate() {
+            check.file(&format!("file[{index}]"), file);
+        }
+        check.names("task", self.task.iter().map(|task| task.name.as_str()));
+        for (index, task) in self.task.iter().enumerate() {
+            check.task(&format!("task[{index}]"), task);
+        }
+        check.has_an_end();
+        for (index, event) in self.event.iter().enumerate() {
+            check.event(&format!("event[{index}]"), event);
+        }
+        check.problems
+    }
+}
+
+/// A limit below this can't hold the pages of one fault and one batch of reclaim; the kernel would loop into OOM at once.
+pub(super) const LIMIT_PAGES_MIN: u64 = 32;
+
+struct Check<'a> {
+    scenario: &'a Scenario,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Checks a value against what the reference says about its key.
+    fn value(&mut self, path: &str, value: &Scalar) {
+        let Some(key) = Key::find(path) else { return };
+        if let Err(message) = key.accepts.check(value) {
+            let name = path.rsplit_once("].").map_or(path, |(_, name)| name);
+            let mut problem = Problem::new(path, format!("`{name}`: {message}"));
+            problem.help = Some(format!("allowed: {}", key.accepts));
+            if let (words, Scalar::Text(text)) = (key.accepts.words(), value) {
+                problem = problem.nearest(text, words);
+            }
+            self.report(problem);
+        }
+    }
+
+    fn size(&mut self, path: &str, size: Size) {
+        self.value(path, &Scalar::Text(size.to_string()));
+    }
+
+    fn integer(&mut self, path: &str, number: impl Into<i64>) {
+        self.value(path, &Scalar::Integer(number.into()));
+    }
+
+    fn time(&mut self, path: &str, time: TimeSpan) {
+        self.value(path, &Scalar::Text(time.to_string()));
+    }
+
+    fn text(&mut self, path: &str, text: &str) {
+        self.value(path, &Scalar::Text(text.to_string()));
+    }
+
+    /// A reference to something by name.
+    fn reference(&mut self, path: &str, what: &str, name: &str, known: Vec<String>) {
+        if !known.iter().any(|known| known == name) {
+            let mut problem = Problem::new(path, format!("there is no {what} called `{name}`"));
+            if known.is_empty() {
+                problem = problem.help(format!("this scenario has no [[{what}]] at all"));
+            } else {
+                problem = problem.help(format!("known: {}", known.join(", "))).nearest(name, known);
+            }
+            self.report(problem);
+        }
+    }
+
+    fn names<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen: Vec<&str> = Vec::new();
+        for (index, name) in names.enumerate() {
+            let path = format!("{list}[{index}].name");
+            if name.is_empty() {
+                self.report(Problem::new(path, format!("a {list} needs a name that is not empty")));
+            } else if seen.contains(&name) {
+                self.report(Problem::new(path, format!("there are two {list}s called `{name}`")));
+            }
+            seen.push(name);
+        }
+    }
+
+    fn settings(&mut self, prefix: &str, entries: &Knobs) {
+        let general = super::keys::without_indices(prefix);
+        for (name, value) in entries.iter() {
+            let path = format!("{prefix}.{name}");
+            if Key::find(&path).is_some() {
+                self.value(&path, value);
+            } else {
+                let known = Key::names_under(&format!("{general}."));
+                let problem = Problem::new(path, format!("unknown key `{name}`"))
+                    .help(format!("keys here: {}", known.join(", ")))
+                    .nearest(name, known);
+                self.report(problem);
+            }
+        }
+    }
+}

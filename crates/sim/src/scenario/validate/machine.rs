@@ -1,0 +1,74 @@
+//! `[machine]`, `[kernel]`, `[sysctl]` and `[[memcg]]`.
+
+use super::{Check, LIMIT_PAGES_MIN, Problem};
+use crate::scenario::keys::Limit;
+use crate::scenario::{Scalar, Size};
+
+impl Check<'_> {
+    pub(super) fn machine(&mut self) {
+        let machine = &self.scenario.machine;
+        self.integer("machine.cpus", machine.cpus);
+        self.integer("machine.hz", machine.hz);
+        if let (Some(_), false) = (machine.memory, machine.node.is_empty()) {
+            let problem =
+                Problem::new("machine.memory", "both `machine.memory` and [[machine.node]] give the memory");
+            self.report(problem.help("keep one of the two"));
+        }
+        if let Some(memory) = machine.memory {
+            self.size("machine.memory", memory);
+        }
+        for (index, node) in machine.node.iter().enumerate() {
+            self.size(&format!("machine.node[{index}].memory"), node.memory);
+        }
+        self.time("machine.quantum", machine.quantum);
+        self.text("machine.costs", &machine.costs);
+        if let Some(until) = self.scenario.until.filter(|until| until.0 == 0) {
+            self.report(Problem::new("until", format!("a run until {until} has no time to do anything")));
+        }
+    }
+
+    pub(super) fn kernel(&mut self) {
+        self.text("kernel.profile", &self.scenario.kernel.profile);
+        self.settings("kernel", &self.scenario.kernel.switches);
+        self.settings("sysctl", &self.scenario.sysctl);
+    }
+
+    pub(super) fn memcgs(&mut self) {
+        for (index, memcg) in self.scenario.memcg.iter().enumerate() {
+            let prefix = format!("memcg[{index}]");
+            let path_key = format!("{prefix}.path");
+            let path = memcg.path.as_str();
+            if path == "/" {
+                let problem = Problem::new(&path_key, "the root cgroup has no limits to set");
+                self.report(problem.help("as on a running system: put the tasks into a cgroup below it"));
+            } else if !path.starts_with('/') || path.ends_with('/') || path.contains("//") {
+                let problem = Problem::new(&path_key, format!("`{path}` is no path of a cgroup"));
+                self.report(problem.help("write it from the root, such as \"/job/web\""));
+            } else if self.scenario.memcg[..index].iter().any(|other| other.path == path) {
+                self.report(Problem::new(&path_key, format!("there are two cgroups called `{path}`")));
+            }
+            if let Some(policy) = &memcg.policy {
+                self.text(&format!("{prefix}.policy"), policy);
+            }
+            self.settings(&prefix, &memcg.files);
+            for name in ["memory.max", "memory.high"] {
+                if let Some(value) = memcg.files.get(name) {
+                    self.holds_a_fault(&format!("{prefix}.{name}"), name, value);
+                }
+            }
+        }
+    }
+
+    /// A limit that can't hold what one fault needs can't be run under.
+    fn holds_a_fault(&mut self, key: &str, name: &str, value: &Scalar) {
+        if let Ok(Limit::Size(size)) = value.to_string().parse()
+            && size.pages_floor() < LIMIT_PAGES_MIN
+        {
+            let least = Size::from_pages(LIMIT_PAGES_MIN);
+            let problem = Problem::new(key, format!("`{name}`: {size} is below what one fault needs"));
+            self.report(
+                problem.help(format!("allowed: from {least}, which is one batch of reclaim, or \"max\"")),
+            );
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `[[device]]`, `[[swap]]` and `[[file]]`.
+
+use super::{Check, Problem};
+use crate::scenario::{DEFAULT_DEVICE, Device, File, FileKind, Swap, SwapKind};
+
+impl Check<'_> {
+    fn device_names(&self) -> Vec<String> {
+        if self.scenario.device.is_empty() {
+            vec![DEFAULT_DEVICE.to_string()]
+        } else {
+            self.scenario.device.iter().map(|device| device.name.clone()).collect()
+        }
+    }
+
+    pub(super) fn device(&mut self, prefix: &str, device: &Device) {
+        self.text(&format!("{prefix}.preset"), &device.preset);
+        let times = [
+            ("read_latency", device.read_latency),
+            ("read_p99", device.read_p99),
+            ("write_latency", device.write_latency),
+            ("write_p99", device.write_p99),
+            ("sequential_latency", device.sequential_latency),
+        ];
+        for (name, time) in times {
+            if let Some(time) = time {
+                self.time(&format!("{prefix}.{name}"), time);
+            }
+        }
+        for (name, rate) in
+            [("read_bandwidth", device.read_bandwidth), ("write_bandwidth", device.write_bandwidth)]
+        {
+            if rate.is_some_and(|rate| rate.0 == 0) {
+                let problem =
+                    Problem::new(format!("{prefix}.{name}"), format!("`{name}`: 0 would never be done"));
+                self.report(problem.help("allowed: from 1B/s"));
+            }
+        }
+        if let Some(depth) = device.queue_depth {
+            self.integer(&format!("{prefix}.queue_depth"), depth);
+        }
+        // What only the device itself can judge, such as a p99 below the median; its preset was judged above.
+        if let Err(problem) = device.spec()
+            && problem.key.is_empty()
+        {
+            self.report(Problem { key: prefix.to_string(), ..problem });
+        }
+    }
+
+    /// A key that names a device, or none when it is clear which one is meant.
+    fn on_device(&mut self, path: &str, device: Option<&String>) {
+        let known = self.device_names();
+        match device {
+            Some(name) => self.reference(path, "device", name, known),
+            None if known.len() > 1 => {
+                let problem = Problem::new(path, "there are several devices, and this does not say which");
+                self.report(problem.help(format!("one of: {}", known.join(", "))));
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn swap(&mut self, prefix: &str, swap: &Swap) {
+        self.size(&format!("{prefix}.size"), swap.size);
+        let device = format!("{prefix}.device");
+        match (swap.kind, &swap.device) {
+            (SwapKind::Disk, name) => self.on_device(&device, name.as_ref()),
+            (SwapKind::Zram, None) => {}
+            (SwapKind::Zram, Some(name)) => {
+                let problem =
+                    Problem::new(device, format!("zram compresses into memory and can't be on `{name}`"));
+                self.report(problem.help("leave `device` out, or use kind = \"disk\""));
+            }
+        }
+    }
+
+    pub(super) fn file(&mut self, prefix: &str, file: &File) {
+        self.size(&format!("{prefix}.size"), file.size);
+        let device = format!("{prefix}.device");
+        match (file.kind, &file.device) {
+            (FileKind::Regular, name) => self.on_device(&device, name.as_ref()),
+            (FileKind::Tmpfs, None) => {}
+            (FileKind::Tmpfs, Some(name)) => {
+                let problem =
+                    Problem::new(device, format!("a tmpfs file lives in memory and can't be on `{name}`"));
+                self.report(problem.help("leave `device` out, or use kind = \"regular\""));
+            }
+        }
+    }
+}

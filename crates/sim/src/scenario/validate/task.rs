@@ -1,0 +1,178 @@
+//! `[[task]]`, its objects and what it does with them.
+
+use super::{Check, Problem};
+use crate::scenario::{Channel, FileKind, Object, Size, Task};
+
+impl Check<'_> {
+    pub(super) fn task(&mut self, prefix: &str, task: &Task) {
+        self.reference(&format!("{prefix}.memcg"), "memcg", &task.memcg, self.scenario.memcg_paths());
+        let cpus = self.scenario.machine.cpus;
+        if let Some(cpu) = task.cpu.filter(|&cpu| cpu >= cpus) {
+            let problem =
+                Problem::new(format!("{prefix}.cpu"), format!("`cpu`: the machine has no CPU {cpu}"));
+            self.report(problem.help(format!("allowed: 0 to {}", cpus.saturating_sub(1))));
+        }
+        self.integer(&format!("{prefix}.copies"), task.copies);
+        self.integer(&format!("{prefix}.loops"), task.loops);
+        self.time(&format!("{prefix}.think_time"), task.think_time);
+        if task.object.is_empty() {
+            let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
+            self.report(problem.help("add a [[task.object]] with a channel, a size and a workload"));
+        } else if task.object.iter().all(|object| object.workload.is_none() && object.trace.is_none()) {
+            let problem =
+                Problem::new(prefix, format!("no object of task `{}` has a workload or a trace", task.name));
+            self.report(problem.help("for example: workload = { pattern = \"zipf\", ops = 100000 }"));
+        }
+        for (index, object) in task.object.iter().enumerate() {
+            self.object(&format!("{prefix}.object[{index}]"), task, object);
+        }
+    }
+
+    fn object(&mut self, prefix: &str, task: &Task, object: &Object) {
+        if let Some(size) = object.size {
+            self.size(&format!("{prefix}.size"), size);
+        }
+        self.integer(&format!("{prefix}.share"), object.share);
+        let channel = object.channel;
+        if let Some(name) = &object.file {
+            let path = format!("{prefix}.file");
+            if channel == Channel::Anonymous {
+                self.report(
+                    Problem::new(&path, "anonymous memory has no file").help("give it a `size` instead"),
+                );
+                return;
+            }
+            if object.size.is_some() {
+                let problem = Problem::new(format!("{prefix}.size"), "both `file` and `size` are given");
+                self.report(problem.help("a [[file]] has its size there; keep one of the two"));
+            }
+            self.reference(
+                &path,
+                "file",
+                name,
+                self.scenario.file.iter().map(|file| file.name.clone()).collect(),
+            );
+            let kind = self.scenario.file.iter().find(|file| file.name == *name).map(|file| file.kind);
+            let fits = match channel {
+                Channel::File | Channel::Mapped => FileKind::Regular,
+                Channel::Tmpfs | Channel::Anonymous => FileKind::Tmpfs,
+            };
+            if kind.is_some_and(|kind| kind != fits) {
+                let (kind, channel) =
+                    (format!("{:?}", kind.expect("just seen")).to_lowercase(), channel.name());
+                self.report(Problem::new(
+                    format!("{prefix}.channel"),
+                    format!("file `{name}` is a {kind} file, which channel \"{channel}\" does not access"),
+                ));
+            }
+        } else if object.size.is_none() && !self.is_sized_by_accesses(task, object) {
+            self.report(Problem::new(prefix, "neither `size` nor `file` says how large this object is"));
+        }
+        if object.locked && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
+            let problem = Problem::new(format!("{prefix}.locked"), "only a mapping can be locked");
+            self.report(problem.help("use channel = \"mapped\" or \"anonymous\""));
+        }
+        if object.writes_first() && matches!(channel, Channel::File | Channel::Mapped) {
+            let problem = Problem::new(
+                format!("{prefix}.write_first"),
+                "writes to a regular file are not modelled yet",
+            );
+            self.report(
+                problem.help("leave it out; what is read from a file is there without having been written"),
+            );
+        }
+        if object.executable && !matches!(channel, Channel::Mapped) {
+            let problem =
+                Problem::new(format!("{prefix}.executable"), "only a mapped file can be executable");
+            self.report(problem.help("use channel = \"mapped\""));
+        }
+        if let (Some(_), Some(_)) = (&object.workload, &object.trace) {
+            self.report(Problem::new(
+                format!("{prefix}.trace"),
+                "both `workload` and `trace` are given; keep one",
+            ));
+        }
+        if object.read.is_some() && object.trace.is_none() {
+            self.report(Problem::new(
+                format!("{prefix}.read"),
+                "`read` says how to read a trace, but there is none",
+            ));
+        }
+        if let Err(error) = object.read_options() {
+            self.report(Problem::in_table(&format!("{prefix}.read"), error));
+        }
+        self.workload(prefix, task, object);
+    }
+
+    /// Whether an object's size follows from what accesses it: its own workload or trace, the trace of an object before it
+    /// (which may hold several objects), or a pattern with parts on several objects.
+    fn is_sized_by_accesses(&self, task: &Task, object: &Object) -> bool {
+        let own = task
+            .object
+            .iter()
+            .position(|other| std::ptr::eq(other, object))
+            .expect("it is one of the task's");
+        object.workload.is_some()
+            || task.object[..=own].iter().any(|before| before.trace.is_some())
+            || self.scenario.pages_of(task, own).is_some()
+    }
+
+    fn workload(&mut self, prefix: &str, task: &Task, object: &Object) {
+        let Some(workload) = &object.workload else { return };
+        let own = task
+            .object
+            .iter()
+            .position(|other| std::ptr::eq(other, object))
+            .expect("it is one of the task's");
+        let pattern = match workload.pattern(self.scenario.object_pages(object)) {
+            Ok(pattern) => pattern,
+            Err(error) => {
+                let needs_pages = error.message.contains("key `pages` is missing");
+                let mut problem = Problem::in_table(&format!("{prefix}.workload"), error);
+                if needs_pages {
+                    problem = problem.help("give the object a `size`, or the pattern its `pages`");
+                }
+                return self.report(problem);
+            }
+        };
+        for (index, pages) in pattern.object_pages(own as u32) {
+            let Some(target) = task.object.get(index as usize) else {
+                let message = format!(
+                    "the pattern accesses object {index}, but task `{}` has {}",
+                    task.name,
+                    task.object.len()
+                );
+                self.report(Problem::new(format!("{prefix}.workload"), message));
+                continue;
+            };
+            if let Some(size) = self.scenario.object_pages(target).filter(|&size| size < pages) {
+                let message =
+                    format!("the pattern reaches page {}, beyond the object's {size} pages", pages - 1);
+                let problem = Problem::new(format!("{prefix}.workload"), message);
+                self.report(problem.help(format!("make the object {} or larger", Size::from_pages(pages))));
+            }
+        }
+        let is_regular_file = matches!(object.channel, Channel::File | Channel::Mapped);
+        if is_regular_file && workload.writes() && !object.read_only {
+            let problem =
+                Problem::new(format!("{prefix}.workload"), "writes to a regular file are not modelled yet");
+            self.report(
+                problem.help("use write_ratio = 0, read_only = true, or channel \"anonymous\" or \"tmpfs\""),
+            );
+        }
+    }
+
+    /// Some task has to end, or the run never does.
+    pub(super) fn has_an_end(&mut self) {
+        let tasks = &self.scenario.task;
+        if tasks.is_empty() {
+            self.report(Problem::new("task", "there is nothing to run").help("add a [[task]]"));
+        } else if self.scenario.until.is_none() && tasks.iter().all(|task| task.background) {
+            let problem = Problem::new(
+                "task[0].background",
+                "every task is in the background, so nothing ends the run",
+            );
+            self.report(problem.help("set `until`, or background = false for one of them"));
+        }
+    }
+}

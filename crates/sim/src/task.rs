@@ -1,0 +1,276 @@
+//! What a task is: a stream of accesses, a pace, and a clock of its own.
+//!
+//! How it takes its turns is the business of `runner`; this file is what it accesses, at what price, and what is to
+//! happen before certain accesses.
+
+use std::collections::VecDeque;
+
+use pageout_engine::{self as engine, CpuId, Nanos, ObjectId, TaskId};
+use pageout_workload::{Access, AccessStream, TraceError};
+
+use crate::cost::{Channel, Costs};
+use crate::pace::{Pace, PaceError, Timetable};
+use crate::runner::Runner;
+
+/// Makes the stream of one loop of a task; the argument is the number of the loop, from 0.
+pub type StreamSource = Box<dyn FnMut(u32) -> Result<Box<dyn AccessStream>, TraceError> + Send>;
+
+/// A task to run. The engine must know it already, with its objects open or mapped.
+pub struct TaskSpec {
+    /// The engine's task.
+    pub task: TaskId,
+    /// Named in reports and errors.
+    pub name: String,
+    /// Path of its memcg, such as `/job/web`: where its reclaim latencies are counted.
+    pub memcg: String,
+    /// The CPU it is bound to; the one the engine was told.
+    pub cpu: CpuId,
+    /// How each of its objects is reached, in the engine's order; decides what a hit costs.
+    pub channels: Vec<Channel>,
+    /// Where its accesses come from. Object numbers are the engine's.
+    pub source: StreamSource,
+    /// How often it runs through its accesses; default 1.
+    pub loops: u32,
+    /// When it starts.
+    pub start: Nanos,
+    /// CPU time it spends on its own after each access.
+    pub think_time: Nanos,
+    /// What decides when its accesses start.
+    pub pace: Pace,
+    /// Does not keep the run going: the run is over when all other tasks have ended.
+    pub background: bool,
+    /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
+    pub flush_before: Vec<u64>,
+    /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
+    pub stat_reads_at: Vec<(u64, String)>,
+}
+
+impl TaskSpec {
+    /// A task that starts at once, runs through its accesses once and as fast as it can.
+    pub fn new(
+        task: TaskId,
+        name: &str,
+        memcg: &str,
+        channels: Vec<Channel>,
+        source: StreamSource,
+    ) -> TaskSpec {
+        TaskSpec {
+            task,
+            name: name.to_string(),
+            memcg: memcg.to_string(),
+            cpu: CpuId(0),
+            channels,
+            source,
+            loops: 1,
+            start: Nanos::ZERO,
+            think_time: Nanos::ZERO,
+            pace: Pace::Costed,
+            background: false,
+            flush_before: Vec::new(),
+            stat_reads_at: Vec::new(),
+        }
+    }
+}
+
+/// Accesses pulled from a stream at a time: 32 KiB of words, which stay in the first-level cache.
+const CHUNK: usize = 4096;
+
+/// A task at work.
+pub(crate) struct Task {
+    pub(crate) name: String,
+    /// Its memcg, by position among those whose reclaim calls are measured.
+    pub(crate) group: usize,
+    pub(crate) background: bool,
+    pub(crate) runner: Runner,
+    pub(crate) hit_price: HitPrice,
+    pub(crate) timetable: Option<Timetable>,
+    pub(crate) accesses: Accesses,
+    /// What is to be done before certain accesses, in order.
+    marks: VecDeque<Mark>,
+    /// The next access is known not to be a hit: don't try it as one again.
+    pub(crate) is_miss_next: bool,
+    /// Since when it has been in a reclaim call.
+    pub(crate) reclaim_since: Option<Nanos>,
+    pub(crate) reclaim_time: Nanos,
+    pub(crate) started: Nanos,
+    pub(crate) hits: u64,
+    pub(crate) minor: u64,
+    pub(crate) major: u64,
+}
+
+/// Something to do before an access.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Mark {
+    pub(crate) index: u64,
+    /// The file to read; `None` is a flush, which comes first.
+    pub(crate) read: Option<String>,
+}
+
+impl Task {
+    pub(crate) fn new(spec: TaskSpec, group: usize, costs: &Costs) -> Result<Task, PaceError> {
+        let timetable = match spec.pace {
+            Pace::Costed => None,
+            Pace::Timetable(points) => Some(Timetable::new(points)?),
+        };
+        let flushes = spec.flush_before.into_iter().map(|index| Mark { index, read: None });
+        let reads = spec.stat_reads_at.into_iter().map(|(index, path)| Mark { index, read: Some(path) });
+        let mut marks: Vec<Mark> = flushes.chain(reads).collect();
+        marks.sort();
+        Ok(Task {
+            name: spec.name,
+            group,
+            background: spec.background,
+            runner: Runner::new(spec.task, spec.cpu, spec.start),
+            hit_price: HitPrice::new(&spec.channels, spec.think_time, costs),
+            timetable,
+            accesses: Accesses::new(spec.source, spec.loops),
+            marks: marks.into(),
+            is_miss_next: false,
+            reclaim_since: None,
+            reclaim_time: Nanos::ZERO,
+            started: spec.start,
+            hits: 0,
+            minor: 0,
+            major: 0,
+        })
+    }
+
+    /// Whether something is to be done before the next access.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marks.front().is_some_and(|mark| mark.index <= self.accesses.index)
+    }
+
+    /// What is to be done before the next access, each thing once.
+    pub(crate) fn take_mark(&mut self) -> Option<Mark> {
+        self.marks.pop_front_if(|mark| mark.index <= self.accesses.index)
+    }
+
+    /// How many hits from the next access on may be served in one go: up to the next mark, and such that the task's clock
+    /// does not pass `horizon` by more than one hit.
+    pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos) -> usize {
+        let index = self.accesses.index;
+        let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - index);
+        let pace =
+            self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
+        // Hits without a price take no time, so nothing bounds them.
+        let span = horizon.0.saturating_sub(now.0).checked_div(self.hit_price.dearest());
+        let span = span.map_or(u64::MAX, |hits| hits.max(1));
+        usize::try_from(mark.min(pace).min(span)).unwrap_or(usize::MAX)
+    }
+
+    /// From when to when the next `hits` accesses last, the first of which may start now. What is between the two ends but
+    /// not work is counted as idling before the first.
+    pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize) -> (Nanos, Nanos) {
+        let pending = &self.accesses.pending()[..hits];
+        let work = self.hit_price.of(pending);
+        let Some(timetable) = &mut self.timetable else { return (now, now + work) };
+        // Starts lie on one line, so the latest end comes either from the first access pushing all others, or from the last
+        // one starting on time.
+        let last = timetable.start_of(self.accesses.index + hits as u64 - 1)
+            + self.hit_price.of(&pending[hits - 1..]);
+        let ended = last.max(now + work);
+        (Nanos(ended.0 - work.0), ended)
+    }
+}
+
+/// What hits of a task cost: CPU time of the channel and thinking.
+#[derive(Clone, Debug)]
+pub(crate) enum HitPrice {
+    /// Every object costs the same, as nearly always.
+    Uniform(u64),
+    /// By object.
+    ByObject(Vec<u64>),
+}
+
+impl HitPrice {
+    fn new(channels: &[Channel], think_time: Nanos, costs: &Costs) -> HitPrice {
+        let prices: Vec<u64> = channels.iter().map(|&channel| costs.hit(channel).0 + think_time.0).collect();
+        match prices.split_first() {
+            None => HitPrice::Uniform(think_time.0),
+            Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),
+            _ => HitPrice::ByObject(prices),
+        }
+    }
+
+    fn dearest(&self) -> u64 {
+        match self {
+            HitPrice::Uniform(price) => *price,
+            HitPrice::ByObject(prices) => prices.iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// The price of these accesses if they are all hits.
+    pub(crate) fn of(&self, accesses: &[Access]) -> Nanos {
+        Nanos(match self {
+            HitPrice::Uniform(price) => price * accesses.len() as u64,
+            // An object without a channel is one the engine will refuse; it costs nothing here.
+            HitPrice::ByObject(prices) => {
+                accesses.iter().map(|access| prices.get(access.object() as usize).copied().unwrap_or(0)).sum()
+            }
+        })
+    }
+}
+
+/// The accesses of a task, pulled in chunks, loop after loop.
+pub(crate) struct Accesses {
+    source: StreamSource,
+    stream: Option<Box<dyn AccessStream>>,
+    loops_left: u32,
+    loops_begun: u32,
+    chunk: Vec<Access>,
+    position: usize,
+    /// Number of the next access, across loops.
+    pub(crate) index: u64,
+}
+
+impl Accesses {
+    fn new(source: StreamSource, loops: u32) -> Accesses {
+        Accesses {
+            source,
+            stream: None,
+            loops_left: loops,
+            loops_begun: 0,
+            chunk: Vec::with_capacity(CHUNK),
+            position: 0,
+            index: 0,
+        }
+    }
+
+    /// The accesses at hand.
+    pub(crate) fn pending(&self) -> &[Access] {
+        &self.chunk[self.position..]
+    }
+
+    /// Makes sure that at least one access is pending; false at the end of the last loop.
+    pub(crate) fn refill(&mut self) -> Result<bool, TraceError> {
+        while self.pending().is_empty() {
+            let stream = match &mut self.stream {
+                Some(stream) => stream,
+                None if self.loops_left == 0 => return Ok(false),
+                None => {
+                    self.loops_left -= 1;
+                    self.loops_begun += 1;
+                    self.stream.insert((self.source)(self.loops_begun - 1)?)
+                }
+            };
+            self.chunk.clear();
+            self.position = 0;
+            if stream.fill(&mut self.chunk, CHUNK)? == 0 {
+                self.stream = None;
+            }
+        }
+        Ok(true)
+    }
+
+    /// `count` pending accesses are done.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.position += count;
+        self.index += count as u64;
+    }
+}
+
+/// An access in the engine's terms.
+#[inline]
+pub(crate) fn decode(access: Access) -> engine::Access {
+    engine::Access { object: ObjectId(access.object()), page: access.page(), write: access.is_write() }
+}

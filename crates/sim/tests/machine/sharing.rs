@@ -1,0 +1,97 @@
+//! Tasks side by side: CPUs, order, pages that several wait for.
+
+use pageout_engine::{CpuId, Nanos};
+use pageout_sim::cost::Costs;
+
+use crate::rig::{Rig, pages};
+
+/// Two readers of resident files of their own, on these CPUs; the time each took.
+fn two_hitters(cpus: [u16; 2]) -> [u64; 2] {
+    let mut rig = Rig::new();
+    for cpu in cpus {
+        let file = rig.file(10);
+        rig.reader("hitter", "/job", file, pages(0..10), 10_000);
+        rig.tasks.last_mut().unwrap().cpu = CpuId(cpu);
+    }
+    let report = rig.run();
+    [report.tasks[0].runtime.0, report.tasks[1].runtime.0]
+}
+
+#[test]
+fn two_tasks_on_one_cpu_take_twice_as_long_as_on_two() {
+    let (apart, together) = (two_hitters([0, 1]), two_hitters([0, 0]));
+    let ratio = together[1] as f64 / apart[1] as f64;
+    assert!((1.95..2.05).contains(&ratio), "{apart:?} {together:?}");
+    // Neither runs to its end before the other gets a turn.
+    assert!(together[0] as f64 > 1.9 * apart[0] as f64, "{apart:?} {together:?}");
+}
+
+#[test]
+fn a_task_that_waits_for_a_device_leaves_its_cpu_to_others() {
+    let mut rig = Rig::new();
+    let cold = rig.file(10_000);
+    rig.reader("misser", "/job", cold, pages(0..10_000), 1);
+    let hot = rig.file(10);
+    rig.reader("hitter", "/job", hot, pages(0..10), 30_000);
+    let report = rig.run();
+    let (misser, hitter) = (&report.tasks[0], &report.tasks[1]);
+    assert!(misser.io_wait.0 > misser.runtime.0 / 10, "{misser:?}");
+    assert!(hitter.cpu_wait.0 < hitter.runtime.0 / 4, "{hitter:?}");
+}
+
+#[test]
+fn tasks_that_miss_the_same_page_share_one_read() {
+    let mut rig = Rig::new();
+    let file = rig.file(1);
+    for cpu in 0..3 {
+        rig.reader("reader", "/job", file, pages([0]), 1);
+        rig.tasks.last_mut().unwrap().cpu = CpuId(cpu);
+    }
+    let report = rig.run();
+    assert_eq!(report.devices[0].read.count, 1);
+    assert!(report.tasks.iter().all(|task| task.accesses == 1 && task.io_wait > Nanos::ZERO), "{report:?}");
+}
+
+#[test]
+fn a_background_task_does_not_keep_the_run_going() {
+    let mut rig = Rig::new();
+    let file = rig.file(10);
+    rig.reader("background", "/job", file, pages(0..10), u32::MAX);
+    rig.reader("foreground", "/job", file, pages(0..10), 1_000);
+    rig.tasks[0].background = true;
+    rig.tasks[1].cpu = CpuId(1);
+    let report = rig.run();
+    assert_eq!(report.tasks[0].ended, None);
+    assert_eq!(report.tasks[1].ended, Some(report.end));
+    assert!(report.tasks[0].accesses > 5_000);
+}
+
+#[test]
+fn the_quantum_bounds_how_far_hits_run_ahead_and_changes_little() {
+    let run = |quantum| {
+        let mut rig = Rig::new();
+        rig.spec.quantum = Nanos(quantum);
+        rig.limit("/job", 500);
+        let file = rig.file(700);
+        for cpu in 0..2 {
+            rig.reader("reader", "/job", file, pages((0..700).chain(0..300)), 5);
+            rig.tasks.last_mut().unwrap().cpu = CpuId(cpu);
+        }
+        rig.run()
+    };
+    let (exact, ahead) = (run(0), run(100_000));
+    assert_eq!(exact.accesses, ahead.accesses);
+    let ratio = exact.end.0 as f64 / ahead.end.0 as f64;
+    assert!((0.9..1.1).contains(&ratio), "{} {}", exact.end, ahead.end);
+}
+
+#[test]
+fn without_costs_nothing_takes_time_but_devices() {
+    let mut rig = Rig::new();
+    rig.spec.costs = Costs::free();
+    let file = rig.file(100);
+    rig.reader("reader", "/job", file, pages(0..100), 50);
+    let report = rig.run();
+    assert_eq!(report.tasks[0].cpu_time, Nanos::ZERO);
+    assert_eq!(report.end, report.devices[0].read.total);
+}

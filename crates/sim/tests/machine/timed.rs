@@ -1,0 +1,89 @@
+//! Kernel files read and written at given times.
+
+use pageout_engine::Nanos;
+use pageout_sim::{Machine, Report, TimedAction, TimedEvent};
+
+use crate::rig::{Rig, pages};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn write(at: u64, path: &str, value: &str) -> TimedEvent {
+    let action = TimedAction::Write { path: path.to_string(), value: value.to_string() };
+    TimedEvent { at: Nanos(at), every: None, action }
+}
+
+fn read(at: u64, path: &str) -> TimedEvent {
+    TimedEvent { at: Nanos(at), every: None, action: TimedAction::Read { path: path.to_string() } }
+}
+
+/// Reads 2,000 pages over and over for about two seconds, with these events.
+fn two_seconds(events: Vec<TimedEvent>) -> Report {
+    let mut rig = Rig::new();
+    let file = rig.file(2_000);
+    rig.reader("reader", "/job", file, pages(0..2_000), 1_150);
+    rig.events = events;
+    rig.run()
+}
+
+#[test]
+fn reads_are_in_the_report_in_order_of_time() {
+    let every =
+        TimedEvent { every: Some(Nanos(SECOND / 2)), ..read(SECOND / 4, "/sys/fs/cgroup/job/memory.stat") };
+    let report = two_seconds(vec![read(SECOND, "/proc/vmstat"), every, read(100 * SECOND, "/proc/vmstat")]);
+    let times: Vec<u64> = report.reads.iter().map(|read| read.at.0 / (SECOND / 4)).collect();
+    assert_eq!(times[..5], [1, 3, 4, 5, 7]);
+    assert!(report.reads[2].text.contains("pgscan"), "{:?}", report.reads[2]);
+    assert_eq!(report.timed_left, 1, "the run was over before the last");
+}
+
+#[test]
+fn a_limit_written_at_the_start_holds_for_the_whole_run() {
+    let unlimited = two_seconds(Vec::new());
+    assert_eq!(unlimited.reclaim.count, 0);
+    let limited = two_seconds(vec![write(0, "/sys/fs/cgroup/job/memory.max", "4096000")]);
+    assert!(limited.tasks[0].major > 100_000, "{:?}", limited.tasks);
+}
+
+#[test]
+fn a_write_to_memory_reclaim_reclaims_beside_the_task() {
+    let path = "/sys/fs/cgroup/job/memory.reclaim";
+    let report = two_seconds(vec![write(SECOND, path, "2M"), write(SECOND, "/proc/sys/vm/swappiness", "10")]);
+    let done: Vec<_> = report.writes.iter().map(|write| write.done.unwrap()).collect();
+    assert!(done[0].1 >= 512 && done[0].0 > Nanos(SECOND), "{done:?}");
+    assert_eq!(done[1], (Nanos(SECOND), 0), "the other does not wait for it");
+    assert!(report.tasks[0].major >= 2_000 + 512, "{:?}", report.tasks);
+    assert_eq!(report.reclaim.count, 0, "it held no task up");
+}
+
+#[test]
+fn lowering_a_limit_reclaims_down_to_it() {
+    let report = two_seconds(vec![write(SECOND, "/sys/fs/cgroup/job/memory.max", "6M")]);
+    let done = report.writes[0].done.unwrap();
+    assert!(done.0 > Nanos(SECOND) && done.1 >= 400, "{done:?}");
+}
+
+#[test]
+fn an_event_that_would_recur_without_end_is_refused() {
+    let rig = Rig::new();
+    let event = TimedEvent { every: Some(Nanos(0)), ..read(0, "/proc/vmstat") };
+    let error = Machine::new(rig.engine, rig.spec).unwrap().event_add(event).unwrap_err();
+    assert_eq!(error.to_string(), "an event on /proc/vmstat recurs every 0 ns");
+}
+
+#[test]
+fn a_file_that_the_engine_refuses_ends_the_run() {
+    let story = |event| {
+        let mut rig = Rig::new();
+        let file = rig.file(10);
+        rig.reader("reader", "/job", file, pages(0..10), 1);
+        rig.events = vec![event];
+        rig.start().1.unwrap_err().to_string()
+    };
+    let text = story(write(1_000, "/sys/fs/cgroup/job/memory.max", "some"));
+    assert!(
+        text.starts_with("1.0 us into the run: /sys/fs/cgroup/job/memory.max: invalid value `some`"),
+        "{text}"
+    );
+    let text = story(read(0, "/proc/nothing"));
+    assert!(text.starts_with("0 ns into the run: /proc/nothing: no such file"), "{text}");
+}
