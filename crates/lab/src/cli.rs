@@ -1,0 +1,403 @@
+//! The command line: what can be asked for, and the help that teaches it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::source::Setting;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, and the result is complete
+  1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
+  2  the input is no good: the command line, a scenario, a trace
+  3  the result could not be written: disk full, no permission
+A reader that goes away early (`pageout ... | head`) is no error.";
+
+/// Linux page reclaim and memory tiering, out of the kernel.
+///
+/// Runs the kernel's reclaim code paths (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
+/// of any shape: deterministic, observable, in seconds. Results carry the kernel's own counter names.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pageout",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
+)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario and summarise what happened.
+    ///
+    /// A scenario is a TOML file: machine, kernel settings, cgroups, devices, tasks, timed events. `pageout keys` lists all
+    /// that can be in one; the files in scenarios/ are examples, each with the question it answers.
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+
+    /// Run variants of a scenario side by side.
+    ///
+    /// Every --vary gives one key several values; each combination is a column, the first one the base that the others are
+    /// compared with in percent, as kernel cover letters print it. Variants run in parallel; results do not depend on that.
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
+
+    /// Replay a trace against memory of one or several sizes, without a scenario file.
+    ///
+    /// Prints miss ratio, runtime, device reads and refaults for each size; of several sizes also the curve.
+    #[command(after_long_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
+
+    /// Check the simulator against counters recorded on a real kernel.
+    Validate(ValidateArgs),
+
+    /// Look into traces, and convert them.
+    #[command(subcommand)]
+    Trace(TraceCommand),
+
+    /// The reference of all keys a scenario may contain: meaning, unit, range, default, and why that default.
+    #[command(
+        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys device --json"
+    )]
+    Keys(KeysArgs),
+
+    /// Print shell completions.
+    #[command(
+        after_long_help = "Examples:\n  pageout completions bash > ~/.local/share/bash-completion/completions/pageout\n  pageout completions zsh > \"${fpath[1]}/_pageout\"\n  pageout completions fish > ~/.config/fish/completions/pageout.fish"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+
+    /// Print the manual page (for packagers).
+    #[command(hide = true)]
+    Man,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  pageout run scenarios/zipf-under-limit.toml
+  pageout run web.toml --set memcg./web.memory.max=64MiB
+  pageout run web.toml --set sysctl.vm.swappiness=10 --set task.reader.object.0.workload.alpha=0.8
+  pageout run web.toml --set 'task.*.think_time=1us' --seed 7
+  pageout run web.toml --json | jq .memcgs[0].counters.workingset_refault_file
+  pageout run web.toml --check             only check the file";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  pageout compare web.toml --vary kernel.profile=classic@6.12,lru
+  pageout compare web.toml --vary memcg./web.memory.max=64MiB,128MiB,256MiB
+  pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 --vary swap.0.kind=disk,zram
+  pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
+With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation, and a difference within the
+spread of the two is marked `~`: it may be noise.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  pageout replay w92.oracleGeneral.zst --memory 30%
+  pageout replay io.csv --memory 5%,10%,20%,40%,80%
+  pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
+  pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
+A percentage is of the distinct pages the trace touches. Memory is the limit of a cgroup (memory.max) that the replaying
+task runs in.";
+
+/// Options of everything that runs scenarios.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Change one key of the scenario; may be given several times
+    ///
+    /// Elements of lists are named by their name, a cgroup's path, their number from 0, or * for all:
+    /// memcg./web.memory.max=64MiB, task.reader.think_time=1us, task.*.copies=2, swap.0.size=1GiB. The value is read as
+    /// TOML; what is no TOML is a text, so sizes and durations need no quotes.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub(crate) settings: Vec<Setting>,
+
+    /// Seed of every random choice, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Options of everything that prints results.
+#[derive(Debug, Args)]
+pub(crate) struct OutputOptions {
+    /// Print the result as JSON, with everything in it
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress; without a terminal on stderr none is shown anyway
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    /// Only check the scenario, run nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// A key and its values, separated by commas; may be given several times, and then all combinations are run
+    #[arg(long, value_name = "KEY=A,B[,C]", required = true, value_parser = parse_variation)]
+    pub(crate) vary: Vec<Variation>,
+
+    /// Run every variant with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    /// Print every counter, not only those that tell a story
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// One `--vary`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Variation {
+    /// The key.
+    pub(crate) key: String,
+    /// Its values; at least two.
+    pub(crate) values: Vec<String>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The trace file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: PathBuf,
+
+    /// Memory: a size, or a percentage of the distinct pages in the trace; several separated by commas make a curve
+    #[arg(long, short, value_name = "SIZE|PERCENT", value_delimiter = ',', default_value = "30%")]
+    pub(crate) memory: Vec<String>,
+
+    /// How the pages are accessed
+    #[arg(long, value_enum, default_value_t = ChannelArg::File)]
+    pub(crate) channel: ChannelArg,
+
+    /// The reclaim policy
+    #[arg(long, value_name = "PROFILE", default_value = "classic@6.12")]
+    pub(crate) policy: String,
+
+    /// The device that misses are read from: a preset (see `pageout keys device[].preset`)
+    #[arg(long, value_name = "PRESET", default_value = "nvme")]
+    pub(crate) device: String,
+
+    /// Swap for anonymous memory
+    #[arg(long, value_enum, default_value_t = SwapArg::None)]
+    pub(crate) swap: SwapArg,
+
+    /// Time the task computes between two accesses
+    #[arg(long, value_name = "DURATION", default_value = "0s")]
+    pub(crate) think_time: String,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingOptions,
+
+    /// Seed of the device's random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Sizes replayed at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    /// Print the scenario that a replay amounts to, for --set and compare to go on from, and run nothing
+    #[arg(long)]
+    pub(crate) print_scenario: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Channels by their names in scenarios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChannelArg {
+    /// read(2) of a file; writes in the trace are replayed as reads
+    File,
+    /// A shared mapping of a file; writes in the trace are replayed as reads
+    Mapped,
+    /// Private anonymous memory; needs --swap when it does not fit
+    Anonymous,
+}
+
+/// Kinds of swap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwapArg {
+    /// No swap
+    None,
+    /// On the device
+    Disk,
+    /// Compressed in memory
+    Zram,
+}
+
+/// How a trace is to be read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingOptions {
+    /// The trace's format, when neither content nor name tell it
+    ///
+    /// pgt, oracle-general (libCacheSim), csv, fio-iolog, words (u32: bit 31 write, 30..28 object), pages-u32, pages-u64;
+    /// each also as .zst.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+
+    /// One id is one page, whatever its size, as cache simulators often have it
+    #[arg(long)]
+    pub(crate) ignore_size: bool,
+
+    /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512
+    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub(crate) read: Vec<Setting>,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// The directory with the recorded runs
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any
+    pub(crate) run: Vec<String>,
+
+    /// Show every figure of the runs that pass, too
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// Simulations at a time; 0 is one a CPU
+    #[arg(long, default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// What to do with traces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Read a trace to its end and say what is in it.
+    #[command(
+        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json"
+    )]
+    Info {
+        /// The trace files
+        #[arg(required = true, value_hint = ValueHint::FilePath)]
+        trace: Vec<PathBuf>,
+
+        #[command(flatten)]
+        reading: ReadingOptions,
+
+        #[command(flatten)]
+        output: OutputOptions,
+    },
+
+    /// Convert a trace to .pgt, which is compact, checked block by block, and replayed without hashing.
+    #[command(
+        after_long_help = "Examples:\n  pageout trace convert w92.oracleGeneral.zst w92.pgt\n  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes\nThe output appears under its name only when it is whole."
+    )]
+    Convert {
+        /// The trace file
+        #[arg(value_hint = ValueHint::FilePath)]
+        from: PathBuf,
+
+        /// The file to write; must not exist unless --force
+        #[arg(value_hint = ValueHint::FilePath)]
+        to: PathBuf,
+
+        /// Overwrite the output
+        #[arg(long, short)]
+        force: bool,
+
+        #[command(flatten)]
+        reading: ReadingOptions,
+
+        #[command(flatten)]
+        output: OutputOptions,
+    },
+}
+
+/// Arguments of `keys`.
+#[derive(Debug, Args)]
+pub(crate) struct KeysArgs {
+    /// Only keys whose path contains this
+    pub(crate) filter: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+fn parse_setting(text: &str) -> Result<Setting, String> {
+    text.parse()
+}
+
+fn parse_variation(text: &str) -> Result<Variation, String> {
+    let setting: Setting = text.parse().map_err(|_| {
+        format!("`{text}` has no key and values; write KEY=A,B, for example kernel.profile=classic@6.12,lru")
+    })?;
+    let values: Vec<String> = setting.value.split(',').map(|value| value.trim().to_string()).collect();
+    if values.len() < 2 || values.iter().any(String::is_empty) {
+        return Err(format!(
+            "`{text}` names fewer than two values; write KEY=A,B (to change one key everywhere use --set)"
+        ));
+    }
+    if let Some(twice) = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value)) {
+        return Err(format!("`{text}` names the value `{}` twice", twice.1));
+    }
+    Ok(Variation { key: setting.key, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_variation_has_at_least_two_different_values() {
+        let variation = parse_variation("memcg./a.memory.max=1MiB, 2MiB").unwrap();
+        assert_eq!((variation.key.as_str(), variation.values.len()), ("memcg./a.memory.max", 2));
+        for bad in ["a", "a=", "a=1", "a=1,", "a=1,1"] {
+            assert!(parse_variation(bad).is_err(), "{bad}");
+        }
+    }
+}

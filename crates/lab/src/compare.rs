@@ -1,0 +1,311 @@
+//! `pageout compare`: variants of a scenario side by side, as kernel cover letters print them.
+//!
+//! ```text
+//!   --vary A=1,2 --vary B=x,y      columns  A=1 B=x   A=1 B=y   A=2 B=x   A=2 B=y      the first is the base
+//!   --repeat 3                     each column is three runs, seeds s, s+1, s+2; all runs share the CPUs
+//! ```
+
+use std::fmt::Write;
+
+use pageout_sim::scenario::Scenario;
+use serde_json::{Value, json};
+
+use crate::cli::{CompareArgs, Variation};
+use crate::failure::{Failure, Outcome};
+use crate::metrics::{Metric, metrics};
+use crate::result::RunResult;
+use crate::run::{load, name_of};
+use crate::simulate::{accesses, simulate};
+use crate::source::{Setting, Source};
+use crate::spread::Spread;
+use crate::{output, parallel, progress, table};
+
+/// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
+/// failures are told on standard error, and the exit code says that not everything is there.
+pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+    let source = Source::read(&args.scenario)?;
+    let mut variants = Vec::new();
+    for settings in combinations(&args.vary) {
+        let scenario = load(&source, &args.options, &settings)?;
+        variants.push(Variant { label: label(&settings), settings, scenario });
+    }
+    let runs: Vec<Scenario> = variants
+        .iter()
+        .flat_map(|variant| (0..args.repeat).map(move |repeat| with_seed(&variant.scenario, repeat)))
+        .collect();
+    let length = progress::is_seen(&args.options.output).then(|| runs.iter().map(accesses).sum()).flatten();
+    let bar = progress::bar(
+        &args.options.output,
+        length,
+        &format!("{}, {} runs", name_of(&args.scenario), runs.len()),
+    );
+    let results = parallel::map(&runs, args.jobs, |scenario| {
+        simulate(scenario, &bar).map_err(|stopped| format!("seed {}: {stopped}", scenario.seed))
+    });
+    bar.finish_and_clear();
+
+    let per_variant = results.chunks(args.repeat as usize);
+    let columns: Vec<Column> =
+        variants.iter().zip(per_variant).map(|(variant, runs)| Column::of(variant, runs)).collect();
+    let failures: Vec<String> = columns
+        .iter()
+        .flat_map(|column| {
+            column.failures.iter().map(|failure| format!("{}: {failure}", column.variant.label))
+        })
+        .collect();
+    if failures.len() == results.len() {
+        return Err(Failure::Workload(anyhow::anyhow!("every variant failed\n  {}", failures.join("\n  "))));
+    }
+    if args.options.output.json {
+        output::print_json(&to_json(args, &columns))?;
+    } else {
+        output::print(&to_text(args, &variants[0].scenario, &columns))?;
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} of {} runs failed\n  {}", failures.len(), results.len(), failures.join("\n  "));
+    Err(Failure::Workload(anyhow::anyhow!(message)))
+}
+
+/// One column: a scenario and what makes it different.
+struct Variant {
+    label: String,
+    settings: Vec<Setting>,
+    scenario: Scenario,
+}
+
+/// What came of one column.
+struct Column<'a> {
+    variant: &'a Variant,
+    runs: Vec<&'a RunResult>,
+    failures: Vec<&'a str>,
+}
+
+impl<'a> Column<'a> {
+    fn of(variant: &'a Variant, results: &'a [Result<RunResult, String>]) -> Column<'a> {
+        Column {
+            variant,
+            runs: results.iter().filter_map(|result| result.as_ref().ok()).collect(),
+            failures: results.iter().filter_map(|result| result.as_ref().err().map(String::as_str)).collect(),
+        }
+    }
+
+    /// The spread of every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
+    fn figures(&self, all: bool) -> Vec<(Metric, Spread)> {
+        if !self.failures.is_empty() {
+            return Vec::new();
+        }
+        let runs: Vec<Vec<Metric>> = self.runs.iter().map(|result| metrics(result, all)).collect();
+        let Some(first) = runs.first() else { return Vec::new() };
+        first
+            .iter()
+            .map(|metric| {
+                let is_same = |other: &&Metric| other.group == metric.group && other.name == metric.name;
+                let values: Vec<f64> = runs
+                    .iter()
+                    .filter_map(|run| run.iter().find(is_same))
+                    .map(|metric| metric.value)
+                    .collect();
+                (metric.clone(), Spread::of(&values))
+            })
+            .collect()
+    }
+}
+
+/// Every combination of the values, the last `--vary` running fastest.
+fn combinations(vary: &[Variation]) -> Vec<Vec<Setting>> {
+    vary.iter().fold(vec![Vec::new()], |combinations, variation| {
+        combinations
+            .iter()
+            .flat_map(|before| {
+                variation.values.iter().map(move |value| {
+                    let setting =
+                        Setting { key: variation.key.clone(), value: value.clone(), option: "--vary" };
+                    before.iter().cloned().chain([setting]).collect()
+                })
+            })
+            .collect()
+    })
+}
+
+/// What a column is called: the values; what they are values of stands above the table.
+fn label(settings: &[Setting]) -> String {
+    settings.iter().map(|setting| setting.value.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
+    Scenario { seed: scenario.seed.wrapping_add(repeat.into()), ..scenario.clone() }
+}
+
+fn to_text(args: &CompareArgs, base: &Scenario, columns: &[Column]) -> String {
+    let mut text = String::new();
+    if !base.question.is_empty() {
+        text += &output::wrap(&base.question, output::width(), "");
+        text.push('\n');
+    }
+    let keys: Vec<&str> = args.vary.iter().map(|variation| variation.key.as_str()).collect();
+    let _ = write!(text, "{} by {}", args.scenario.display(), keys.join(", "));
+    let _ = match args.repeat {
+        1 => writeln!(text, ", seed {}\n", base.seed),
+        n => writeln!(
+            text,
+            ", mean ± standard deviation of {n} runs, seeds {} to {}\n",
+            base.seed,
+            base.seed.wrapping_add(u64::from(n) - 1)
+        ),
+    };
+    let figures: Vec<Vec<(Metric, Spread)>> = columns.iter().map(|column| column.figures(args.all)).collect();
+    let mut heading = vec![String::new()];
+    for (index, column) in columns.iter().enumerate() {
+        heading.push(if column.failures.is_empty() {
+            column.variant.label.clone()
+        } else {
+            format!("{} (failed)", column.variant.label)
+        });
+        if index > 0 {
+            heading.push("diff".to_string());
+        }
+    }
+    let mut rows = vec![heading];
+    let mut group = String::new();
+    let cells_of =
+        |metric: &Metric| figures.iter().map(|column| find(column, metric)).collect::<Vec<Option<Spread>>>();
+    let metrics = ordered(&figures);
+    for metric in &metrics {
+        let cells = cells_of(metric);
+        let is_repeat = metrics.iter().any(|total| metric.may_repeat(total) && cells_of(total) == cells);
+        if is_repeat || cells.iter().flatten().all(|spread| spread.mean == 0.0) {
+            continue;
+        }
+        if metric.group != group {
+            group.clone_from(&metric.group);
+            rows.push(vec![group.clone()]);
+        }
+        rows.push(row(metric, &cells));
+    }
+    text += &table::layout(&rows, 1);
+    if args.repeat > 1 {
+        text += "\n~ less than two standard errors apart: may be noise\n";
+    }
+    text
+}
+
+/// All figures that any column has, in the order of the first that has them.
+fn ordered(figures: &[Vec<(Metric, Spread)>]) -> Vec<&Metric> {
+    let mut known: Vec<&Metric> = Vec::new();
+    for (metric, _) in figures.iter().flatten() {
+        if !known.iter().any(|other| other.group == metric.group && other.name == metric.name) {
+            known.push(metric);
+        }
+    }
+    known
+}
+
+fn find(column: &[(Metric, Spread)], metric: &Metric) -> Option<Spread> {
+    column
+        .iter()
+        .find(|(other, _)| other.group == metric.group && other.name == metric.name)
+        .map(|(_, spread)| *spread)
+}
+
+fn row(metric: &Metric, cells: &[Option<Spread>]) -> Vec<String> {
+    let base = cells[0];
+    let mut row = vec![format!("  {}", metric.name)];
+    for (index, cell) in cells.iter().enumerate() {
+        row.push(match cell {
+            None => "-".to_string(),
+            Some(spread) if spread.count > 1 => {
+                format!("{} ± {}", metric.unit.show(spread.mean), metric.unit.show(spread.deviation))
+            }
+            Some(spread) => metric.unit.show(spread.mean),
+        });
+        if index > 0 {
+            row.push(match (base, cell) {
+                (Some(base), Some(spread)) => difference(&base, spread),
+                _ => "-".to_string(),
+            });
+        }
+    }
+    row
+}
+
+fn difference(base: &Spread, spread: &Spread) -> String {
+    let mark = if spread.is_within_noise_of(base) { "~" } else { "" };
+    match spread.percent_from(base) {
+        None => "n/a".to_string(),
+        Some(0.0) => "0.0%".to_string(),
+        // Beyond that a factor says more.
+        Some(percent) if percent >= 1000.0 => format!("{mark}x{:.0}", percent / 100.0 + 1.0),
+        Some(percent) => format!("{mark}{percent:+.1}%"),
+    }
+}
+
+fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
+    let base = columns[0].figures(args.all);
+    let variants = columns.iter().map(|column| {
+        let metrics: serde_json::Map<String, Value> = column
+            .figures(args.all)
+            .iter()
+            .map(|(metric, spread)| {
+                let name = format!("{}: {}{}", metric.group, metric.name, metric.unit.suffix());
+                let base = find(&base, metric);
+                let values = json!({
+                    "mean": spread.mean,
+                    "deviation": spread.deviation,
+                    "difference_percent": base.as_ref().and_then(|base| spread.percent_from(base)),
+                    "within_noise": base.as_ref().is_some_and(|base| spread.is_within_noise_of(base)),
+                });
+                (name, values)
+            })
+            .collect();
+        let settings: serde_json::Map<String, Value> = column
+            .variant
+            .settings
+            .iter()
+            .map(|setting| (setting.key.clone(), setting.value.clone().into()))
+            .collect();
+        json!({
+            "label": column.variant.label,
+            "settings": settings,
+            "complete": column.failures.is_empty(),
+            "failures": column.failures,
+            "metrics": metrics,
+            "runs": column.runs,
+        })
+    });
+    json!({
+        "complete": columns.iter().all(|column| column.failures.is_empty()),
+        "scenario": args.scenario.to_string_lossy(),
+        "repeat": args.repeat,
+        "variants": variants.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variations_combine_with_the_last_one_fastest() {
+        let vary = |key: &str, values: &[&str]| Variation {
+            key: key.to_string(),
+            values: values.iter().map(|value| value.to_string()).collect(),
+        };
+        let labels: Vec<String> = combinations(&[vary("a", &["1", "2"]), vary("b", &["x", "y"])])
+            .iter()
+            .map(|settings| label(settings))
+            .collect();
+        assert_eq!(labels, ["1, x", "1, y", "2, x", "2, y"]);
+    }
+
+    #[test]
+    fn a_difference_from_nothing_has_no_percentage() {
+        let spread = |value: f64| Spread::of(&[value]);
+        assert_eq!(difference(&spread(0.0), &spread(5.0)), "n/a");
+        assert_eq!(difference(&spread(4.0), &spread(5.0)), "+25.0%");
+        assert_eq!(difference(&spread(4.0), &spread(3.0)), "-25.0%");
+        assert_eq!(difference(&spread(4.0), &spread(4.0)), "0.0%");
+        assert_eq!(difference(&spread(4.0), &spread(400.0)), "x100");
+    }
+}

@@ -1,0 +1,81 @@
+//! How a command can fail, and the exit code that says so.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// A failure sorted by whose business it is; the exit codes are part of the documented interface.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The simulated workload failed.
+    Workload(anyhow::Error),
+    /// The input is no good.
+    Input(anyhow::Error),
+    /// The result could not be written.
+    Output(std::io::Error),
+    /// Whoever read our output has gone: nothing to complain about.
+    ReaderGone,
+}
+
+impl Failure {
+    /// The code the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::ReaderGone => 0,
+            Failure::Workload(_) => 1,
+            Failure::Input(_) => 2,
+            Failure::Output(_) => 3,
+        })
+    }
+
+    /// An error while writing to standard output.
+    pub(crate) fn writing(error: std::io::Error) -> Failure {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Failure::ReaderGone
+        } else {
+            Failure::Output(error)
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    /// What is not said to be anything else is a fault of the input: everything a command reads comes before it runs.
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::Input(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Workload(error) | Failure::Input(error) => {
+                // Many errors of the crates below say what their cause says; it is told once.
+                let mut told = String::new();
+                for cause in error.chain().map(ToString::to_string) {
+                    if !told.contains(&cause) {
+                        let between = if told.is_empty() { "" } else { ": " };
+                        told += &format!("{between}{cause}");
+                    }
+                }
+                f.write_str(&told)
+            }
+            Failure::Output(error) => {
+                write!(f, "cannot write the result: {error}; what was written is not complete")
+            }
+            Failure::ReaderGone => f.write_str("the reader of the output has gone"),
+        }
+    }
+}
+
+impl From<pageout_sim::RunError> for Failure {
+    /// A trace that can't be read to its end and an event on a file that does not exist are faults of the input.
+    fn from(error: pageout_sim::RunError) -> Failure {
+        use pageout_sim::RunError;
+        match error {
+            RunError::Stream { .. } | RunError::File { .. } => Failure::Input(error.into()),
+            _ => Failure::Workload(error.into()),
+        }
+    }
+}
+
+/// What commands return.
+pub(crate) type Outcome = Result<(), Failure>;

@@ -1,0 +1,43 @@
+//! "Did you mean": the name that was probably meant.
+
+/// The candidate most like `given`, if any is like it at all.
+///
+/// Two measures, because typing errors come in two kinds: a slip of the finger changes a letter or two (edit distance),
+/// a slip of memory keeps the beginning (`memory.maximum` for `memory.max`: Jaro-Winkler). Case and `_`, `-`, `.` count for nothing.
+pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace(['_', '-', '.', '/', ' '], "");
+    let wanted = plain(given);
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let name = plain(candidate);
+            let edits = strsim::damerau_levenshtein(&name, &wanted);
+            let likeness = strsim::jaro_winkler(&name, &wanted);
+            (candidate, edits, likeness, name.len().max(wanted.len()))
+        })
+        .filter(|&(_, edits, likeness, length)| {
+            edits <= length / 4 || edits <= 1 && length > 2 || likeness > 0.85
+        })
+        .min_by(|a, b| (a.1).cmp(&b.1).then(b.2.total_cmp(&a.2)))
+        .map(|(candidate, ..)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_finger_and_memory_are_understood_and_strangers_are_not() {
+        let keys = ["memory.max", "memory.high", "memory.low", "policy", "path"];
+        for (given, meant) in [
+            ("memory.mxa", Some("memory.max")),
+            ("memory_max", Some("memory.max")),
+            ("memory.maximum", Some("memory.max")),
+            ("Memory.High", Some("memory.high")),
+            ("polcy", Some("policy")),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(given, keys), meant, "{given}");
+        }
+    }
+}

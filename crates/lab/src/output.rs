@@ -1,0 +1,71 @@
+//! Printing results: whole or not at all, and errors of the other end told apart.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+
+/// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails.
+pub(crate) fn print(text: &str) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(Failure::writing)
+}
+
+/// Prints `value` as indented JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
+    let mut text = serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't");
+    text.push('\n');
+    print(&text)
+}
+
+/// Prints a remark to standard error; that it can't be is nothing to fail over.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Columns a text may be wide: the terminal's, or 100 in a pipe.
+pub(crate) fn width() -> usize {
+    const PIPE: usize = 100;
+    if !io::stdout().is_terminal() {
+        return PIPE;
+    }
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|&columns| columns >= 40)
+        .unwrap_or(PIPE)
+}
+
+/// `text` in lines of at most `width` characters, each behind `indent`.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let room = width.saturating_sub(indent.chars().count()).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.iter().map(|line| format!("{indent}{line}").trim_end().to_string() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_text_keeps_its_words_and_the_width() {
+        let text = wrap("one two three four five six seven eight nine ten", 24, "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= 24 && line.starts_with("  ")));
+        assert_eq!(text.split_whitespace().count(), 10);
+    }
+}

@@ -1,0 +1,328 @@
+//! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
+
+mod curve;
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use pageout_sim::scenario::keys::Limit;
+use pageout_sim::scenario::{
+    Advice, Channel, Device, Footprint, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario,
+    Size, Swap, SwapKind, Table, Task, TimeSpan,
+};
+use serde_json::json;
+
+use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+use crate::failure::{Failure, Outcome};
+use crate::nearest::nearest;
+use crate::result::{RunResult, counter};
+use crate::run::name_of;
+use crate::simulate::simulate;
+use crate::trace::read_table;
+use crate::{figures, output, parallel, progress, table};
+
+/// The cgroup that the replaying task runs in.
+const MEMCG: &str = "/replay";
+
+/// Least memory that is worth simulating: one batch of reclaim and the page being read.
+const PAGES_MIN: u64 = 64;
+
+/// Replays the trace at every size and prints the table, or the curve.
+pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
+    let read = read_table(&args.reading)?;
+    // The options are checked before the trace is read, which may take a while.
+    let mut template = scenario(args, &read, &Footprint::default(), PAGES_MIN)?;
+    template.task[0].object.push(object(args, &read, Some(1)));
+    check(&template.validate())?;
+    let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
+
+    let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
+    let footprint = Footprint::of_trace(&args.trace, &options, &mut |accesses| bar.set_position(accesses));
+    bar.finish_and_clear();
+    let footprint = footprint.map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
+    if footprint.accesses == 0 {
+        return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", args.trace.display())));
+    }
+
+    let sizes = limits.iter().map(|limit| pages(*limit, &footprint)).collect::<anyhow::Result<Vec<u64>>>()?;
+    let runs = sizes
+        .iter()
+        .map(|&pages| scenario(args, &read, &footprint, pages))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for run in &runs {
+        check(&run.validate())?;
+    }
+    if args.print_scenario {
+        let text =
+            toml_edit::ser::to_string_pretty(&runs[0]).context("the scenario can't be written as TOML")?;
+        return output::print(&text);
+    }
+    let length = footprint.accesses * runs.len() as u64;
+    let bar =
+        progress::bar(&args.output, Some(length), &format!("{}, {} sizes", name_of(&args.trace), runs.len()));
+    let results = parallel::map(&runs, args.jobs, |scenario| {
+        simulate(scenario, &bar).map_err(|stopped| stopped.to_string())
+    });
+    bar.finish_and_clear();
+
+    let mut points = Vec::new();
+    for (pages, result) in sizes.into_iter().zip(results) {
+        let size = figures::bytes(pages * 4096);
+        let result = result.map_err(|error| {
+            Failure::Workload(anyhow::anyhow!("with {size} of memory: {error}{}", advice(args)))
+        })?;
+        points.push(Point { pages, result });
+    }
+    if args.output.json {
+        return output::print_json(&to_json(args, &footprint, &points));
+    }
+    output::print(&to_text(args, &footprint, &points))
+}
+
+/// One size and what came of it.
+struct Point {
+    pages: u64,
+    result: RunResult,
+}
+
+impl Point {
+    fn misses(&self) -> u64 {
+        self.result.tasks.iter().map(|task| task.minor + task.major).sum()
+    }
+
+    fn miss_ratio(&self) -> f64 {
+        figures::share(self.misses(), self.result.accesses)
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        self.result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
+    }
+
+    fn refaults(&self) -> u64 {
+        self.counter("workingset_refault_file") + self.counter("workingset_refault_anon")
+    }
+
+    fn device_pages_read(&self) -> u64 {
+        self.result.devices.iter().map(|device| device.pages_read).sum()
+    }
+}
+
+fn parse_memory(text: &str) -> anyhow::Result<Limit> {
+    match text.parse() {
+        Ok(Limit::Max) => {
+            anyhow::bail!("--memory max: a replay needs a limit; write a size such as 64MiB or a percentage")
+        }
+        Ok(limit) => Ok(limit),
+        Err(message) => anyhow::bail!("--memory {text}: {message}, or a percentage such as 30%"),
+    }
+}
+
+/// A limit in pages; a percentage is of what the trace touches.
+fn pages(limit: Limit, footprint: &Footprint) -> anyhow::Result<u64> {
+    let (pages, given) = match limit {
+        Limit::Size(size) => (size.pages_floor(), size.to_string()),
+        Limit::Percent(percent) => {
+            ((footprint.distinct_pages as f64 * percent / 100.0).round() as u64, format!("{percent}%"))
+        }
+        Limit::Max => unreachable!("refused when the option was read"),
+    };
+    anyhow::ensure!(
+        pages >= PAGES_MIN,
+        "--memory {given} is {pages} pages of the {} that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
+        figures::count(footprint.distinct_pages),
+        Size::from_pages(PAGES_MIN)
+    );
+    Ok(pages)
+}
+
+fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
+    let channel = match args.channel {
+        ChannelArg::File => Channel::File,
+        ChannelArg::Mapped => Channel::Mapped,
+        ChannelArg::Anonymous => Channel::Anonymous,
+    };
+    Object {
+        channel,
+        file: None,
+        size: pages.map(|pages| Size::from_pages(pages.max(1))),
+        advice: Advice::Normal,
+        locked: false,
+        executable: false,
+        share: 1,
+        read_only: channel != Channel::Anonymous,
+        write_first: None,
+        workload: None,
+        trace: Some(args.trace.clone()),
+        read: Some(read.clone()),
+    }
+}
+
+/// The scenario of one size.
+fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
+    let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
+    let mut objects: Vec<Object> = footprint
+        .object_pages
+        .iter()
+        .map(|&pages| Object { trace: None, read: None, ..object(args, read, Some(pages)) })
+        .collect();
+    if let Some(first) = objects.first_mut() {
+        *first = Object { size: first.size, ..object(args, read, None) };
+    }
+    let limit = Size::from_pages(pages);
+    // The cgroup is to be what is short of memory, not the machine.
+    let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)));
+    let swap =
+        |kind| vec![Swap { size: Size::from_pages(footprint.distinct_pages * 2 + 1024), kind, device: None }];
+    Ok(Scenario {
+        question: String::new(),
+        look_at: String::new(),
+        seed: args.seed,
+        until: None,
+        machine: Machine { cpus: 1, memory: Some(memory), ..Machine::default() },
+        kernel: Kernel { profile: args.policy.clone(), ..Kernel::default() },
+        sysctl: Knobs::default(),
+        memcg: vec![Memcg {
+            path: MEMCG.to_string(),
+            policy: None,
+            files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
+        }],
+        device: vec![Device::of_preset(&args.device, &args.device)],
+        swap: match args.swap {
+            SwapArg::None => Vec::new(),
+            SwapArg::Disk => swap(SwapKind::Disk),
+            SwapArg::Zram => swap(SwapKind::Zram),
+        },
+        file: Vec::new(),
+        task: vec![Task {
+            name: "replay".to_string(),
+            memcg: MEMCG.to_string(),
+            cpu: None,
+            start: TimeSpan(0),
+            think_time,
+            copies: 1,
+            loops: 1,
+            background: false,
+            object: objects,
+        }],
+        event: Vec::new(),
+    })
+}
+
+/// Problems of a scenario that nobody wrote, told in terms of the options that it was made of.
+fn check(problems: &[Problem]) -> anyhow::Result<()> {
+    let Some(problem) = problems.first() else { return Ok(()) };
+    let option = match problem.key.as_str() {
+        "kernel.profile" => "--policy",
+        "device[0].preset" => "--device",
+        "task[0].think_time" => "--think-time",
+        key if key.contains(".read") => "--read",
+        key if key.ends_with(".size") => "the trace's pages (try --read page_ids=dense)",
+        key if key.contains("memory") => "--memory",
+        key => key,
+    };
+    let hint = problem
+        .given
+        .as_deref()
+        .and_then(|given| nearest(given, problem.candidates.iter().map(String::as_str)));
+    let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    anyhow::bail!("{option}: {}{hint}{help}", problem.message)
+}
+
+/// What helps against running out of memory.
+fn advice(args: &ReplayArgs) -> &'static str {
+    if args.channel == ChannelArg::Anonymous && args.swap == SwapArg::None {
+        "\n  anonymous pages can only leave memory by swap: add --swap disk or --swap zram"
+    } else {
+        ""
+    }
+}
+
+fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String {
+    let mut text = String::new();
+    let (accesses, distinct) = (figures::count(footprint.accesses), figures::count(footprint.distinct_pages));
+    let _ = writeln!(
+        text,
+        "{}: {accesses} accesses to {distinct} pages ({}), channel {}, {}, {}",
+        args.trace.display(),
+        figures::bytes(footprint.distinct_pages * 4096),
+        object(args, &Table::default(), None).channel.name(),
+        args.policy,
+        args.device
+    );
+    if footprint.writes > 0 && args.channel != ChannelArg::Anonymous {
+        let _ = writeln!(
+            text,
+            "{} writes are replayed as reads: file writeback is not modelled yet",
+            figures::count(footprint.writes)
+        );
+    }
+    text.push('\n');
+    let heading = [
+        "memory",
+        "of pages",
+        "miss ratio",
+        "misses",
+        "runtime",
+        "accesses/s",
+        "pages read",
+        "refaults",
+        "reclaim p99",
+    ];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for point in points {
+        let throughput: f64 = point.result.tasks.iter().map(|task| task.throughput_per_s).sum();
+        rows.push(vec![
+            figures::bytes(point.pages * 4096),
+            figures::percent(figures::share(point.pages, footprint.distinct_pages)),
+            format!("{:.4}", point.miss_ratio()),
+            figures::count(point.misses()),
+            figures::time(point.result.end_ns),
+            figures::rate(throughput).trim_end_matches("/s").trim_end().to_string(),
+            figures::count(point.device_pages_read()),
+            figures::count(point.refaults()),
+            figures::time(point.result.reclaim.p99_ns),
+        ]);
+    }
+    text += &table::layout(&rows, 0);
+    if points.len() > 1 {
+        let curve = |of: fn(&Point) -> f64| {
+            points.iter().map(|point| (point.pages as f64, of(point))).collect::<Vec<_>>()
+        };
+        let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
+        text += "\nmiss ratio over memory\n";
+        text += &curve::plot(&curve(Point::miss_ratio), memory, |ratio| format!("{ratio:.3}"));
+        text += "\nruntime over memory\n";
+        text +=
+            &curve::plot(&curve(|point| point.result.end_ns as f64), memory, |ns| figures::time(ns as u64));
+    }
+    text
+}
+
+fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> serde_json::Value {
+    let list = points.iter().map(|point| {
+        json!({
+            "memory_pages": point.pages,
+            "memory_bytes": point.pages * 4096,
+            "share_of_pages": figures::share(point.pages, footprint.distinct_pages),
+            "miss_ratio": point.miss_ratio(),
+            "misses": point.misses(),
+            "runtime_ns": point.result.end_ns,
+            "device_pages_read": point.device_pages_read(),
+            "refaults": point.refaults(),
+            "result": point.result,
+        })
+    });
+    json!({
+        "complete": true,
+        "trace": args.trace.to_string_lossy(),
+        "accesses": footprint.accesses,
+        "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes },
+        "distinct_pages": footprint.distinct_pages,
+        "channel": object(args, &Table::default(), None).channel.name(),
+        "policy": args.policy,
+        "device": args.device,
+        "points": list.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,69 @@
+//! `pageout run`: one scenario, one result.
+
+use std::path::Path;
+
+use pageout_sim::scenario::Scenario;
+
+use crate::cli::{RunArgs, RunOptions};
+use crate::diagnostic::Diagnostics;
+use crate::failure::{Failure, Outcome};
+use crate::result::RunResult;
+use crate::simulate::{Stopped, accesses, simulate};
+use crate::source::{Setting, Source};
+use crate::summary::summary;
+use crate::{output, prepare, progress};
+
+/// Runs the scenario and prints what happened. Of a run that fails nothing goes to standard output; how far it came is
+/// told on standard error, below the error.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let source = Source::read(&args.scenario)?;
+    let scenario = load(&source, &args.options, &[])?;
+    if args.check {
+        return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
+    }
+    let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
+    let bar = progress::bar(&args.options.output, length, &name_of(&args.scenario));
+    let result = simulate(&scenario, &bar);
+    bar.finish_and_clear();
+    match result {
+        Ok(result) if args.options.output.json => output::print_json(&result),
+        Ok(result) => output::print(&summary(&scenario, &result)),
+        Err(stopped) => Err(explain(&source, &scenario, stopped)),
+    }
+}
+
+/// The scenario of a file with all options applied, ready to be built.
+pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Failure> {
+    let settings: Vec<Setting> = options.settings.iter().chain(more).cloned().collect();
+    if options.seed.is_some() && settings.iter().any(|setting| setting.key == "seed") {
+        return Err(Failure::Input(anyhow::anyhow!("the seed is given twice: by --seed and as a key")));
+    }
+    let mut scenario = source.scenario(&settings)?;
+    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    prepare::prepare(&mut scenario, source.directory(), &options.output)?;
+    Ok(scenario)
+}
+
+/// The file's name without its directory, for progress.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The failure, with the place in the file or the state the run was in.
+fn explain(source: &Source, scenario: &Scenario, stopped: Stopped) -> Failure {
+    match stopped {
+        Stopped::NotBuilt(problem) => Failure::Input(Diagnostics(vec![source.locate(problem)]).into()),
+        Stopped::Failed(error, partial) => {
+            output::remark(&incomplete(scenario, &partial));
+            error.into()
+        }
+    }
+}
+
+fn incomplete(scenario: &Scenario, partial: &RunResult) -> String {
+    let mut scenario = scenario.clone();
+    scenario.look_at.clear();
+    let text = summary(&scenario, &RunResult { question: String::new(), ..partial.clone() });
+    let text: String = text.lines().map(|line| format!("| {line}").trim_end().to_string() + "\n").collect();
+    format!("The run is not complete. How far it came:\n{text}")
+}

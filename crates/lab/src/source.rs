@@ -1,0 +1,348 @@
+//! A scenario file: read, changed by `--set`, checked, and every fault shown at its place.
+//!
+//! ```text
+//!   text ──parse──▶ document ──--set──▶ document ──serde──▶ Scenario ──validate()──▶ runnable
+//!            │                     │              │                      │
+//!            └─────────────────────┴──────────────┴──── faults: key ──▶ place in the original text, or the --set at fault
+//! ```
+
+mod place;
+mod set;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use pageout_sim::scenario::keys::Key;
+use pageout_sim::scenario::{Problem, Scenario};
+use toml_edit::{Document, DocumentMut};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
+use crate::nearest::nearest;
+pub(crate) use set::{Setting, apply};
+
+/// A scenario file in memory.
+#[derive(Debug)]
+pub(crate) struct Source {
+    path: PathBuf,
+    document: Document<String>,
+}
+
+impl Source {
+    /// Reads a file. Errors: it can't be read, it is no TOML.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read scenario {}", path.display()))?;
+        Source::parse(path, text)
+    }
+
+    fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
+        match Document::parse(text.clone()) {
+            Ok(document) => Ok(Source { path: path.to_path_buf(), document }),
+            Err(error) => {
+                let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
+                let message = format!("this is no TOML: {}", error.message().replace('\n', ", "));
+                Err(Diagnostics(vec![Diagnostic {
+                    message,
+                    origin: Origin::File(excerpt),
+                    help: Vec::new(),
+                }])
+                .into())
+            }
+        }
+    }
+
+    /// The directory that relative paths in the scenario start from.
+    pub(crate) fn directory(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// The scenario with the settings applied, checked as far as it can be without looking at other files.
+    pub(crate) fn scenario(&self, settings: &[Setting]) -> anyhow::Result<Scenario> {
+        let (document, changed) = self.edited(settings)?;
+        let scenario: Scenario = match toml_edit::de::from_document(document.clone()) {
+            Ok(scenario) => scenario,
+            Err(error) => return Err(self.serde_fault(&document, &changed, &error).into()),
+        };
+        self.check(&scenario, &changed)?;
+        Ok(scenario)
+    }
+
+    /// A problem that building the scenario brought up, with its place.
+    pub(crate) fn locate(&self, problem: Problem) -> Diagnostic {
+        self.locate_problem(&[], problem)
+    }
+
+    fn check(&self, scenario: &Scenario, changed: &[Changed]) -> Result<(), Diagnostics> {
+        let problems: Vec<Diagnostic> =
+            scenario.validate().into_iter().map(|problem| self.locate_problem(changed, problem)).collect();
+        if problems.is_empty() { Ok(()) } else { Err(Diagnostics(problems)) }
+    }
+
+    /// The document after the settings, parsed anew so that everything in it has a place.
+    fn edited(&self, settings: &[Setting]) -> Result<(Document<String>, Vec<Changed>), Diagnostics> {
+        if settings.is_empty() {
+            return Ok((self.document.clone(), Vec::new()));
+        }
+        let mut document: DocumentMut =
+            self.document.raw().parse().expect("the text was parsed when the file was read");
+        let mut changed = Vec::new();
+        for setting in settings {
+            let option = format!("{} {setting}", setting.option);
+            match apply(document.as_table_mut(), setting) {
+                Ok(keys) => {
+                    changed.extend(keys.into_iter().map(|key| Changed { key, option: option.clone() }))
+                }
+                Err(fault) => {
+                    let origin = Origin::Option(option);
+                    return Err(Diagnostics(vec![Diagnostic {
+                        message: fault.message,
+                        origin,
+                        help: fault.help,
+                    }]));
+                }
+            }
+        }
+        let document = Document::parse(document.to_string()).expect("an edited document is still one");
+        Ok((document, changed))
+    }
+
+    /// Where the fault at `key` is to be mended: in an option if one set it, else in the file.
+    fn origin(&self, key: &str, changed: &[Changed], what: Marked) -> Origin {
+        // The last option wins, as it does when it is applied.
+        if let Some(changed) = changed.iter().rev().find(|changed| is_at_or_below(key, &changed.key)) {
+            return Origin::Option(changed.option.clone());
+        }
+        let file = self.path.to_string_lossy();
+        let place = place::find(self.document.as_item(), key);
+        let span = match what {
+            Marked::Key => place.key.or(place.value),
+            Marked::Value => place.value.or(place.key),
+        };
+        match span {
+            Some(span) if !key.is_empty() && !span.is_empty() => {
+                Origin::File(Excerpt::new(&file, self.document.raw(), span))
+            }
+            _ => Origin::Whole(file.into_owned()),
+        }
+    }
+
+    fn locate_problem(&self, changed: &[Changed], problem: Problem) -> Diagnostic {
+        let mut help = Vec::new();
+        if let Some(given) = &problem.given
+            && let Some(nearest) = nearest(given, problem.candidates.iter().map(String::as_str))
+        {
+            help.push(format!("did you mean `{nearest}`?"));
+        }
+        help.extend(problem.help);
+        let marked = if problem.message.starts_with("unknown key") { Marked::Key } else { Marked::Value };
+        Diagnostic { message: problem.message, origin: self.origin(&problem.key, changed, marked), help }
+    }
+
+    /// serde's sentences, turned into ours.
+    fn serde_fault(
+        &self,
+        document: &Document<String>,
+        changed: &[Changed],
+        error: &toml_edit::de::Error,
+    ) -> Diagnostics {
+        let offset = error.span().map_or(0, |span| span.start);
+        let key = place::path_at(document.as_item(), offset).unwrap_or_default();
+        let (message, marked, help) = reword(error.message(), &key);
+        Diagnostics(vec![Diagnostic { message, origin: self.origin(&key, changed, marked), help }])
+    }
+}
+
+/// A key that an option has changed.
+#[derive(Debug)]
+struct Changed {
+    key: String,
+    option: String,
+}
+
+/// Which part of an entry a message is about.
+#[derive(Clone, Copy)]
+enum Marked {
+    Key,
+    Value,
+}
+
+fn is_at_or_below(key: &str, above: &str) -> bool {
+    key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let (given, allowed) = (quoted.first().copied().unwrap_or_default(), quoted.get(1..).unwrap_or_default());
+    let mut help = Vec::new();
+    let suggest = |help: &mut Vec<String>, what: &str| {
+        help.extend(
+            nearest(given, allowed.iter().copied()).map(|nearest| format!("did you mean `{nearest}`?")),
+        );
+        if !allowed.is_empty() {
+            help.push(format!("{what}: {}", allowed.join(", ")));
+        }
+    };
+    if message.starts_with("unknown field") {
+        suggest(&mut help, "keys here");
+        return (format!("unknown key `{given}`"), Marked::Key, help);
+    }
+    if message.starts_with("missing field") {
+        let what = if key.is_empty() { "the scenario".to_string() } else { format!("`{key}`") };
+        return (format!("{what} lacks the key `{given}`"), Marked::Key, help);
+    }
+    let name = key.rsplit_once("].").map_or(key, |(_, name)| name);
+    if message.starts_with("unknown variant") {
+        suggest(&mut help, "allowed");
+        return (format!("`{name}`: `{given}` is none of the allowed values"), Marked::Value, help);
+    }
+    help.extend(Key::find(key).map(|known| format!("allowed: {}", known.accepts)));
+    (format!("`{name}`: {message}"), Marked::Value, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str, settings: &[&str]) -> String {
+        let source = match Source::parse(Path::new("a.toml"), text.to_string()) {
+            Ok(source) => source,
+            Err(error) => return error.to_string(),
+        };
+        let settings: Vec<Setting> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
+        source.scenario(&settings).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    const GOOD: &str = r#"
+[[memcg]]
+path = "/web"
+memory.max = "64MiB"
+
+[[task]]
+name = "reader"
+memcg = "/web"
+[[task.object]]
+channel = "file"
+size = "128MiB"
+workload = { pattern = "zipf", ops = 1000 }
+"#;
+
+    #[test]
+    fn a_good_scenario_has_no_faults() {
+        assert_eq!(faults(GOOD, &[]), "");
+        assert_eq!(faults(GOOD, &["memcg./web.memory.max=50%", "sysctl.vm.swappiness=10"]), "");
+    }
+
+    /// Replaces `from` by `to` in the good scenario and expects all of `parts` in the message.
+    fn check(from: &str, to: &str, parts: &[&str]) {
+        assert!(GOOD.contains(from), "{from}");
+        let message = faults(&GOOD.replacen(from, to, 1), &[]);
+        for part in parts {
+            assert!(message.contains(part), "{to}: expected {part:?} in:\n{message}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_shown_at_its_line_with_the_nearest_match() {
+        check(
+            "memory.max",
+            "memory.mxa",
+            &["unknown key `memory.mxa`", "a.toml:4:", "did you mean `memory.max`?"],
+        );
+        check("channel", "chanel", &["unknown key `chanel`", "a.toml:10:1", "did you mean `channel`?"]);
+        check("pattern = \"zipf\"", "patern = \"zipf\"", &["a.toml:12:", "key `pattern` is missing"]);
+        check(
+            "ops = 1000",
+            "opps = 1000",
+            &["unknown key `opps`", "a.toml:12:32", "did you mean `ops`?", "allowed here: pages, ops"],
+        );
+        check("[[task]]", "[[tsk]]\n[[task]]", &["unknown key `tsk`", "did you mean `task`?", "a.toml:6:"]);
+        check(
+            "[[memcg]]",
+            "[sysctl]\nvm.swapiness = 3\n[[memcg]]",
+            &["`vm.swapiness`", "did you mean `vm.swappiness`?"],
+        );
+        check(
+            "[[memcg]]",
+            "[kernel]\nfolio_bacth = 3\n[[memcg]]",
+            &["a.toml:3:1", "did you mean `folio_batch`?"],
+        );
+    }
+
+    #[test]
+    fn a_misspelt_value_is_shown_with_what_is_allowed() {
+        check("\"file\"", "\"fiel\"", &["a.toml:10:11", "did you mean `file`?", "allowed: file, mapped"]);
+        check("\"zipf\"", "\"zpif\"", &["a.toml:12:", "did you mean `zipf`?"]);
+        check(
+            "memcg = \"/web\"",
+            "memcg = \"/wbe\"",
+            &["no memcg called `/wbe`", "did you mean `/web`?", "a.toml:8:9"],
+        );
+        check(
+            "[[memcg]]",
+            "[kernel]\nprofile = \"clasic@6.12\"\n[[memcg]]",
+            &["did you mean `classic@6.12`?"],
+        );
+    }
+
+    #[test]
+    fn a_bad_size_or_duration_names_itself_and_its_units() {
+        check("\"128MiB\"", "\"128MX\"", &["`128MX` is not a size: unknown unit `MX`", "a.toml:11:8"]);
+        check("\"64MiB\"", "\"lots\"", &["`lots` is not a size", "a.toml:4:14"]);
+        check(
+            "[[memcg]]",
+            "[machine]\nquantum = 5\n[[memcg]]",
+            &["`5` is not a duration: the unit is missing"],
+        );
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        check("\"64MiB\"", "\"4KiB\"", &["below what one fault needs", "from 128KiB", "a.toml:4:14"]);
+        check("\"128MiB\"", "0", &["0B is too small", "a.toml:11:8"]);
+        check(
+            "[[memcg]]",
+            "[machine]\ncpus = 0\n[[memcg]]",
+            &["0 is too small: the least is 1", "a.toml:3:8"],
+        );
+        check(
+            "[[memcg]]",
+            "[machine]\ncpus = -4\n[[memcg]]",
+            &["`machine.cpus`", "a.toml:3:8", "number from 1"],
+        );
+        check(
+            "ops = 1000",
+            "ops = 1000, pages = 99999",
+            &["reaches page 99998, beyond the object's 32768 pages"],
+        );
+        check("ops = 1000", "ops = 1000, alpha = -1", &["`alpha` must be a number in 0..=100", "a.toml:12:"]);
+    }
+
+    #[test]
+    fn a_fault_of_a_setting_is_shown_at_the_setting() {
+        let message = faults(GOOD, &["memcg./web.memory.max=1KiB"]);
+        assert!(message.contains("--> --set memcg./web.memory.max=1KiB"), "{message}");
+        let message = faults(GOOD, &["machine.cpuss=2"]);
+        assert!(
+            message.contains("--> --set machine.cpuss=2") && message.contains("did you mean `cpus`?"),
+            "{message}"
+        );
+        let message = faults(GOOD, &["machine.cpus=many"]);
+        assert!(message.contains("--> --set machine.cpus=many"), "{message}");
+    }
+
+    #[test]
+    fn all_problems_are_found_in_one_go() {
+        let text = GOOD.replace("64MiB", "1KiB").replace("memcg = \"/web\"", "memcg = \"/x\"");
+        let message = faults(&text, &[]);
+        assert!(message.contains("2 problems; nothing was run"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_shown_where_it_stops_being_it() {
+        let message = faults("seed = 1\n[machine\n", &[]);
+        assert!(message.contains("this is no TOML") && message.contains("a.toml:2:"), "{message}");
+    }
+}

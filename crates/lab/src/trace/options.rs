@@ -1,0 +1,41 @@
+//! How to read a trace, as the command line says it. The options are those of a scenario's `read` table, so they become one.
+
+use pageout_sim::scenario::{Table, TableError};
+use pageout_workload::ReadOptions;
+use toml_edit::{DocumentMut, value};
+
+use crate::cli::ReadingOptions;
+use crate::nearest::nearest;
+use crate::source;
+
+/// The `read` table that the options amount to.
+pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
+    let mut document = DocumentMut::new();
+    if let Some(format) = &reading.format {
+        document["format"] = value(format);
+    }
+    if reading.ignore_size {
+        document["ignore_size"] = value(true);
+    }
+    for setting in &reading.read {
+        source::apply(document.as_table_mut(), setting)
+            .map_err(|fault| anyhow::anyhow!("--read {setting}: {}", fault.message))?;
+    }
+    Ok(toml_edit::de::from_document(document)?)
+}
+
+/// The options themselves.
+pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptions> {
+    read_table(reading)?.options().map_err(|error| describe(&error))
+}
+
+fn describe(error: &TableError) -> anyhow::Error {
+    let given = error.message.split('`').rev().nth(1).unwrap_or_default();
+    let nearest = nearest(given, error.candidates.iter().map(String::as_str));
+    let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let allowed = match error.candidates.as_slice() {
+        [] => String::new(),
+        names => format!(" (allowed: {})", names.join(", ")),
+    };
+    anyhow::anyhow!("options of the trace reader: {}{hint}{allowed}", error.message)
+}

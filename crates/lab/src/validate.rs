@@ -1,0 +1,70 @@
+//! `pageout validate`: the simulator against what a real kernel did.
+//!
+//! ```text
+//!   recording  (sequences, objects, limits, clock) ──▶ rig ──▶ simulated figures ──┐
+//!   answers    (counters, misses, evictions)   read only after the simulation ─────┼──▶ judge ──▶ report
+//!   tolerances.toml                            likewise ───────────────────────────┘
+//! ```
+//! The two readers are separate so that no simulated figure can depend on an answer: what `recording` deserialises has no
+//! field for one. The format of the folder is described in its README.
+
+mod answers; // what the kernel did
+mod class; // how close is close enough
+mod judge; // simulated beside real, with a verdict
+mod recording; // what was asked of the kernel
+mod report; // the tables
+mod rig; // a recording, played to the simulator
+
+use crate::cli::ValidateArgs;
+use crate::failure::{Failure, Outcome};
+use crate::{output, parallel, progress};
+use answers::Answers;
+use class::{Class, Tolerances};
+use judge::{Judged, judge};
+use recording::{Recording, Run};
+use rig::Played;
+
+/// Compares the recorded runs in a directory with simulated ones; fails if any falls short or can't be played.
+pub(crate) fn run(args: &ValidateArgs) -> Outcome {
+    let recording = Recording::open(&args.dir)?;
+    let runs = recording.select(&args.run)?;
+    let tolerances = Tolerances::open(&args.dir)?;
+
+    let classes: Vec<Class> = runs.iter().map(|run| tolerances.class_of(run)).collect::<Result<_, _>>()?;
+    let jobs: Vec<(&Run, usize, usize)> = (runs.iter().zip(&classes))
+        .flat_map(|(&run, class)| {
+            let phases = class.phases();
+            (0..phases).map(move |phase| (run, phase, phases))
+        })
+        .collect();
+    let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
+    let played = parallel::map(&jobs, args.jobs, |&(run, phase, phases)| {
+        let played = rig::play(&recording, run, phase, phases);
+        bar.inc(1);
+        played
+    });
+    bar.finish_and_clear();
+
+    // From here on the answers are known.
+    let answers = Answers::open(&args.dir)?;
+    let mut played = played.into_iter();
+    let mut judged: Vec<Judged> = Vec::new();
+    for (&run, class) in runs.iter().zip(&classes) {
+        let phases: Result<Vec<Played>, _> = played.by_ref().take(class.phases()).collect();
+        judged.push(match phases {
+            Ok(phases) => judge(run, class, &tolerances, &phases, &answers)?,
+            Err(reason) => Judged::not_played(run, &reason),
+        });
+    }
+    if args.output.json {
+        output::print_json(&judged)?;
+    } else {
+        output::print(&report::text(&judged, args.verbose))?;
+    }
+    let short = judged.iter().filter(|run| !run.passes()).count();
+    if short > 0 {
+        let all = judged.len();
+        return Err(Failure::Workload(anyhow::anyhow!("{short} of {all} runs do not pass")));
+    }
+    Ok(())
+}

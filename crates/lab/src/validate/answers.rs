@@ -1,0 +1,125 @@
+//! What the kernel did: counters, misses and evictions of the recorded runs. Read after the simulation is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use pageout_workload::Access;
+use serde::Deserialize;
+
+use super::recording::read_json;
+
+/// The answers of a folder.
+pub(crate) struct Answers {
+    dir: PathBuf,
+    runs: Vec<Answer>,
+}
+
+/// What came of one run.
+#[derive(Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) id: String,
+    pub(crate) workload: String,
+    pub(crate) policy: String,
+    pub(crate) rep: String,
+    pub(crate) vmstat_delta: BTreeMap<String, i64>,
+    #[serde(default)]
+    pub(crate) memcg_delta: BTreeMap<String, i64>,
+    misses_file: Option<PathBuf>,
+    page_cache_stream: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct GroundTruth {
+    runs: Vec<Answer>,
+}
+
+/// One miss map: a flag an access.
+pub(crate) type MissMap = Vec<bool>;
+
+/// Set in a word of a page-cache stream: the page was removed.
+pub(crate) const REMOVED: u32 = 1 << 31;
+/// A major fault, or a block read by the task.
+const MISSED: u8 = 2 | 4;
+
+impl Answers {
+    pub(crate) fn open(dir: &Path) -> anyhow::Result<Answers> {
+        let truth: GroundTruth = read_json(&dir.join("ground-truth.json"))?;
+        Ok(Answers { dir: dir.to_owned(), runs: truth.runs })
+    }
+
+    pub(crate) fn of(&self, id: &str) -> &Answer {
+        self.runs.iter().find(|answer| answer.id == id).expect("every run has its answer in the same object")
+    }
+
+    /// The untraced repeats of the same run, this one included.
+    pub(crate) fn repeats(&self, answer: &Answer) -> Vec<&Answer> {
+        let same = |other: &&Answer| other.workload == answer.workload && other.policy == answer.policy;
+        self.runs.iter().filter(same).filter(|other| other.rep != "t").collect()
+    }
+
+    /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.
+    pub(crate) fn misses(&self, answer: &Answer, sequence: &[Access]) -> anyhow::Result<Option<MissMap>> {
+        if let Some(path) = &answer.misses_file {
+            let map: MissMap = self.bytes(path)?.iter().map(|flags| flags & MISSED != 0).collect();
+            if map.len() != sequence.len() {
+                bail!("{}: holds {} accesses instead of {}", path.display(), map.len(), sequence.len());
+            }
+            return Ok(Some(map));
+        }
+        let Some(stream) = self.stream(answer)? else { return Ok(None) };
+        let mut resident = BTreeSet::new();
+        let mut stream = stream.into_iter();
+        let mut map = Vec::with_capacity(sequence.len());
+        for access in sequence {
+            let page = access.page() as u32;
+            let missed = !resident.contains(&page);
+            map.push(missed);
+            if !missed {
+                continue;
+            }
+            loop {
+                match stream.next() {
+                    Some(word) if word & REMOVED != 0 => {
+                        resident.remove(&(word & !REMOVED));
+                    }
+                    Some(added) if added == page => {
+                        resident.insert(page);
+                        break;
+                    }
+                    other => {
+                        bail!("{}: access to absent page {page}, but the next event is {other:?}", answer.id)
+                    }
+                }
+            }
+        }
+        Ok(Some(map))
+    }
+
+    /// The recorded page-cache stream.
+    pub(crate) fn stream(&self, answer: &Answer) -> anyhow::Result<Option<Vec<u32>>> {
+        let Some(path) = &answer.page_cache_stream else { return Ok(None) };
+        let bytes = self.bytes(path)?;
+        if bytes.len() % 4 != 0 {
+            bail!("{}: ends in the middle of a word", path.display());
+        }
+        Ok(Some(
+            bytes
+                .chunks_exact(4)
+                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                .collect(),
+        ))
+    }
+
+    fn bytes(&self, path: &Path) -> anyhow::Result<Vec<u8>> {
+        let path = self.dir.join(path);
+        let mut bytes = Vec::new();
+        let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        let mut decoder =
+            zstd::Decoder::new(file).with_context(|| format!("cannot read {}", path.display()))?;
+        decoder.read_to_end(&mut bytes).with_context(|| format!("{} is damaged", path.display()))?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,350 @@
+//! Simulated beside real, counter by counter, with a verdict from the run's class.
+
+use serde::Serialize;
+
+use super::answers::{Answer, Answers, MissMap, REMOVED};
+use super::class::{Class, Limits, Tolerances, Victims};
+use super::recording::Run;
+use super::rig::{Played, Unplayable};
+
+/// A run's comparison.
+#[derive(Serialize)]
+pub(crate) struct Judged {
+    pub(crate) run: String,
+    pub(crate) class: Option<String>,
+    /// Why it could not be played.
+    pub(crate) not_played: Option<String>,
+    /// Simulations made of it.
+    pub(crate) simulations: usize,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One figure.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    /// Of the median simulation where there are several.
+    pub(crate) simulated: f64,
+    /// Least and largest of several simulations.
+    pub(crate) envelope: Option<[f64; 2]>,
+    pub(crate) real: f64,
+    /// What the simulated figure (or, of an envelope, the real one) must be within.
+    pub(crate) limit: Option<[f64; 2]>,
+    /// `None` where the class doesn't judge it.
+    pub(crate) passes: Option<bool>,
+    #[serde(skip)]
+    pub(crate) is_share: bool,
+}
+
+/// What kind of figure, as the classes group them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Misses,
+    Activity,
+    /// Judged by the exact class and by envelopes only.
+    Other,
+}
+
+/// The counters compared: the key counters of the recordings.
+const COUNTERS: &[(&str, Group)] = &[
+    ("pgscan_anon", Group::Misses),
+    ("pgscan_file", Group::Misses),
+    ("pgsteal_anon", Group::Misses),
+    ("pgsteal_file", Group::Misses),
+    ("pgrefill", Group::Activity),
+    ("pgactivate", Group::Activity),
+    ("pgdeactivate", Group::Activity),
+    ("pgrotated", Group::Other),
+    ("workingset_refault_anon", Group::Misses),
+    ("workingset_refault_file", Group::Misses),
+    ("workingset_activate_anon", Group::Other),
+    ("workingset_activate_file", Group::Other),
+    ("workingset_restore_anon", Group::Activity),
+    ("workingset_restore_file", Group::Activity),
+    ("pgmajfault", Group::Other),
+    ("pswpin", Group::Other),
+    ("pswpout", Group::Other),
+    ("nr_vmscan_write", Group::Other),
+];
+
+/// Counted in `memory.stat` only. Its last reading lags by up to so many events.
+const MEMORY_STAT_ONLY: &[&str] = &["pgrefill"];
+const MEMORY_STAT_LAG: f64 = 64.0;
+
+const MISSED: &str = "missed";
+const DISAGREEMENT: &str = "disagreement";
+const AGREEMENT: &str = "agreement";
+const VICTIMS: &str = "victims that differ";
+
+impl Judged {
+    pub(crate) fn not_played(run: &Run, reason: &Unplayable) -> Judged {
+        Judged {
+            run: run.id.clone(),
+            class: None,
+            not_played: Some(reason.to_string()),
+            simulations: 0,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn passes(&self) -> bool {
+        self.not_played.is_none() && self.rows.iter().all(|row| row.passes != Some(false))
+    }
+}
+
+/// Compares the simulations of a run with what the kernel did.
+pub(crate) fn judge(
+    run: &Run,
+    class: &Class,
+    tolerances: &Tolerances,
+    played: &[Played],
+    answers: &Answers,
+) -> anyhow::Result<Judged> {
+    let answer = answers.of(&run.id);
+    let real_map = answers.misses(answer, &played[0].sequence)?;
+    let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
+    let rows = if class.limits.phases.is_some() { comparison.envelope()? } else { comparison.single()? };
+    let simulations = played.len();
+    Ok(Judged { run: run.id.clone(), class: Some(class.name.clone()), not_played: None, simulations, rows })
+}
+
+struct Comparison<'a> {
+    class: &'a Class,
+    floor: f64,
+    played: &'a [Played],
+    answer: &'a Answer,
+    answers: &'a Answers,
+    real_map: Option<MissMap>,
+}
+
+impl Comparison<'_> {
+    fn limits(&self) -> &Limits {
+        &self.class.limits
+    }
+
+    /// One simulation: each figure within its fraction of the real one.
+    fn single(&self) -> anyhow::Result<Vec<Row>> {
+        let [played] = self.played else { unreachable!("a class without phases makes one simulation") };
+        let mut rows = Vec::new();
+        if let Some(real) = &self.real_map {
+            let simulated = self.comparable_misses(played);
+            let misses = |map: &MissMap| map.iter().filter(|&&missed| missed).count() as f64;
+            rows.push(self.within(
+                MISSED,
+                misses(&simulated),
+                misses(real),
+                self.fraction(Group::Misses),
+                0.0,
+            ));
+            let differing = differing(&simulated, real) as f64;
+            let allowed = self.limits().disagreement.map(|share| (share * real.len() as f64).max(self.floor));
+            rows.push(Row {
+                name: DISAGREEMENT,
+                simulated: differing / real.len() as f64,
+                envelope: None,
+                real: 0.0,
+                limit: allowed.map(|allowed| [0.0, allowed / real.len() as f64]),
+                passes: allowed.map(|allowed| differing <= allowed),
+                is_share: true,
+            });
+        }
+        for &(name, group) in COUNTERS {
+            let (simulated, real) = (counter(played, name), self.real_counter(self.answer, name));
+            if simulated != 0.0 || real != 0.0 {
+                rows.push(self.within(name, simulated, real, self.fraction(group), lag(name)));
+            }
+        }
+        if self.limits().victims == Some(Victims::Same)
+            && let Some(real) = self.answers.stream(self.answer)?
+        {
+            let differing = differing_victims(&played.stream, &real) as f64;
+            rows.push(Row {
+                name: VICTIMS,
+                simulated: differing,
+                envelope: None,
+                real: 0.0,
+                limit: Some([0.0, 0.0]),
+                passes: Some(differing == 0.0),
+                is_share: false,
+            });
+        }
+        Ok(rows)
+    }
+
+    fn fraction(&self, group: Group) -> Option<f64> {
+        let limits = self.limits();
+        limits.counters.or(match group {
+            Group::Misses => limits.misses,
+            Group::Activity => limits.activity,
+            Group::Other => None,
+        })
+    }
+
+    fn within(&self, name: &'static str, simulated: f64, real: f64, fraction: Option<f64>, lag: f64) -> Row {
+        let allowed = fraction.map(|fraction| (real * fraction).max(self.floor).max(lag));
+        Row {
+            name,
+            simulated,
+            envelope: None,
+            real,
+            limit: allowed.map(|allowed| [real - allowed, real + allowed]),
+            passes: allowed.map(|allowed| (simulated - real).abs() <= allowed),
+            is_share: false,
+        }
+    }
+
+    /// Many simulations: the real figures inside their envelope, widened by the kernel's own range; the median close.
+    fn envelope(&self) -> anyhow::Result<Vec<Row>> {
+        let maps: Vec<MissMap> = self.played.iter().map(|played| self.comparable_misses(played)).collect();
+        let missed: Vec<f64> =
+            maps.iter().map(|map| map.iter().filter(|&&missed| missed).count() as f64).collect();
+        let mut order: Vec<usize> = (0..missed.len()).collect();
+        order.sort_by(|&a, &b| missed[a].total_cmp(&missed[b]));
+        let median = order[order.len() / 2];
+
+        let mut rows = Vec::new();
+        if let Some(real) = &self.real_map {
+            let real_missed = real.iter().filter(|&&missed| missed).count() as f64;
+            let repeats = self.repeats(|_, map| map.map(|map| map.iter().filter(|&&m| m).count() as f64))?;
+            rows.push(self.enclosed(MISSED, &missed, median, real_missed, repeats, true));
+            rows.push(self.agreement(&maps, real)?);
+        }
+        for &(name, group) in COUNTERS {
+            let simulated: Vec<f64> = self.played.iter().map(|played| counter(played, name)).collect();
+            let real = self.real_counter(self.answer, name);
+            if real != 0.0 || simulated.iter().any(|&count| count != 0.0) {
+                let repeats = self.repeats(|answer, _| Some(self.real_counter(answer, name)))?;
+                // Of scanned pages only the envelope is asked.
+                let is_close = group == Group::Misses && !name.starts_with("pgscan");
+                rows.push(self.enclosed(name, &simulated, median, real, repeats, is_close));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// `is_close`: the median simulation must also be within the class's fraction of what the kernel's repeats span. (Within
+    /// that fraction of each repeat is more than can be asked: the repeats themselves lie further apart than that.)
+    fn enclosed(
+        &self,
+        name: &'static str,
+        simulated: &[f64],
+        median: usize,
+        real: f64,
+        repeats: [f64; 2],
+        is_close: bool,
+    ) -> Row {
+        let [least, largest] = span(simulated.iter().copied());
+        let room = (repeats[1] - repeats[0]).max(self.floor).max(lag(name));
+        let limit = [least - room, largest + room];
+        let mut passes = (limit[0]..=limit[1]).contains(&real);
+        if let (true, Some(fraction)) = (is_close, self.limits().misses) {
+            let room = (real * fraction).max(self.floor);
+            passes &= (repeats[0] - room..=repeats[1] + room).contains(&simulated[median]);
+        }
+        Row {
+            name,
+            simulated: simulated[median],
+            envelope: Some([least, largest]),
+            real,
+            limit: Some(limit),
+            passes: Some(passes),
+            is_share: false,
+        }
+    }
+
+    /// The share of accesses with the same outcome, beside that of the kernel's repeats with each other.
+    fn agreement(&self, maps: &[MissMap], real: &MissMap) -> anyhow::Result<Row> {
+        let share = |a: &MissMap, b: &MissMap| 1.0 - differing(a, b) as f64 / a.len() as f64;
+        let mut shares: Vec<f64> = maps.iter().map(|map| share(map, real)).collect();
+        shares.sort_by(f64::total_cmp);
+        let mut repeats = Vec::new();
+        for repeat in self.answers.repeats(self.answer) {
+            if repeat.id != self.answer.id {
+                repeats.extend(self.answers.misses(repeat, &self.played[0].sequence)?);
+            }
+        }
+        let with_repeats: Vec<f64> = repeats.iter().map(|repeat| share(repeat, real)).collect();
+        let kernel = with_repeats.iter().sum::<f64>() / with_repeats.len().max(1) as f64;
+        let least =
+            self.limits().agreement_slack.filter(|_| !with_repeats.is_empty()).map(|slack| kernel - slack);
+        let median = shares[shares.len() / 2];
+        Ok(Row {
+            name: AGREEMENT,
+            simulated: median,
+            envelope: Some([shares[0], shares[shares.len() - 1]]),
+            real: if with_repeats.is_empty() { f64::NAN } else { kernel },
+            limit: least.map(|least| [least, 1.0]),
+            passes: least.map(|least| median >= least),
+            is_share: true,
+        })
+    }
+
+    /// What the kernel's repeats of this run span, itself included.
+    fn repeats(&self, of: impl Fn(&Answer, Option<&MissMap>) -> Option<f64>) -> anyhow::Result<[f64; 2]> {
+        let mut values = Vec::new();
+        for repeat in self.answers.repeats(self.answer) {
+            let map = self.answers.misses(repeat, &self.played[0].sequence)?;
+            values.extend(of(repeat, map.as_ref()));
+        }
+        Ok(span(values.into_iter()))
+    }
+
+    /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of the hole at page 0.
+    fn comparable_misses(&self, played: &Played) -> MissMap {
+        let sees_hole = self.answer.rep == "t" || !played.has_hole;
+        let accesses = played.missed.iter().zip(&played.sequence);
+        accesses
+            .map(|(&missed, access)| missed && (sees_hole || access.page() != 0 || access.object() != 0))
+            .collect()
+    }
+
+    fn real_counter(&self, answer: &Answer, name: &str) -> f64 {
+        let places = if MEMORY_STAT_ONLY.contains(&name) {
+            [&answer.memcg_delta, &answer.vmstat_delta]
+        } else {
+            [&answer.vmstat_delta, &answer.memcg_delta]
+        };
+        places.iter().find_map(|place| place.get(name)).copied().unwrap_or(0) as f64
+    }
+}
+
+fn span(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, largest], value| {
+        [least.min(value), largest.max(value)]
+    })
+}
+
+fn lag(name: &str) -> f64 {
+    if MEMORY_STAT_ONLY.contains(&name) { MEMORY_STAT_LAG } else { 0.0 }
+}
+
+fn counter(played: &Played, name: &str) -> f64 {
+    let place = if MEMORY_STAT_ONLY.contains(&name) { &played.memcg } else { &played.vmstat };
+    place.iter().find(|(known, _)| *known == name).expect("the counters compared exist").1 as f64
+}
+
+fn differing(a: &MissMap, b: &MissMap) -> usize {
+    a.iter().zip(b).filter(|(a, b)| a != b).count()
+}
+
+/// Compared up to the last insertion: what was evicted after it may have come after the recording's end.
+fn differing_victims(simulated: &[u32], real: &[u32]) -> usize {
+    let up_to_last_added =
+        |stream: &[u32]| stream.iter().rposition(|word| word & REMOVED == 0).map_or(0, |at| at + 1);
+    let (simulated, real) = (&simulated[..up_to_last_added(simulated)], &real[..up_to_last_added(real)]);
+    let pairs = simulated.iter().zip(real).filter(|(a, b)| a != b).count();
+    pairs + simulated.len().abs_diff(real.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn victims_after_the_last_insertion_are_not_compared() {
+        let real = [1, 2, 1 | REMOVED, 3, 2 | REMOVED];
+        assert_eq!(differing_victims(&[1, 2, 1 | REMOVED, 3], &real), 0);
+        assert_eq!(differing_victims(&[1, 2, 2 | REMOVED, 3, 1 | REMOVED], &real), 1);
+        assert_eq!(differing_victims(&[1, 2], &real), 2);
+    }
+}

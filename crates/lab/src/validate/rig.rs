@@ -1,0 +1,508 @@
+//! A recording, played to the simulator: each recorded run becomes the machine that its README describes.
+//!
+//! What the recording machine had besides the objects is declared here by kind of run, and the same for all runs of a kind:
+//!
+//! - **Clock.** An access happens at the time interpolated between the recorded windows. Work costs nothing and the disk is
+//!   infinitely fast, so that time passes only between accesses; what the timing decides is when statistics are flushed, and
+//!   those times are inputs. A swap write thus ends between two rounds of the reclaim call that started it, as on the
+//!   recording machine, whose (emulated) CPU was slow and whose disk was a file in memory.
+//! - **Base pages.** A handful of foreign pages is charged to the group. What they are can be told from the page-cache
+//!   streams, where each of them takes up room until it is evicted: a mapped page of data that was touched once (it gets a
+//!   second round), a page of program text touched once (executable, so it is activated and leaves one round later), and for
+//!   files a busy block-device page that was marked twice while it was read (active from the start, and activated again each
+//!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes.
+//! - **First-touch flags.** The program keeps a byte a page of anonymous memory, which it reads before each access and sets
+//!   at the first: three pages of heap, at page (id + 2224) / 4096.
+
+use std::fmt;
+
+use anyhow::anyhow;
+use pageout_engine::{
+    Access, Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, IoId, MemcgId, Nanos, ObjectId, Op,
+    PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind, SwapSpec, TaskId,
+};
+use pageout_sim::cost::{Channel, Costs};
+use pageout_sim::device::DeviceSpec;
+use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
+use pageout_workload as workload;
+
+use super::answers::REMOVED;
+use super::recording::{Recording, Run};
+
+/// What the simulator made of a run.
+pub(crate) struct Played {
+    /// Changes of counters while the sequence ran: `/proc/vmstat`, and where it has none the group's live one.
+    pub(crate) vmstat: Vec<(&'static str, i64)>,
+    pub(crate) memcg: Vec<(&'static str, i64)>,
+    /// By access of the sequence.
+    pub(crate) missed: Vec<bool>,
+    /// What entered and left the page cache of the first object.
+    pub(crate) stream: Vec<u32>,
+    /// The sequence it played.
+    pub(crate) sequence: Vec<workload::Access>,
+    /// The file has a hole at page 0: reading it misses, but needs no block.
+    pub(crate) has_hole: bool,
+}
+
+/// Why a run could not be played.
+#[derive(Debug)]
+pub(crate) struct Unplayable(anyhow::Error);
+
+impl fmt::Display for Unplayable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Unplayable {
+    fn from(error: E) -> Unplayable {
+        Unplayable(error.into())
+    }
+}
+
+const GROUP: &str = "job";
+const GROUP_PATH: &str = "/job";
+const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
+const HZ: u32 = 250;
+const SWAP_PAGES: u64 = 131_072;
+/// Accesses of an anonymous page look at a byte of the heap at this distance from its number.
+const FLAGS_OFFSET: u64 = 2224;
+const BYTES_PER_PAGE: u64 = 4096;
+
+/// A kind of object of the recordings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Read,
+    Tmpfs,
+    Mapped,
+    MappedRandom,
+    Anon,
+}
+
+struct Object {
+    kind: Kind,
+    pages: u64,
+}
+
+impl Object {
+    fn parse(text: &str) -> Result<Object, Unplayable> {
+        let mut parts = text.splitn(3, ':');
+        let (kind, pages, path) = (parts.next(), parts.next(), parts.next());
+        let pages = pages.and_then(|pages| pages.parse().ok());
+        let kind = match (kind, path) {
+            (Some("read"), Some(path)) if path.starts_with("/tmpfs/") => Some(Kind::Tmpfs),
+            (Some("read"), _) => Some(Kind::Read),
+            (Some("mmap"), _) => Some(Kind::Mapped),
+            (Some("mrand"), _) => Some(Kind::MappedRandom),
+            (Some("anon"), _) => Some(Kind::Anon),
+            _ => None,
+        };
+        match (kind, pages) {
+            (Some(kind), Some(pages)) => Ok(Object { kind, pages }),
+            _ => Err(Unplayable(anyhow!("object `{text}` is no `kind:pages[:path]` of a known kind"))),
+        }
+    }
+}
+
+/// Plays a run, the statistics worker's phase being `phase` of `phases` parts of its period.
+pub(crate) fn play(
+    recording: &Recording,
+    run: &Run,
+    phase: usize,
+    phases: usize,
+) -> Result<Played, Unplayable> {
+    let objects = run.objects.iter().map(|text| Object::parse(text)).collect::<Result<Vec<Object>, _>>()?;
+    refuse_what_is_not_modelled(run, &objects)?;
+    let sequence = recording.sequence(run)?;
+    check_sequence(run, &objects, &sequence)?;
+    let flushes = recording.flushes(run);
+    let stage = Stage::build(run, &objects, flushes.is_some())?;
+    stage.perform(run, sequence, flushes, phase, phases)
+}
+
+fn refuse_what_is_not_modelled(run: &Run, objects: &[Object]) -> Result<(), Unplayable> {
+    let refuse = |what: &str| Err(Unplayable(anyhow!("{what} is not modelled")));
+    if run.limit_pages == 0 {
+        return refuse("a machine without a group limit (kswapd, watermarks)");
+    }
+    if run.zswap != 0 {
+        return refuse("zswap");
+    }
+    if !run.cmdline.contains("cgroup.memory=nokmem") {
+        return refuse("charging kernel memory to the group");
+    }
+    if !["", "-f 0"].contains(&run.wl_options.as_str()) {
+        return Err(Unplayable(anyhow!("the program's options `{}` are not modelled", run.wl_options)));
+    }
+    if run.cpus != 1 {
+        return refuse("a recording of more than one CPU");
+    }
+    if objects.is_empty() {
+        return Err(Unplayable(anyhow!("the run has no objects")));
+    }
+    Ok(())
+}
+
+fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) -> Result<(), Unplayable> {
+    for (number, access) in sequence.iter().enumerate() {
+        match objects.get(access.object() as usize) {
+            None => {
+                return Err(Unplayable(anyhow!(
+                    "access {number} is to object {}, but the run has {}",
+                    access.object(),
+                    objects.len()
+                )));
+            }
+            Some(object) if access.page() >= object.pages => {
+                return Err(Unplayable(anyhow!(
+                    "access {number} is to page {} of {}",
+                    access.page(),
+                    run.objects[access.object() as usize]
+                )));
+            }
+            Some(object) if access.is_write() && !matches!(object.kind, Kind::Tmpfs | Kind::Anon) => {
+                return Err(Unplayable(anyhow!(
+                    "access {number} writes to a file: file writeback is not modelled"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
+    match run.policy.as_str() {
+        "classic" => Ok(Policy::classic_6_12()),
+        other => Err(Unplayable(anyhow!("policy `{other}` is not modelled"))),
+    }
+}
+
+/// An engine with the run's group, objects and base pages, before the first access.
+struct Stage {
+    engine: Engine,
+    group: MemcgId,
+    task: TaskId,
+    /// Position of the run's first object among the task's.
+    first: u32,
+    /// The heap with the first-touch flags.
+    flags: Option<ObjectId>,
+    is_anon: Vec<bool>,
+    channels: Vec<Channel>,
+    files: Vec<FileId>,
+    swap: Option<pageout_engine::SwapId>,
+    has_hole: bool,
+}
+
+impl Stage {
+    fn build(run: &Run, objects: &[Object], flushes_known: bool) -> Result<Stage, Unplayable> {
+        let config = Config {
+            node_pages: vec![run.mem_total_kb * 1024 / pageout_engine::PAGE_SIZE],
+            hz: HZ,
+            swappiness: run.swappiness,
+            stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
+            policy: policy_of(run)?,
+            ..Config::default()
+        };
+        let mut engine = Engine::new(config)?;
+        let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
+        let mm = engine.process_create(group);
+        let task = engine.task_create(mm, CpuId(0));
+        let swap = match run.swap.as_str() {
+            "none" => None,
+            "disk" => Some(engine.swap_on(SwapSpec { pages: SWAP_PAGES, kind: SwapKind::Device })?),
+            "zram" => Some(engine.swap_on(SwapSpec { pages: SWAP_PAGES, kind: SwapKind::Synchronous })?),
+            other => return Err(Unplayable(anyhow!("swap `{other}` is not modelled"))),
+        };
+        let limit = (run.limit_pages * pageout_engine::PAGE_SIZE).to_string();
+        let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
+        let mut stage = Stage {
+            engine,
+            group,
+            task,
+            first: 0,
+            flags: None,
+            is_anon: objects.iter().map(|object| object.kind == Kind::Anon).collect(),
+            channels: Vec::new(),
+            files: Vec::new(),
+            swap,
+            has_hole: objects.iter().any(|object| object.kind == Kind::Read),
+        };
+        stage.add_base_pages(objects)?;
+        stage.first = stage.channels.len() as u32;
+        for object in objects {
+            stage.add_object(object)?;
+        }
+        if stage.is_anon.contains(&true) {
+            let largest = objects.iter().map(|object| object.pages).max().unwrap_or(0);
+            let pages = (largest + FLAGS_OFFSET).div_ceil(BYTES_PER_PAGE);
+            stage.flags = Some(stage.engine.map_anon(task, pages, Advice::Normal)?);
+            stage.channels.push(Channel::Mapped);
+        }
+        Ok(stage)
+    }
+
+    fn add_file(&mut self, name: &str, pages: u64, kind: FileKind) -> Result<FileId, Unplayable> {
+        let file = self.engine.file_create(FileSpec { name: name.to_string(), pages, kind })?;
+        self.files.push(file);
+        Ok(file)
+    }
+
+    fn add_object(&mut self, object: &Object) -> Result<(), Unplayable> {
+        let (task, pages) = (self.task, object.pages);
+        let channel = match object.kind {
+            Kind::Read => {
+                let file = self.add_file("/mnt/f", pages, FileKind::Regular)?;
+                self.engine.open(task, file)?;
+                Channel::File
+            }
+            Kind::Tmpfs => {
+                let file = self.add_file("/tmpfs/f", pages, FileKind::Tmpfs)?;
+                self.engine.open(task, file)?;
+                Channel::File
+            }
+            Kind::Mapped | Kind::MappedRandom => {
+                let advice = if object.kind == Kind::Mapped { Advice::Normal } else { Advice::Random };
+                let file = self.add_file("/mnt/f", pages, FileKind::Regular)?;
+                self.engine.map_file(task, file, advice, false)?;
+                Channel::Mapped
+            }
+            Kind::Anon => {
+                self.engine.map_anon(task, pages, Advice::Normal)?;
+                Channel::Mapped
+            }
+        };
+        self.channels.push(channel);
+        Ok(())
+    }
+
+    /// See the head of this file.
+    fn add_base_pages(&mut self, objects: &[Object]) -> Result<(), Unplayable> {
+        let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
+        let program = self.add_file("program", 2, FileKind::Regular)?;
+        let are_mapped = has(&[Kind::Mapped, Kind::MappedRandom]);
+        let advice = if are_mapped { Advice::Random } else { Advice::Normal };
+        let data = self.engine.map_file(self.task, program, advice, false)?;
+        let text = self.engine.map_file(self.task, program, Advice::Normal, true)?;
+        self.channels.extend([Channel::Mapped; 2]);
+        if has(&[Kind::Tmpfs]) && objects.len() == 1 {
+            return self.touch(data, 0);
+        }
+        self.touch(data, 0)?;
+        self.touch(text, 1)?;
+        if has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]) {
+            let device = self.add_file("block device", 1, FileKind::Regular)?;
+            for _ in 0..2 {
+                // Two descriptors: reading the same page twice through one of them would mark it once.
+                let opened = self.engine.open(self.task, device)?;
+                self.channels.push(Channel::File);
+                self.touch(opened, 0)?;
+            }
+            self.engine.pin(device, 0);
+        }
+        Ok(())
+    }
+
+    /// An access before the clock starts.
+    fn touch(&mut self, object: ObjectId, page: u64) -> Result<(), Unplayable> {
+        let mut step = self.engine.start(self.task, Access { object, page, write: false });
+        loop {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            let reads: Vec<IoId> = ops.iter().filter_map(read_of).collect();
+            reads.into_iter().for_each(|io| self.engine.io_done(io, CpuId(0), Ok(())));
+            self.engine.take_woken(&mut Vec::new());
+            step = match step {
+                Step::Done(Served::Failed(error)) => return Err(error.into()),
+                Step::Done(_) => return Ok(()),
+                Step::Again | Step::Wait(_) => self.engine.resume(self.task),
+            };
+        }
+    }
+
+    fn perform(
+        mut self,
+        run: &Run,
+        sequence: Vec<workload::Access>,
+        flushes: Option<&[u64]>,
+        phase: usize,
+        phases: usize,
+    ) -> Result<Played, Unplayable> {
+        let script = Script::new(&sequence, self.first, self.flags, &self.is_anon);
+        let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
+        let mut points = vec![(0, Nanos::ZERO)];
+        points.extend(clock.clone().filter(|&(op, _)| op > 0).map(|(op, t)| (script.at(op), t)));
+        points.dedup_by_key(|&mut (index, _)| index);
+
+        let mut spec =
+            MachineSpec { costs: Costs::free(), devices: vec![instant_disk()], ..MachineSpec::default() };
+        if let Some(period) = self.engine.stat_flush_period() {
+            spec.stat_flush_phase = Nanos(period.0 * phase as u64 / phases as u64);
+        }
+        spec.files = self.files.iter().map(|&file| (file, 0)).collect();
+        if run.swap == "disk" {
+            spec.swaps = self.swap.into_iter().map(|swap| (swap, 0)).collect();
+        }
+        self.engine.record_page_cache_events();
+        let before = Snapshot::take(&self.engine, self.group);
+        let accesses = script.accesses.clone();
+        let source = Box::new(move |_| {
+            Ok(Box::new(Recorded { accesses: accesses.clone(), next: 0 }) as Box<dyn workload::AccessStream>)
+        });
+        let mut task = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
+        task.pace = Pace::Timetable(points);
+        match flushes {
+            Some(flushes) => task.flush_before = flushes.iter().map(|&op| script.at(op)).collect(),
+            // The program reads its group's memory.stat at the end of each window.
+            None => {
+                let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
+                task.stat_reads_at =
+                    reads.map(|window| (script.at(window.op), STAT_FILE.to_string())).collect();
+            }
+        }
+        let mut machine = Machine::new(self.engine, spec)?;
+        machine.task_add(task)?;
+        let mut watcher = Watcher {
+            script: &script,
+            missed: vec![false; sequence.len()],
+            file: *self.files.last().expect("there are base pages"),
+            stream: Vec::new(),
+        };
+        machine.run(&mut watcher)?;
+        let Watcher { missed, stream, .. } = watcher;
+        let after = Snapshot::take(machine.engine(), self.group);
+        Ok(Played {
+            vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
+            memcg: before.to(&after, |snapshot| &snapshot.memcg),
+            missed,
+            stream,
+            sequence,
+            has_hole: self.has_hole,
+        })
+    }
+}
+
+fn read_of(op: &Op) -> Option<IoId> {
+    match *op {
+        Op::ReadFile { io, .. } | Op::ReadSwap { io, .. } => Some(io),
+        _ => None,
+    }
+}
+
+/// Counters at a moment.
+struct Snapshot {
+    vmstat: Vec<i64>,
+    memcg: Vec<i64>,
+}
+
+impl Snapshot {
+    fn take(engine: &Engine, group: MemcgId) -> Snapshot {
+        Snapshot {
+            vmstat: Stat::ALL.iter().map(|&stat| engine.vmstat(stat)).collect(),
+            memcg: Stat::ALL.iter().map(|&stat| engine.memcg_stat_now(group, stat)).collect(),
+        }
+    }
+
+    fn to(&self, after: &Snapshot, of: impl Fn(&Snapshot) -> &Vec<i64>) -> Vec<(&'static str, i64)> {
+        let names = Stat::ALL.iter().map(|stat| stat.name());
+        names
+            .zip(of(self).iter().zip(of(after)))
+            .map(|(name, (before, after))| (name, after - before))
+            .collect()
+    }
+}
+
+/// The sequence with what the program does besides.
+struct Script {
+    accesses: std::sync::Arc<[workload::Access]>,
+    /// Which access of the sequence each is, or belongs to.
+    op_of: Vec<u32>,
+    /// Where each access of the sequence begins.
+    begins: Vec<u64>,
+}
+
+impl Script {
+    fn new(sequence: &[workload::Access], first: u32, flags: Option<ObjectId>, is_anon: &[bool]) -> Script {
+        let (mut accesses, mut op_of) = (Vec::new(), Vec::new());
+        let mut begins = Vec::with_capacity(sequence.len());
+        let mut touched = std::collections::BTreeSet::new();
+        for (op, access) in sequence.iter().enumerate() {
+            begins.push(accesses.len() as u64);
+            if let Some(flags) = flags
+                && is_anon[access.object() as usize]
+            {
+                let first_touch = touched.insert((access.object(), access.page()));
+                let page = (access.page() + FLAGS_OFFSET) / BYTES_PER_PAGE;
+                accesses.push(workload::Access::new(flags.0, page, first_touch));
+                op_of.push(op as u32);
+            }
+            accesses.push(workload::Access::new(access.object() + first, access.page(), access.is_write()));
+            op_of.push(op as u32);
+        }
+        Script { accesses: accesses.into(), op_of, begins }
+    }
+
+    /// Where an access of the sequence begins; beyond the last, where the script ends.
+    fn at(&self, op: u64) -> u64 {
+        self.begins.get(op as usize).copied().unwrap_or(self.accesses.len() as u64)
+    }
+}
+
+/// A stream over accesses in memory.
+struct Recorded {
+    accesses: std::sync::Arc<[workload::Access]>,
+    next: usize,
+}
+
+impl workload::AccessStream for Recorded {
+    fn fill(&mut self, out: &mut Vec<workload::Access>, max: usize) -> Result<usize, workload::TraceError> {
+        let count = max.min(self.accesses.len() - self.next);
+        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
+        self.next += count;
+        Ok(count)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.accesses.len() as u64)
+    }
+}
+
+/// Notes what missed and what came and went.
+struct Watcher<'a> {
+    script: &'a Script,
+    missed: Vec<bool>,
+    file: FileId,
+    stream: Vec<u32>,
+}
+
+impl Observer for Watcher<'_> {
+    fn access(&mut self, _task: usize, index: u64, served: &Served) {
+        if *served == Served::Major {
+            self.missed[self.script.op_of[index as usize] as usize] = true;
+        }
+    }
+
+    fn page_cache(&mut self, _now: Nanos, event: PageCacheEvent) {
+        if event.file == self.file {
+            self.stream.push(event.page as u32 | if event.removed { REMOVED } else { 0 });
+        }
+    }
+}
+
+/// See the head of this file.
+fn instant_disk() -> DeviceSpec {
+    use pageout_sim::device::Latency;
+    DeviceSpec {
+        name: "disk".to_string(),
+        read: Latency::Constant(Nanos::ZERO),
+        write: Latency::Constant(Nanos::ZERO),
+        sequential: None,
+        tail: None,
+        read_bandwidth: u64::MAX,
+        write_bandwidth: u64::MAX,
+        iops_max: None,
+        queue_depth: u32::MAX,
+        latency_covers: u64::MAX,
+        faults: Vec::new(),
+    }
+}

@@ -1,0 +1,168 @@
+//! Scenarios and settings that can't be run.
+
+use super::{GOOD, check_failure, check_success, pageout, run_with, with_scenario};
+
+#[test]
+fn a_misspelt_key_names_file_line_and_nearest_match() {
+    let output = run_with("memory.max", "memory.mxa", &[]);
+    check_failure(
+        &output,
+        2,
+        &["unknown key `memory.mxa`", "scenario.toml:5:", "did you mean `memory.max`?"],
+    );
+    let output = run_with("channel", "chanel", &[]);
+    check_failure(&output, 2, &["unknown key `chanel`", "scenario.toml:12:1", "did you mean `channel`?"]);
+    let output = run_with("ops", "opps", &[]);
+    check_failure(&output, 2, &["unknown key `opps`", "scenario.toml:14:", "did you mean `ops`?"]);
+    let output = run_with("[[memcg]]", "[sysctl]\nvm.swapiness = 10\n\n[[memcg]]", &[]);
+    check_failure(
+        &output,
+        2,
+        &["unknown key `vm.swapiness`", "scenario.toml:4:", "did you mean `vm.swappiness`?"],
+    );
+    let output = run_with("[[task]]", "[[taks]]", &[]);
+    check_failure(&output, 2, &["scenario.toml:7:", "did you mean `task`?"]);
+}
+
+#[test]
+fn a_misspelt_name_is_answered_with_the_nearest() {
+    let output = run_with("memcg = \"/web\"", "memcg = \"/wbe\"", &[]);
+    check_failure(
+        &output,
+        2,
+        &["there is no memcg called `/wbe`", "scenario.toml:9:", "did you mean `/web`?"],
+    );
+    let output = run_with("\"zipf\"", "\"zpif\"", &[]);
+    check_failure(&output, 2, &["`zpif` is none of the allowed values", "did you mean `zipf`?"]);
+    let output = run_with("[[memcg]]", "[[device]]\nname = \"d\"\npreset = \"nvmee\"\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["`nvmee`", "scenario.toml:5:", "did you mean `nvme`?"]);
+    let output = run_with("[[memcg]]", "[kernel]\nprofile = \"classic@6.21\"\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["scenario.toml:4:", "did you mean `classic@6.12`?"]);
+    let event = "[[event]]\nat = \"1s\"\nread = \"/sys/fs/cgroup/web/memory.stats\"\n\n[[memcg]]";
+    check_failure(
+        &run_with("[[memcg]]", event, &[]),
+        2,
+        &["did you mean `memory.stat`?", "scenario.toml:5:"],
+    );
+}
+
+#[test]
+fn sizes_and_durations_that_are_none_are_refused() {
+    let output = run_with("\"4MiB\"", "\"4MX\"", &[]);
+    check_failure(&output, 2, &["`4MX` is not a size: unknown unit `MX`", "scenario.toml:13:8", "256MiB"]);
+    let output = run_with("\"4MiB\"", "\"much\"", &[]);
+    check_failure(&output, 2, &["`much` is not a size"]);
+    let output = run_with("memcg = \"/web\"", "memcg = \"/web\"\nthink_time = \"5\"", &[]);
+    check_failure(&output, 2, &["`5` is not a duration: the unit is missing", "scenario.toml:10:"]);
+}
+
+#[test]
+fn zero_and_impossible_sizes_are_refused() {
+    check_failure(&run_with("\"4MiB\"", "0", &[]), 2, &["0B is too small", "scenario.toml:13:8"]);
+    check_failure(&run_with("\"1MiB\"", "\"8KiB\"", &[]), 2, &["below what one fault needs", "from 128KiB"]);
+    check_failure(
+        &run_with("\"1MiB\"", "\"1%\"", &[]),
+        2,
+        &["below what one fault needs", "scenario.toml:5:14"],
+    );
+    check_failure(&run_with("\"1MiB\"", "\"0%\"", &[]), 2, &["`0%` is no percentage above 0"]);
+    let output = run_with("[[memcg]]", "[machine]\ncpus = 0\nmemory = 0\n\n[[memcg]]", &[]);
+    check_failure(
+        &output,
+        2,
+        &["`machine.cpus`: 0 is too small: the least is 1", "0B is too small", "2 problems"],
+    );
+    let output = run_with("[[memcg]]", "[machine]\nmemory = \"99999TiB\"\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["too large", "scenario.toml:4:10"]);
+    check_failure(&run_with("memcg = \"/web\"", "memcg = \"/web\"\ncopies = 0", &[]), 2, &["0 is too small"]);
+    check_failure(
+        &run_with("memcg = \"/web\"", "memcg = \"/web\"\ncpu = 4", &[]),
+        2,
+        &["no CPU 4", "0 to 3"],
+    );
+}
+
+#[test]
+fn a_page_beyond_the_file_is_refused() {
+    let output = run_with("ops = 5000", "ops = 5000, pages = 1025", &[]);
+    check_failure(&output, 2, &["reaches page 1024, beyond the object's 1024 pages", "scenario.toml:14:"]);
+}
+
+#[test]
+fn parameters_of_a_pattern_are_checked() {
+    let output = run_with("ops = 5000", "ops = 5000, alpha = -2.0", &[]);
+    check_failure(&output, 2, &["`alpha` must be a number in 0..=100, got -2", "scenario.toml:14:"]);
+    check_failure(&run_with(", ops = 5000", "", &[]), 2, &["the key `ops` is missing", "scenario.toml:14:"]);
+}
+
+#[test]
+fn a_scenario_that_is_missing_or_no_toml_is_told() {
+    let directory = with_scenario("[[memcg]\npath = 1\n");
+    check_failure(
+        &pageout(directory.path(), &["run", "scenario.toml"]),
+        2,
+        &["this is no TOML", "scenario.toml:1:"],
+    );
+    check_failure(&pageout(directory.path(), &["run", "nothing.toml"]), 2, &["nothing.toml", "No such file"]);
+    check_failure(&pageout(directory.path(), &["run", "."]), 2, &["cannot read scenario"]);
+    let directory = with_scenario("");
+    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &["lacks the key `task`"]);
+}
+
+#[test]
+fn what_is_not_modelled_is_refused_before_it_runs() {
+    let output = run_with("ops = 5000", "ops = 5000, write_ratio = 0.1", &[]);
+    check_failure(&output, 2, &["writes to a regular file are not modelled yet", "read_only = true"]);
+    check_success(&run_with("ops = 5000 }", "ops = 5000, write_ratio = 0.1 }\nread_only = true", &[]));
+}
+
+#[test]
+fn running_out_of_memory_is_an_exit_code_and_a_story() {
+    let output = run_with("\"file\"", "\"anonymous\"", &[]);
+    check_failure(
+        &output,
+        1,
+        &["not complete", "task `reader` at access", "out of memory in /web", "add swap"],
+    );
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_run() {
+    let output =
+        run_with("[[memcg]]", "[[device]]\nname = \"d\"\nfail_reads = 0.5\n\n[[memcg]]", &["--json"]);
+    check_failure(&output, 1, &["the device failed to read the page (EIO)"]);
+}
+
+#[test]
+fn the_command_line_itself_is_checked() {
+    let directory = with_scenario(GOOD);
+    let run = |arguments: &[&str]| pageout(directory.path(), arguments);
+    check_failure(&run(&["run"]), 2, &["required", "<SCENARIO>"]);
+    check_failure(&run(&["rnu"]), 2, &["unrecognized subcommand"]);
+    check_failure(&run(&["run", "scenario.toml", "--set", "x"]), 2, &["`x` has no `=`", "KEY=VALUE"]);
+    check_failure(&run(&["compare", "scenario.toml", "--vary", "seed=1"]), 2, &["fewer than two values"]);
+    check_failure(&run(&["compare", "scenario.toml"]), 2, &["--vary"]);
+    check_failure(&run(&["keys", "swapiness"]), 2, &["did you mean `sysctl.vm.swappiness`?"]);
+}
+
+#[test]
+fn settings_are_told_apart_from_the_file() {
+    let directory = with_scenario(GOOD);
+    let run = |setting: &str| pageout(directory.path(), &["run", "scenario.toml", "--set", setting]);
+    check_failure(
+        &run("memcg./web.memory.max=1KiB"),
+        2,
+        &["--> --set memcg./web.memory.max=1KiB", "below what one fault"],
+    );
+    check_failure(
+        &run("memcg./wbe.memory.max=1MiB"),
+        2,
+        &["no element `/wbe`", "did you mean `memcg./web`?"],
+    );
+    check_failure(&run("machine.cpsu=2"), 2, &["--> --set machine.cpsu=2", "did you mean `cpus`?"]);
+    check_failure(&run("swap.0.size=1GiB"), 2, &["this scenario has no [[swap]]"]);
+    check_success(&run("task.*.think_time=1us"));
+    let arguments = ["compare", "scenario.toml", "--vary", "kernel.profile=classic@6.12,mru"];
+    let output = pageout(directory.path(), &arguments);
+    check_failure(&output, 2, &["--> --vary kernel.profile=mru", "allowed: classic@6.12 | lru"]);
+}

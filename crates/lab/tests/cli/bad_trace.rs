@@ -1,0 +1,120 @@
+//! Traces that can't be read, or not to their end.
+
+use std::fs;
+use std::path::Path;
+
+use super::{check_failure, check_success, pageout};
+
+/// A directory with a good trace of `accesses` words: pages 0, 1, 2, ... modulo 300.
+fn with_words(accesses: u32) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..accesses).flat_map(|access| (access % 300).to_le_bytes()).collect();
+    fs::write(directory.path().join("good.u32"), bytes).unwrap();
+    directory
+}
+
+fn cut(directory: &Path, from: &str, to: &str, bytes: usize) {
+    let content = fs::read(directory.join(from)).unwrap();
+    fs::write(directory.join(to), &content[..content.len() - bytes]).unwrap();
+}
+
+#[test]
+fn a_truncated_trace_names_record_and_offset_and_how_much_was_read() {
+    let directory = with_words(1000);
+    cut(directory.path(), "good.u32", "cut.u32", 2);
+    let parts = ["cut.u32", "record 999", "byte 3996", "999 records were read"];
+    for command in [&["trace", "info"][..], &["replay"]] {
+        let arguments: Vec<&str> = command.iter().chain(&["cut.u32"]).copied().collect();
+        check_failure(&pageout(directory.path(), &arguments), 2, &parts);
+    }
+    let output = pageout(directory.path(), &["trace", "convert", "cut.u32", "out.pgt"]);
+    check_failure(&output, 2, &parts);
+    assert!(!directory.path().join("out.pgt").exists(), "half a trace takes no name");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "and leaves nothing behind");
+}
+
+#[test]
+fn a_corrupt_trace_is_found_by_its_checksum() {
+    let directory = with_words(1000);
+    check_success(&pageout(directory.path(), &["trace", "convert", "good.u32", "good.pgt"]));
+    let mut content = fs::read(directory.path().join("good.pgt")).unwrap();
+    content[70] ^= 0x20;
+    fs::write(directory.path().join("bad.pgt"), content).unwrap();
+    check_failure(&pageout(directory.path(), &["trace", "info", "bad.pgt"]), 2, &["bad.pgt", "byte"]);
+    cut(directory.path(), "good.pgt", "short.pgt", 30);
+    check_failure(&pageout(directory.path(), &["replay", "short.pgt"]), 2, &["short.pgt"]);
+}
+
+#[test]
+fn an_unknown_format_is_answered_with_those_there_are() {
+    let directory = with_words(10);
+    fs::write(directory.path().join("what.bin"), b"????????").unwrap();
+    check_failure(
+        &pageout(directory.path(), &["trace", "info", "what.bin"]),
+        2,
+        &["unknown trace format", "oracle-general"],
+    );
+    let output = pageout(directory.path(), &["replay", "what.bin", "--format", "orcale-general"]);
+    check_failure(&output, 2, &["did you mean `oracle-general`?"]);
+    let output = pageout(directory.path(), &["replay", "good.u32", "--read", "ignore_sise=true"]);
+    check_failure(&output, 2, &["`ignore_sise`", "did you mean `ignore_size`?"]);
+}
+
+#[test]
+fn a_missing_trace_is_told() {
+    let directory = with_words(10);
+    check_failure(&pageout(directory.path(), &["replay", "none.pgt"]), 2, &["none.pgt", "No such file"]);
+    check_failure(
+        &pageout(directory.path(), &["trace", "info", "none.pgt"]),
+        2,
+        &["none.pgt", "No such file"],
+    );
+}
+
+#[test]
+fn options_of_a_replay_are_checked() {
+    let directory = with_words(1000);
+    let replay = |more: &[&str]| {
+        let arguments: Vec<&str> = ["replay", "good.u32"].iter().chain(more).copied().collect();
+        pageout(directory.path(), &arguments)
+    };
+    check_failure(&replay(&["--memory", "lots"]), 2, &["--memory lots", "not a size", "30%"]);
+    check_failure(&replay(&["--memory", "0"]), 2, &["0 pages", "least that can be simulated is 64 pages"]);
+    check_failure(&replay(&["--memory", "10%"]), 2, &["30 pages of the 300", "64 pages"]);
+    check_failure(&replay(&["--memory", "max"]), 2, &["needs a limit"]);
+    check_failure(&replay(&["--policy", "clasic@6.12"]), 2, &["--policy", "did you mean `classic@6.12`?"]);
+    check_failure(&replay(&["--device", "nvm"]), 2, &["--device", "did you mean `nvme`?"]);
+    check_failure(&replay(&["--think-time", "5"]), 2, &["--think-time", "unit is missing"]);
+    check_failure(
+        &replay(&["--memory", "50%", "--channel", "anonymous"]),
+        1,
+        &["out of memory", "--swap zram"],
+    );
+    check_success(&replay(&["--memory", "50%"]));
+}
+
+#[test]
+fn a_trace_that_leaves_its_file_is_told_with_page_and_size() {
+    let directory = with_words(1000);
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"200 pages\"\ntrace = \"good.u32\"\n";
+    fs::write(directory.path().join("beyond.toml"), scenario).unwrap();
+    let output = pageout(directory.path(), &["run", "beyond.toml"]);
+    check_failure(&output, 1, &["task `t` at access 200", "page 200", "200 pages"]);
+    // Without a size it is the trace's.
+    fs::write(directory.path().join("fits.toml"), scenario.replace("size = \"200 pages\"\n", "")).unwrap();
+    let printed = check_success(&pageout(directory.path(), &["run", "fits.toml"]));
+    assert!(printed.contains("70.00%"), "300 of 1,000 accesses are first ones:\n{printed}");
+}
+
+#[test]
+fn a_trace_that_breaks_off_in_a_run_is_a_fault_of_the_input() {
+    let directory = with_words(1000);
+    cut(directory.path(), "good.u32", "cut.u32", 2);
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"cut.u32\"\n";
+    fs::write(directory.path().join("cut.toml"), scenario).unwrap();
+    check_failure(
+        &pageout(directory.path(), &["run", "cut.toml"]),
+        2,
+        &["task `t`", "record 999", "byte 3996"],
+    );
+}

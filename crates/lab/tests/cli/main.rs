@@ -1,0 +1,80 @@
+//! The built binary as a user meets it: good input gives a result and exit code 0, bad input a message that names what is
+//! wrong and an exit code that says whose fault it is, and never a panic or half a result.
+
+// Tests write the files they need, and a test that can't is a failed test.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+mod bad_scenario; // scenario files and settings
+mod bad_trace; // traces
+mod output; // full disks, closed pipes, JSON, completions
+mod results; // what good runs print
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs `pageout` in `directory`.
+fn pageout(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    command.current_dir(directory).args(arguments).output().expect("the binary was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The project's example scenarios.
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+/// Expects exit code `code`, every one of `parts` on standard error, and nothing on standard output.
+#[track_caller]
+fn check_failure(output: &Output, code: i32, parts: &[&str]) {
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "stderr:\n{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    assert_eq!(stdout, "", "a failure prints no result; stderr:\n{stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "expected {part:?} in:\n{stderr}");
+    }
+}
+
+/// Expects success and returns what was printed.
+#[track_caller]
+fn check_success(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "stderr:\n{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// A small scenario that runs in milliseconds.
+const GOOD: &str = r#"question = "Does it run?"
+
+[[memcg]]
+path = "/web"
+memory.max = "1MiB"
+
+[[task]]
+name = "reader"
+memcg = "/web"
+
+[[task.object]]
+channel = "file"
+size = "4MiB"
+workload = { pattern = "zipf", ops = 5000 }
+"#;
+
+/// A directory with `scenario.toml` in it.
+fn with_scenario(text: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("there is room for a temporary directory");
+    std::fs::write(directory.path().join("scenario.toml"), text).expect("there is room for a small file");
+    directory
+}
+
+/// Runs the good scenario with `from` replaced by `to`.
+#[track_caller]
+fn run_with(from: &str, to: &str, more: &[&str]) -> Output {
+    assert!(GOOD.contains(from), "{from:?} is not in the scenario");
+    let directory = with_scenario(&GOOD.replacen(from, to, 1));
+    let arguments: Vec<&str> = ["run", "scenario.toml"].iter().chain(more).copied().collect();
+    pageout(directory.path(), &arguments)
+}

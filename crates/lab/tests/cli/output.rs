@@ -1,0 +1,120 @@
+//! Where results go: pipes, full disks, other programs.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use super::{GOOD, check_success, pageout, scenarios, text, with_scenario};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    command.args(arguments);
+    command
+}
+
+/// A device that is always full; not every system has one.
+fn full_disk() -> Option<File> {
+    File::options().write(true).open("/dev/full").ok()
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_not_a_result() {
+    let directory = with_scenario(GOOD);
+    for arguments in
+        [&["run", "scenario.toml"][..], &["run", "scenario.toml", "--json"], &["keys"], &["--help"]]
+    {
+        let Some(full) = full_disk() else { return };
+        let output = command(arguments).current_dir(directory.path()).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains("cannot write the result") && stderr.contains("No space left"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_a_conversion_too() {
+    if full_disk().is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
+    let output = pageout(directory.path(), &["trace", "convert", "a.u32", "/dev/full", "--force"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let output = pageout(directory.path(), &["trace", "convert", "a.u32", "nowhere/a.pgt"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command(&["keys"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn pipes_get_no_colours_and_no_progress() {
+    let directory = with_scenario(GOOD);
+    for arguments in [&["run", "scenario.toml"][..], &["--help"], &["run", "--help"]] {
+        let output = pageout(directory.path(), arguments);
+        assert!(!check_success(&output).contains('\u{1b}'), "{arguments:?}");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn json_is_complete_and_parses() {
+    let directory = with_scenario(GOOD);
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+    let result: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(result["complete"], true);
+    assert_eq!(result["tasks"][0]["accesses"], 5000);
+    assert!(result["memcgs"][0]["counters"]["pgscan"].as_i64().unwrap() > 0);
+    let arguments = ["compare", "scenario.toml", "--vary", "kernel.profile=classic@6.12,lru", "--json"];
+    let printed = check_success(&pageout(directory.path(), &arguments));
+    let result: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(result["variants"][1]["settings"]["kernel.profile"], "lru");
+    assert!(
+        result["variants"][1]["metrics"]["task reader: runtime_ns"]["difference_percent"].is_number(),
+        "{printed}"
+    );
+    let printed = check_success(&pageout(directory.path(), &["keys", "vm.swappiness", "--json"]));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap()[0]["default"], "60");
+}
+
+#[test]
+fn a_bare_command_shows_what_there_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let printed = check_success(&pageout(directory.path(), &[]));
+    for name in ["run", "compare", "replay", "trace", "keys", "completions"] {
+        assert!(printed.contains(&format!("\n  {name} ")), "{printed}");
+    }
+    assert!(check_success(&pageout(directory.path(), &["--help"])).contains("Exit codes:"));
+}
+
+#[test]
+fn completions_and_the_manual_page_are_made_of_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            check_success(&pageout(directory.path(), &["completions", shell])).contains("compare"),
+            "{shell}"
+        );
+    }
+    let man = check_success(&pageout(directory.path(), &["man"]));
+    assert!(man.contains(".TH pageout") && man.contains("think\\-time"), "{man}");
+}
+
+#[test]
+fn every_example_in_the_scenarios_directory_is_valid_and_listed() {
+    let readme = std::fs::read_to_string(scenarios().join("README.md")).unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(scenarios()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".toml") {
+            check_success(&pageout(&scenarios(), &["run", &name, "--check"]));
+            assert!(readme.contains(&format!("({name})")), "{name} is not in the README");
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{count}");
+}

@@ -1,0 +1,166 @@
+//! What good runs print.
+
+use super::{GOOD, check_failure, check_success, pageout, scenarios, with_scenario};
+
+fn json(directory: &std::path::Path, arguments: &[&str]) -> serde_json::Value {
+    let arguments: Vec<&str> = arguments.iter().chain(&["--json"]).copied().collect();
+    serde_json::from_str(&check_success(&pageout(directory, &arguments))).unwrap()
+}
+
+#[test]
+fn a_summary_has_the_question_the_tasks_and_the_kernels_counters() {
+    let directory = with_scenario(GOOD);
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    for part in [
+        "Does it run?",
+        "reader",
+        "hit ratio",
+        "memcg /web",
+        "pgscan",
+        "workingset_refault_file",
+        "device nvme",
+    ] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+}
+
+#[test]
+fn the_same_scenario_and_seed_print_the_same_bytes() {
+    let directory = with_scenario(GOOD);
+    let run = |seed: &str| {
+        check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json", "--seed", seed]))
+    };
+    assert_eq!(run("1"), run("1"));
+    assert_ne!(run("1"), run("2"));
+}
+
+#[test]
+fn a_comparison_does_not_depend_on_how_many_run_at_the_same_time() {
+    let directory = with_scenario(GOOD);
+    let compare = |jobs: &str| {
+        let vary = "memcg./web.memory.max=512KiB,1MiB,2MiB";
+        check_success(&pageout(
+            directory.path(),
+            &["compare", "scenario.toml", "--vary", vary, "--repeat", "3", "--jobs", jobs],
+        ))
+    };
+    let printed = compare("1");
+    assert_eq!(printed, compare("4"));
+    assert!(printed.contains("512KiB") && printed.contains('±') && printed.contains('%'), "{printed}");
+}
+
+#[test]
+fn a_variant_that_fails_is_marked_and_the_others_are_shown() {
+    let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
+    let arguments = ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,8MiB"];
+    let output = pageout(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1MiB (failed)"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 of 2 runs failed"));
+}
+
+#[test]
+fn more_memory_gives_a_falling_curve() {
+    let directory = tempfile::tempdir().unwrap();
+    // A page's number is the number of trailing zeroes of the access, spread out: popular and unpopular pages.
+    let words = (1..40_000u32)
+        .flat_map(|access| (access.wrapping_mul(2_654_435_761) % (access % 700 + 1)).to_le_bytes());
+    std::fs::write(directory.path().join("a.u32"), words.collect::<Vec<u8>>()).unwrap();
+    let result = json(directory.path(), &["replay", "a.u32", "--memory", "15%,30%,60%,100%"]);
+    let ratios: Vec<f64> = result["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["miss_ratio"].as_f64().unwrap())
+        .collect();
+    assert_eq!(ratios.len(), 4);
+    assert!(ratios.is_sorted_by(|a, b| a > b), "{ratios:?}");
+    let printed = check_success(&pageout(directory.path(), &["replay", "a.u32", "--memory", "15%,100%"]));
+    assert!(printed.contains("miss ratio over memory") && printed.contains('*'), "{printed}");
+}
+
+#[test]
+fn every_channel_and_swap_replays() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = (0..5000u32)
+        .flat_map(|access| ((access * 7 % 500) | if access % 5 == 0 { 1 << 31 } else { 0 }).to_le_bytes());
+    std::fs::write(directory.path().join("a.u32"), words.collect::<Vec<u8>>()).unwrap();
+    for (channel, swap) in
+        [("file", "none"), ("mapped", "none"), ("anonymous", "disk"), ("anonymous", "zram")]
+    {
+        let arguments = ["replay", "a.u32", "--memory", "50%", "--channel", channel, "--swap", swap];
+        let result = json(directory.path(), &arguments);
+        assert!(result["points"][0]["misses"].as_u64().unwrap() >= 500, "{channel} {swap}: {result}");
+    }
+}
+
+#[test]
+fn a_replay_can_be_written_down_as_a_scenario() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("a.u32"),
+        (0..900u32).flat_map(|page| (page % 300).to_le_bytes()).collect::<Vec<u8>>(),
+    )
+    .unwrap();
+    let arguments = ["replay", "a.u32", "--memory", "50%"];
+    let direct = json(directory.path(), &arguments);
+    let printed = check_success(&pageout(
+        directory.path(),
+        &["replay", "a.u32", "--memory", "50%", "--print-scenario"],
+    ));
+    std::fs::write(directory.path().join("replay.toml"), printed).unwrap();
+    let by_scenario = json(directory.path(), &["run", "replay.toml"]);
+    assert_eq!(direct["points"][0]["result"]["tasks"], by_scenario["tasks"]);
+}
+
+#[test]
+fn events_write_and_read_while_it_runs() {
+    let directory = with_scenario(&format!(
+        "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.max\"\nvalue = \"512KiB\"\n\
+         [[event]]\nat = \"20ms\"\nread = \"/sys/fs/cgroup/web/memory.max\"\n\
+         [[event]]\nat = \"20ms\"\nread = \"/proc/vmstat\"\nshow = [\"pgscan_file\"]\n\
+         [[event]]\nat = \"30ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"128KiB\"\n"
+    ));
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    for part in ["524,288", "pgscan_file", "/sys/fs/cgroup/web/memory.reclaim", "128 KiB"] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+}
+
+#[test]
+fn copies_and_objects_of_a_task_share_what_they_name() {
+    let text = GOOD
+        .replace("[[memcg]]", "[[file]]\nname = \"data\"\nsize = \"4MiB\"\n\n[[memcg]]")
+        .replace("size = \"4MiB\"\nworkload", "file = \"data\"\nworkload")
+        .replace("memcg = \"/web\"", "memcg = \"/web\"\ncopies = 3");
+    let directory = with_scenario(&text);
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    assert_eq!(result["tasks"].as_array().unwrap().len(), 3);
+    assert_eq!(result["tasks"][2]["name"], "reader.2");
+    assert_eq!(result["accesses"], 15_000);
+}
+
+#[test]
+fn an_example_answers_its_question() {
+    let printed = check_success(&pageout(
+        &scenarios(),
+        &["run", "swap-disk-or-zram.toml", "--set", "swap.0.kind=zram"],
+    ));
+    assert!(printed.contains("pswpin") && printed.contains("Look at:"), "{printed}");
+}
+
+#[test]
+fn a_trace_of_several_objects_runs_over_as_many_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = (0..6000u32).flat_map(|access| ((access * 7 % 400) | (access % 2) << 28).to_le_bytes());
+    std::fs::write(directory.path().join("two.u32"), words.collect::<Vec<u8>>()).unwrap();
+    let result = json(directory.path(), &["replay", "two.u32", "--memory", "50%"]);
+    assert_eq!(result["distinct_pages"], 400, "each object has every other page");
+    let task = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"anonymous\"\ntrace = \"two.u32\"\n";
+    let scenario = format!("{task}[[task.object]]\nchannel = \"tmpfs\"\n");
+    std::fs::write(directory.path().join("two.toml"), scenario).unwrap();
+    assert_eq!(json(directory.path(), &["run", "two.toml"])["accesses"], 6000);
+    std::fs::write(directory.path().join("one.toml"), task).unwrap();
+    let output = pageout(directory.path(), &["run", "one.toml"]);
+    check_failure(&output, 2, &["accesses 2 objects", "the task has 1", "add a [[task.object]]"]);
+}
