@@ -1,0 +1,45 @@
+//! The engine inside a machine that does everything a machine may do, in any order.
+//!
+//! ```text
+//!   bytes ─▶ Setup, Action ... ─▶ Machine: calls the engine, carries its operations out on contents of its own
+//!                                    │ after most actions: the engine's invariants
+//!                                    ▼
+//!                                 Contents: what each page must hold
+//! ```
+//! Everything goes through the engine's public interface, as it does for any machine, and what the machine may not do it
+//! does not do: it resumes only tasks that can go on, carries operations out before the next call, and starts nothing for a
+//! task that is busy. Within that it is as nasty as it can be: transfers end in any order or fail, what a write leaves on
+//! the device is what the frame held when it began or when it ended, freed frames and slots hold garbage at once, and
+//! knobs change while tasks are in the middle of reclaim.
+//!
+//! With `PAGEOUT_FUZZ_SHOW` set, the setup and each action are printed: the readable form of an input.
+
+mod contents; // what each page must hold
+mod input; // from bytes to a machine and what happens on it
+mod machine; // the machine
+
+use arbitrary::Unstructured;
+use input::{Action, Setup};
+use machine::Machine;
+
+/// More would only be slow: what goes wrong goes wrong within a few dozen actions.
+const ACTIONS_MAX: usize = 400;
+
+/// Runs what the bytes say.
+pub(crate) fn run(bytes: &[u8]) {
+    let show = std::env::var_os("PAGEOUT_FUZZ_SHOW").is_some();
+    let mut bytes = Unstructured::new(bytes);
+    let Ok(setup) = Setup::decode(&mut bytes) else { return };
+    if show {
+        eprintln!("{setup:#?}");
+    }
+    let mut machine = Machine::new(&setup, show);
+    for _ in 0..ACTIONS_MAX {
+        if bytes.is_empty() {
+            break;
+        }
+        let Ok(action) = Action::decode(&mut bytes) else { break };
+        machine.perform(action);
+    }
+    machine.finish();
+}

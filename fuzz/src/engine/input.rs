@@ -1,0 +1,283 @@
+//! From bytes to a machine and what happens on it.
+//!
+//! A setup takes as many bytes as it needs, an action always four. So a byte more or less in the middle of an input shifts
+//! whole actions at worst, and libFuzzer's mutations (flip, insert, copy, cross over) are mostly small changes of a run.
+//! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
+
+use arbitrary::{Result, Unstructured};
+use pageout_engine::balance::Balance;
+use pageout_engine::harvest::Harvest;
+use pageout_engine::order::Order;
+use pageout_engine::workingset::Workingset;
+use pageout_engine::{Advice, Config, FileKind, Policy, StatFlush, SwapKind, SwapSpec};
+
+/// A machine to build.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) config: Config,
+    pub(super) swap: Vec<SwapSpec>,
+    pub(super) groups: Vec<Group>,
+    /// Kind and pages.
+    pub(super) files: Vec<(FileKind, u64)>,
+    /// Group of each process, counted from 1; 0 is the root.
+    pub(super) processes: Vec<u8>,
+    /// Process and CPU of each task.
+    pub(super) tasks: Vec<(u8, u8)>,
+    pub(super) anon_pages: u64,
+    pub(super) advice: Advice,
+}
+
+/// A memory group to create.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Counted from 1, among those before it; 0 is the root.
+    pub(super) parent: u8,
+    pub(super) policy: Policy,
+    pub(super) knobs: Vec<(&'static str, Limit)>,
+}
+
+/// What is written to a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Limit {
+    Pages(u64),
+    Max,
+}
+
+impl Limit {
+    fn of(byte: u8) -> Limit {
+        match byte {
+            0 => Limit::Max,
+            byte @ 1..=199 => Limit::Pages(u64::from(byte)),
+            200 => Limit::Pages(0),
+            // What is left of the largest number of bytes that the file takes.
+            201 => Limit::Pages(u64::MAX / 4096),
+            byte => Limit::Pages(1 << (byte % 52)),
+        }
+    }
+
+    pub(super) fn text(self) -> String {
+        match self {
+            Limit::Pages(pages) => (pages * 4096).to_string(),
+            Limit::Max => "max".to_string(),
+        }
+    }
+}
+
+const KNOBS: [&str; 5] = ["memory.max", "memory.high", "memory.low", "memory.min", "memory.swap.max"];
+
+fn pick<T: Clone>(bytes: &mut Unstructured, from: &[T]) -> Result<T> {
+    Ok(from[usize::from(bytes.arbitrary::<u8>()?) % from.len()].clone())
+}
+
+fn policy(byte: u8) -> Policy {
+    match byte {
+        0..96 => Policy::classic_6_12(),
+        96..144 => Policy::exact_lru(),
+        _ => Policy {
+            harvest: if byte & 1 == 0 { Harvest::Rmap } else { Harvest::Blind },
+            order: if byte & 2 == 0 { Order::TwoLists } else { Order::SingleList },
+            workingset: if byte & 4 == 0 { Workingset::Distance } else { Workingset::CountOnly },
+            balance: if byte & 8 == 0 { Balance::Cost } else { Balance::Swappiness },
+        },
+    }
+}
+
+impl Setup {
+    pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
+        let config = Config {
+            node_pages: pick(
+                bytes,
+                &[vec![4096], vec![300], vec![64], vec![100, 40], vec![2000, 2000], vec![1, 90]],
+            )?,
+            cpus: pick(bytes, &[1, 2, 3])?,
+            hz: pick(bytes, &[250, 1000, 100, 1])?,
+            swappiness: pick(bytes, &[60, 100, 200, 0, 1, 199])?,
+            folio_batch: pick(bytes, &[1, 2, 4, 15, 31])?,
+            charge_stock: pick(bytes, &[1, 3, 8, 64])?,
+            reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
+            stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
+            kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
+            policy: policy(bytes.arbitrary()?),
+        };
+        let device = |bytes: &mut Unstructured| {
+            let kind = pick(bytes, &[SwapKind::Device, SwapKind::Synchronous])?;
+            Ok(SwapSpec { pages: pick(bytes, &[1, 4, 12, 40, 200])?, kind })
+        };
+        let group = |bytes: &mut Unstructured, before: usize| {
+            let parent = bytes.arbitrary::<u8>()? % (before as u8 + 1);
+            let policy = policy(bytes.arbitrary()?);
+            let mut knobs = Vec::new();
+            for knob in KNOBS {
+                match bytes.arbitrary::<u8>()? {
+                    0 => {}
+                    byte => knobs.push((knob, Limit::of(byte))),
+                }
+            }
+            Ok(Group { parent, policy, knobs })
+        };
+        let swap = (0..pick(bytes, &[0, 1, 2])?).map(|_| device(bytes)).collect::<Result<_>>()?;
+        let groups =
+            (0..pick(bytes, &[1, 2, 3])?).map(|before| group(bytes, before)).collect::<Result<Vec<_>>>()?;
+        let kinds = [FileKind::Regular, FileKind::Tmpfs, FileKind::Regular];
+        let files = pick(bytes, &[1, 2, 3])?;
+        let files = kinds[..files].iter().map(|&kind| Ok((kind, pick(bytes, &[24, 8, 70, 600])?)));
+        let files = files.collect::<Result<_>>()?;
+        let groups_and_root = groups.len() as u8 + 1;
+        let processes = (0..pick(bytes, &[1, 2, 3])?).map(|_| Ok(bytes.arbitrary::<u8>()? % groups_and_root));
+        let processes = processes.collect::<Result<Vec<_>>>()?;
+        let task = |bytes: &mut Unstructured| {
+            Ok((bytes.arbitrary::<u8>()? % processes.len() as u8, bytes.arbitrary::<u8>()?))
+        };
+        let tasks = (0..pick(bytes, &[2, 1, 3, 4])?).map(|_| task(bytes)).collect::<Result<_>>()?;
+        Ok(Setup {
+            tasks,
+            processes,
+            config,
+            swap,
+            groups,
+            files,
+            anon_pages: pick(bytes, &[24, 8, 48])?,
+            advice: pick(bytes, &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse])?,
+        })
+    }
+}
+
+/// One thing that happens. Tasks, objects, files and groups by number, modulo how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    /// An access, as far as it goes without waiting.
+    Access {
+        task: u8,
+        object: u8,
+        page: u8,
+        write: bool,
+    },
+    /// Accesses to consecutive pages, as long as they are hits.
+    Run {
+        task: u8,
+        object: u8,
+        page: u8,
+        count: u8,
+        write: bool,
+    },
+    /// A task that can go on does.
+    Resume {
+        which: u8,
+    },
+    /// A transfer ends. `early`: what a write wrote is what the frame held when it began, else what it holds now.
+    Complete {
+        which: u8,
+        fails: bool,
+        early: bool,
+        cpu: u8,
+    },
+    MadviseFree {
+        task: u8,
+        object: u8,
+        page: u8,
+    },
+    MadviseCold {
+        task: u8,
+        object: u8,
+        page: u8,
+    },
+    FadviseDontneed {
+        task: u8,
+        file: u8,
+        page: u8,
+    },
+    Mlock {
+        task: u8,
+        object: u8,
+    },
+    Munlock {
+        task: u8,
+        object: u8,
+    },
+    /// Unmaps, and maps anew.
+    Munmap {
+        task: u8,
+        object: u8,
+    },
+    Pin {
+        file: u8,
+        page: u8,
+    },
+    /// Writes `memory.reclaim`.
+    Reclaim {
+        task: u8,
+        group: u8,
+        pages: u8,
+        swappiness: Option<u8>,
+    },
+    /// Writes a limit.
+    Write {
+        task: u8,
+        group: u8,
+        knob: &'static str,
+        limit: Limit,
+    },
+    Swappiness {
+        task: u8,
+        value: u8,
+    },
+    /// Writes something to some file, whatever comes of it.
+    WriteOddity {
+        task: u8,
+        group: u8,
+        file: u8,
+        text: u8,
+    },
+    /// Reads all files of a group, and `/proc/vmstat`.
+    Read {
+        group: u8,
+    },
+    FlushStats,
+    /// Time passes.
+    Tick {
+        nanos: u64,
+    },
+    /// A new group with a process and a task in it.
+    Spawn {
+        parent: u8,
+        policy: Policy,
+        cpu: u8,
+    },
+}
+
+impl Action {
+    pub(super) fn decode(bytes: &mut Unstructured) -> Result<Action> {
+        let [code, a, b, c] = bytes.arbitrary::<[u8; 4]>()?;
+        // Two numbers in one byte: a task below 8, and an object.
+        let (task, object) = (a & 7, a >> 3);
+        Ok(match code {
+            0..80 => Action::Access { task, object, page: b, write: c & 1 != 0 },
+            80..96 => Action::Run { task, object, page: b, count: c >> 1 & 15, write: c & 1 != 0 },
+            96..150 => Action::Resume { which: a },
+            150..190 => Action::Complete { which: a, fails: b < 24, early: b & 1 != 0, cpu: c },
+            190..198 => Action::MadviseFree { task, object, page: b },
+            198..203 => Action::MadviseCold { task, object, page: b },
+            203..208 => Action::FadviseDontneed { task, file: c, page: b },
+            208..211 => Action::Mlock { task, object },
+            211..216 => Action::Munlock { task, object },
+            216..220 => Action::Munmap { task, object },
+            220 => Action::Pin { file: a, page: b },
+            221..229 => {
+                let swappiness = (c & 3 == 0).then_some(b % 201);
+                Action::Reclaim { task, group: object, pages: b, swappiness }
+            }
+            229..240 => Action::Write {
+                task,
+                group: object,
+                knob: KNOBS[usize::from(b) % KNOBS.len()],
+                limit: Limit::of(c),
+            },
+            240..242 => Action::Swappiness { task, value: b % 201 },
+            242 => Action::WriteOddity { task, group: object, file: b, text: c },
+            243..246 => Action::Read { group: a },
+            246..249 => Action::FlushStats,
+            249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
+            253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },
+        })
+    }
+}

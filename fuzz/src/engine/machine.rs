@@ -1,0 +1,830 @@
+//! The machine: frames, swap slots, devices and tasks around an engine of which it sees no more than any machine does.
+//!
+//! It can't ask the engine which frame a page is in. It knows anyway: a frame is filled by an operation that says, or whose
+//! access says, of which page it is, and no page is in two frames. So each access finds its contents by page, and a page
+//! that the engine takes for present but has given away reads as nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pageout_engine::*;
+
+use super::contents::{Contents, Page, of_file};
+use super::input::{Action, Group, Limit, Setup};
+
+/// What freed and never used memory holds.
+const GARBAGE: u64 = 0xdead_beef_dead_beef;
+/// Times that an access is made anew because its page was gone again.
+const REPEATS_MAX: u8 = 8;
+/// Mappings of a task, former ones included: each takes a table of its own.
+const OBJECTS_MAX: usize = 24;
+const GROUPS_MAX: usize = 6;
+const TASKS_MAX: usize = 8;
+/// The most folios in any batch of any setup.
+const BATCH_MAX: u64 = 31;
+/// Steps within which all tasks must come to rest when transfers end well and limits are off.
+const SETTLING_STEPS_MAX: u32 = 100_000;
+
+/// Values that a file may or may not take.
+const ODDITIES: [&str; 20] = [
+    "",
+    " ",
+    "max",
+    "MAX",
+    "-1",
+    "0",
+    "4095",
+    "18446744073709551615",
+    "18446744073709551616",
+    "16777215T",
+    "16777216T",
+    "1 M",
+    "1M swappiness=200",
+    "1M swappiness=201",
+    "1M swappiness=",
+    "1M swappiness=0 swappiness=100",
+    "k",
+    "1é",
+    "1kk",
+    "+1",
+];
+const FILES: [&str; 12] = [
+    "memory.current",
+    "memory.swap.current",
+    "memory.min",
+    "memory.low",
+    "memory.high",
+    "memory.max",
+    "memory.swap.max",
+    "memory.stat",
+    "memory.events",
+    "memory.reclaim",
+    "memory.pressure",
+    "",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Object {
+    Open(usize),
+    Mapped(usize),
+    Anon,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    Access(Access, Object),
+    Reclaim,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    Runnable(Doing),
+    Sleeping(Doing),
+    Delayed(Doing, Nanos),
+    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    Repeat(Doing, u8),
+}
+
+struct Task {
+    state: State,
+    repeats: u8,
+    /// A read that it waited for has failed.
+    must_fail: bool,
+    objects: Vec<(ObjectId, Object)>,
+    ever_mapped: usize,
+}
+
+/// Where a transfer's data is outside memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Medium {
+    File(FileId, u64),
+    Slot(SwapId, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    io: IoId,
+    medium: Medium,
+    pfn: Pfn,
+    is_write: bool,
+    /// What the frame held when a write began.
+    at_start: u64,
+}
+
+/// Contents, and of which page they are.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    page: Page,
+    value: u64,
+}
+
+pub(super) struct Machine {
+    engine: Engine,
+    cpus: u16,
+    frames_total: u64,
+    anon_pages: u64,
+    advice: Advice,
+    files: Vec<(FileId, FileKind, u64)>,
+    groups: Vec<(MemcgId, String)>,
+    tasks: Vec<Task>,
+    frames: BTreeMap<Pfn, Held>,
+    /// The frame that a page is in.
+    home: BTreeMap<Page, Pfn>,
+    slots: BTreeMap<(SwapId, u32), Held>,
+    transfers: Vec<Transfer>,
+    contents: Contents,
+    /// Pages that the engine's events say are in page caches.
+    cached: BTreeSet<(FileId, u64)>,
+    now: Nanos,
+    /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
+    high_used: bool,
+    /// An access has failed for want of memory.
+    is_out_of_memory: bool,
+    actions: u32,
+    show: bool,
+}
+
+impl Machine {
+    pub(super) fn new(setup: &Setup, show: bool) -> Machine {
+        let mut engine = Engine::new(setup.config.clone()).expect("every setup is in range");
+        engine.record_page_cache_events();
+        for &spec in &setup.swap {
+            engine.swap_on(spec).expect("every swap device is in range");
+        }
+        let mut machine = Machine {
+            engine,
+            cpus: setup.config.cpus,
+            frames_total: setup.config.node_pages.iter().sum(),
+            anon_pages: setup.anon_pages,
+            advice: setup.advice,
+            files: Vec::new(),
+            groups: vec![(MemcgId::ROOT, String::new())],
+            tasks: Vec::new(),
+            frames: BTreeMap::new(),
+            home: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            transfers: Vec::new(),
+            contents: Contents::default(),
+            cached: BTreeSet::new(),
+            now: Nanos::ZERO,
+            high_used: false,
+            is_out_of_memory: false,
+            actions: 0,
+            show,
+        };
+        for (at, &(kind, pages)) in setup.files.iter().enumerate() {
+            let file = machine.engine.file_create(FileSpec { name: format!("file{at}"), pages, kind });
+            machine.files.push((file.expect("every file is in range"), kind, pages));
+        }
+        for group in &setup.groups {
+            machine.create_group(group.parent, group.policy);
+        }
+        let mms: Vec<MmId> = setup
+            .processes
+            .iter()
+            .map(|&group| machine.engine.process_create(machine.groups[usize::from(group)].0))
+            .collect();
+        for &(process, cpu) in &setup.tasks {
+            machine.create_task(mms[usize::from(process)], cpu);
+        }
+        for (at, Group { knobs, .. }) in setup.groups.iter().enumerate() {
+            for &(knob, limit) in knobs {
+                machine.write_limit(0, at + 1, knob, limit);
+                machine.carry_out(None);
+            }
+        }
+        machine.engine.check_invariants();
+        machine
+    }
+
+    fn create_group(&mut self, parent: u8, policy: Policy) -> MemcgId {
+        let (parent, path) = self.groups[usize::from(parent) % self.groups.len()].clone();
+        let name = format!("g{}", self.groups.len());
+        let memcg = self.engine.memcg_create_with(parent, &name, policy).expect("the name is new");
+        let path = format!("{path}/{name}");
+        assert_eq!(self.engine.memcg_by_path(&path), Some(memcg));
+        self.groups.push((memcg, path));
+        memcg
+    }
+
+    fn create_task(&mut self, mm: MmId, cpu: u8) -> usize {
+        let task = self.tasks.len();
+        let id = self.engine.task_create(mm, CpuId(u16::from(cpu) % self.cpus));
+        assert_eq!(id, TaskId(task as u32));
+        self.tasks.push(Task {
+            state: State::Idle,
+            repeats: 0,
+            must_fail: false,
+            objects: Vec::new(),
+            ever_mapped: 0,
+        });
+        let files = (0..self.files.len()).flat_map(|file| [Object::Open(file), Object::Mapped(file)]);
+        for object in files.chain([Object::Anon, Object::Anon]) {
+            let made = self.make_object(task, object);
+            self.tasks[task].objects.push((made, object));
+        }
+        task
+    }
+
+    fn make_object(&mut self, task: usize, object: Object) -> ObjectId {
+        self.tasks[task].ever_mapped += 1;
+        let (id, advice) = (TaskId(task as u32), self.advice);
+        let made = match object {
+            Object::Open(file) => self.engine.open(id, self.files[file].0),
+            Object::Mapped(file) => self.engine.map_file(id, self.files[file].0, advice, task == 0),
+            Object::Anon => self.engine.map_anon(id, self.anon_pages, advice),
+        };
+        made.expect("every object is in range")
+    }
+
+    /// Lets an action happen.
+    pub(super) fn perform(&mut self, action: Action) {
+        if self.show {
+            eprintln!("{action:?}");
+        }
+        self.act(action);
+        self.carry_out(None);
+        if self.show {
+            let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();
+            eprintln!("    {states:?}");
+        }
+        // Walking all tables takes longer than most actions, and what is broken seldom mends itself.
+        self.actions += 1;
+        if self.show || self.actions <= 32 || self.actions.is_multiple_of(8) {
+            self.engine.check_invariants();
+        }
+        let free = self.engine.vmstat(Stat::NrFreePages);
+        assert_eq!(
+            free,
+            (self.frames_total - self.frames.len() as u64) as i64,
+            "nr_free_pages and the frames handed out"
+        );
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Access { task, object, page, write } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                // One page beyond the end, now and then.
+                let page = self.page_at(object, page, 1);
+                self.start(task, Access { object: id, page, write }, object);
+            }
+            Action::Run { task, object, page, count, write } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let first = self.page_at(object, page, 0);
+                let pages = first..(first + u64::from(count) + 1).min(self.pages_of(object) + 1);
+                let accesses: Vec<Access> = pages.map(|page| Access { object: id, page, write }).collect();
+                self.run_hits(task, &accesses, object);
+            }
+            Action::Resume { which } => {
+                let can_go_on = |task: &Task| !matches!(task.state, State::Idle | State::Sleeping(_));
+                let tasks: Vec<usize> =
+                    (0..self.tasks.len()).filter(|&at| can_go_on(&self.tasks[at])).collect();
+                if !tasks.is_empty() {
+                    self.resume(tasks[usize::from(which) % tasks.len()]);
+                }
+            }
+            Action::Complete { which, fails, early, cpu } => {
+                if !self.transfers.is_empty() {
+                    self.complete(usize::from(which) % self.transfers.len(), fails, early, cpu);
+                }
+            }
+            Action::MadviseFree { task, object, page } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let page = self.page_at(object, page, 1);
+                let result = self.engine.madvise_free(TaskId(task as u32), id, page);
+                self.check_advice(object, page, result);
+                if object == Object::Anon {
+                    self.contents.may_be_forgotten(Page::Anon(TaskId(task as u32), id, page));
+                }
+            }
+            Action::MadviseCold { task, object, page } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let page = self.page_at(object, page, 1);
+                let result = self.engine.madvise_cold(TaskId(task as u32), id, page);
+                self.check_advice(object, page, result);
+            }
+            Action::FadviseDontneed { task, file, page } => {
+                let Some(task) = self.idle(task) else { return };
+                let file = usize::from(file) % self.files.len();
+                let page = self.page_at(Object::Open(file), page, 1);
+                let result = self.engine.fadvise_dontneed(TaskId(task as u32), self.files[file].0, page);
+                assert_eq!(result.is_ok(), page < self.files[file].2, "{result:?}");
+            }
+            Action::Mlock { task, object } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let result = self.engine.mlock(TaskId(task as u32), id);
+                assert_eq!(result.is_ok(), !matches!(object, Object::Open(_)), "{result:?}");
+            }
+            Action::Munlock { task, object } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let result = self.engine.munlock(TaskId(task as u32), id);
+                assert_eq!(result.is_ok(), !matches!(object, Object::Open(_)), "{result:?}");
+            }
+            Action::Munmap { task, object } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                if self.tasks[task].ever_mapped < OBJECTS_MAX {
+                    self.munmap(task, id, object);
+                    let made = self.make_object(task, object);
+                    let slot = self.tasks[task].objects.iter_mut().find(|(known, _)| *known == id);
+                    slot.expect("it was just unmapped").0 = made;
+                }
+            }
+            Action::Pin { file, page } => {
+                let file = usize::from(file) % self.files.len();
+                let page = self.page_at(Object::Open(file), page, 0);
+                self.engine.pin(self.files[file].0, page);
+            }
+            Action::Reclaim { task, group, pages, swappiness } => {
+                let Some(task) = self.idle(task) else { return };
+                let group = usize::from(group) % self.groups.len();
+                let step = match swappiness {
+                    Some(swappiness) if pages & 1 == 0 => {
+                        let value = format!("{} swappiness={swappiness}", u64::from(pages) * PAGE_SIZE);
+                        self.write(task, group, "memory.reclaim", &value).expect("the request is well-formed")
+                    }
+                    _ => self.engine.reclaim(
+                        TaskId(task as u32),
+                        self.groups[group].0,
+                        pages.into(),
+                        swappiness,
+                    ),
+                };
+                self.advanced(task, Doing::Reclaim, step, false);
+            }
+            Action::Write { task, group, knob, limit } => {
+                let Some(task) = self.idle(task) else { return };
+                self.write_limit(task, usize::from(group) % self.groups.len(), knob, limit);
+            }
+            Action::Swappiness { task, value } => {
+                let Some(task) = self.idle(task) else { return };
+                let step = self.engine.write_file(
+                    TaskId(task as u32),
+                    "/proc/sys/vm/swappiness",
+                    &value.to_string(),
+                );
+                self.advanced(task, Doing::Reclaim, step.expect("it is in range"), false);
+                assert_eq!(self.engine.read_file("/proc/sys/vm/swappiness"), Ok(format!("{value}\n")));
+            }
+            Action::WriteOddity { task, group, file, text } => {
+                let Some(task) = self.idle(task) else { return };
+                let group = usize::from(group) % self.groups.len();
+                let file = FILES[usize::from(file) % FILES.len()];
+                self.high_used |= file == "memory.high";
+                let result = self.write(task, group, file, ODDITIES[usize::from(text) % ODDITIES.len()]);
+                if let Ok(step) = result {
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
+            Action::Read { group } => {
+                let path = self.groups[usize::from(group) % self.groups.len()].1.clone();
+                for file in FILES {
+                    let _ = self.engine.read_file(&format!("/sys/fs/cgroup{path}/{file}"));
+                }
+                let vmstat = self.engine.read_file("/proc/vmstat").expect("it exists");
+                for line in vmstat.lines() {
+                    let (name, value) = line.split_once(' ').expect("a name and a number");
+                    assert!(value.parse::<u64>().is_ok(), "{name} is {value}");
+                }
+            }
+            Action::FlushStats => self.engine.flush_stats(),
+            Action::Tick { nanos } => self.pass(Nanos(self.now.0 + nanos)),
+            Action::Spawn { parent, policy, cpu } => {
+                if self.groups.len() < GROUPS_MAX && self.tasks.len() < TASKS_MAX {
+                    let memcg = self.create_group(parent, policy);
+                    let mm = self.engine.process_create(memcg);
+                    self.create_task(mm, cpu);
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, until: Nanos) {
+        self.now = self.now.max(until);
+        self.engine.set_now(self.now);
+    }
+
+    fn idle(&self, task: u8) -> Option<usize> {
+        let task = usize::from(task) % self.tasks.len();
+        (self.tasks[task].state == State::Idle).then_some(task)
+    }
+
+    fn idle_object(&self, task: u8, object: u8) -> Option<(usize, (ObjectId, Object))> {
+        let task = self.idle(task)?;
+        let objects = &self.tasks[task].objects;
+        Some((task, objects[usize::from(object) % objects.len()]))
+    }
+
+    fn pages_of(&self, object: Object) -> u64 {
+        match object {
+            Object::Open(file) | Object::Mapped(file) => self.files[file].2,
+            Object::Anon => self.anon_pages,
+        }
+    }
+
+    /// A page out of those of an object and so many beyond. The low half of all numbers means the first pages, so that
+    /// some are hot.
+    fn page_at(&self, object: Object, number: u8, beyond: u64) -> u64 {
+        let pages = self.pages_of(object);
+        let number = u64::from(number);
+        if number < 128 {
+            number % pages.min(8)
+        } else {
+            (number - 128) * (pages / 128 + 1) % (pages + beyond)
+        }
+    }
+
+    fn page(&self, task: usize, access: Access, object: Object) -> Page {
+        match object {
+            Object::Open(file) | Object::Mapped(file) => match self.files[file] {
+                (id, FileKind::Regular, _) => Page::Regular(id, access.page),
+                (id, FileKind::Tmpfs, _) => Page::Tmpfs(id, access.page),
+            },
+            Object::Anon => Page::Anon(TaskId(task as u32), access.object, access.page),
+        }
+    }
+
+    fn check_advice(&self, object: Object, page: u64, result: Result<(), ConfigError>) {
+        let fits = !matches!(object, Object::Open(_)) && page < self.pages_of(object);
+        assert_eq!(result.is_ok(), fits, "{object:?} page {page}: {result:?}");
+    }
+
+    fn write(&mut self, task: usize, group: usize, file: &str, value: &str) -> Result<Step, FileError> {
+        let path = format!("/sys/fs/cgroup{}/{file}", self.groups[group].1);
+        self.engine.write_file(TaskId(task as u32), &path, value)
+    }
+
+    fn write_limit(&mut self, task: usize, group: usize, knob: &str, limit: Limit) {
+        self.high_used |= knob == "memory.high" && limit != Limit::Max;
+        match self.write(task, group, knob, &limit.text()) {
+            Ok(step) => self.advanced(task, Doing::Reclaim, step, false),
+            Err(error) => assert_eq!(self.groups[group].0, MemcgId::ROOT, "{error}"),
+        }
+    }
+
+    fn munmap(&mut self, task: usize, id: ObjectId, object: Object) {
+        let result = self.engine.munmap(TaskId(task as u32), id);
+        assert_eq!(result.is_ok(), !matches!(object, Object::Open(_)), "{result:?}");
+        self.carry_out(None);
+        if result.is_ok() {
+            let step = self.engine.start(TaskId(task as u32), Access { object: id, page: 0, write: false });
+            let gone = AccessError::BeyondObject { page: 0, pages: 0 };
+            assert_eq!(step, Step::Done(Served::Failed(gone)), "an access to what is unmapped");
+            self.contents.unmapped(TaskId(task as u32), id);
+        }
+    }
+
+    fn start(&mut self, task: usize, access: Access, object: Object) {
+        let step = self.engine.start(TaskId(task as u32), access);
+        self.advanced(task, Doing::Access(access, object), step, false);
+    }
+
+    fn run_hits(&mut self, task: usize, accesses: &[Access], object: Object) -> usize {
+        let hits = self.engine.run_hits(TaskId(task as u32), accesses, |access| access);
+        self.carry_out(None);
+        for &access in &accesses[..hits] {
+            self.touch(task, access, object);
+        }
+        hits
+    }
+
+    fn resume(&mut self, task: usize) {
+        match self.tasks[task].state {
+            State::Repeat(Doing::Access(access, object), repeats) => {
+                self.tasks[task].repeats = repeats;
+                self.start(task, access, object);
+            }
+            State::Runnable(doing) => {
+                let step = self.engine.resume(TaskId(task as u32));
+                self.advanced(task, doing, step, true);
+            }
+            State::Delayed(doing, until) => {
+                self.pass(until);
+                let step = self.engine.resume(TaskId(task as u32));
+                self.advanced(task, doing, step, true);
+            }
+            state => unreachable!("task {task} can't go on: {state:?}"),
+        }
+    }
+
+    /// Takes note of how far a call has got.
+    fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
+        let page = match doing {
+            Doing::Access(access, object) => Some(self.page(task, access, object)),
+            Doing::Reclaim => None,
+        };
+        if self.show {
+            eprintln!("    task {task}: {step:?}");
+        }
+        self.carry_out(page);
+        let must_fail = std::mem::take(&mut self.tasks[task].must_fail);
+        let has_failed = step == Step::Done(Served::Failed(AccessError::Io));
+        assert_eq!(has_failed, must_fail, "task {task}: a failed read, and the access that waited for it");
+        let repeats = std::mem::take(&mut self.tasks[task].repeats);
+        self.tasks[task].state = match step {
+            Step::Again => State::Runnable(doing),
+            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
+            Step::Done(served) => match doing {
+                Doing::Reclaim => {
+                    assert!(matches!(served, Served::Reclaimed(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Access(access, object) => match served {
+                    Served::Failed(error) => {
+                        self.check_failure(access, object, &error);
+                        State::Idle
+                    }
+                    Served::Reclaimed(_) => panic!("an access ended as a reclaim request"),
+                    // What memory.high did on the way back may have cost the page. So the instruction runs again.
+                    _ if resumed && self.high_used => {
+                        if repeats < REPEATS_MAX && self.run_hits(task, &[access], object) == 0 {
+                            State::Repeat(doing, repeats + 1)
+                        } else {
+                            State::Idle
+                        }
+                    }
+                    _ => {
+                        self.touch(task, access, object);
+                        State::Idle
+                    }
+                },
+            },
+        };
+    }
+
+    /// Makes an access that the engine says is done.
+    fn touch(&mut self, task: usize, access: Access, object: Object) {
+        let page = self.page(task, access, object);
+        let held = self.home.get(&page).map(|pfn| self.frames.get_mut(pfn).expect("a home is a frame"));
+        match held {
+            Some(held) if access.write => held.value = self.contents.write(page),
+            Some(held) => self.contents.check_read(page, held.value),
+            None => {
+                assert!(!access.write, "{page:?} was written, but is in no frame");
+                self.contents.check_read(page, 0);
+            }
+        }
+    }
+
+    fn check_failure(&mut self, access: Access, object: Object, error: &AccessError) {
+        let pages = self.pages_of(object);
+        let is_regular = matches!(object, Object::Open(file) | Object::Mapped(file) if self.files[file].1 == FileKind::Regular);
+        match error {
+            AccessError::Io => {}
+            AccessError::Oom(_) => self.is_out_of_memory = true,
+            AccessError::FileWrite => {
+                assert!(access.write && is_regular, "{access:?} of {object:?}: {error}")
+            }
+            AccessError::BeyondObject { .. } => {
+                assert!(access.page >= pages, "{access:?} of {object:?}: {error}")
+            }
+            AccessError::NoObject { .. } => panic!("{access:?} of {object:?}: {error}"),
+        }
+        // A message that can't be printed is a panic too.
+        let _ = error.to_string();
+    }
+
+    /// Carries out what the engine has decided. `page`: what the task of the present call accesses.
+    fn carry_out(&mut self, page: Option<Page>) {
+        let mut ops = Vec::new();
+        self.engine.take_ops(&mut ops);
+        for op in ops {
+            self.carry_out_one(op, page);
+        }
+        let mut events = Vec::new();
+        self.engine.take_page_cache_events(&mut events);
+        for PageCacheEvent { file, page, removed } in events {
+            let changed =
+                if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
+            assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
+        }
+        let _ = self.engine.take_work();
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        assert_eq!(woken, [], "tasks are woken though no transfer has ended");
+    }
+
+    fn carry_out_one(&mut self, op: Op, page: Option<Page>) {
+        if self.show {
+            eprintln!("    {op:?}");
+        }
+        match op {
+            Op::Zero { pfn, pages } => {
+                assert_eq!(pages, 1);
+                self.fill(pfn, page.expect("memory is zeroed for an access"), 0);
+            }
+            Op::ReadFile { io, file, page, pfn, pages } => {
+                for at in 0..pages {
+                    self.fill(Pfn(pfn.0 + at), Page::Regular(file, page + u64::from(at)), GARBAGE);
+                }
+                assert_eq!(pages, 1);
+                let medium = Medium::File(file, page);
+                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+            }
+            Op::ReadSwap { io, swap, slot, pfn } => {
+                self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
+                let medium = Medium::Slot(swap, slot);
+                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+            }
+            Op::WriteSwap { io, swap, slot, pfn } => {
+                let held = self.frame(pfn);
+                self.begin(Transfer {
+                    io,
+                    medium: Medium::Slot(swap, slot),
+                    pfn,
+                    is_write: true,
+                    at_start: held.value,
+                });
+                let garbage = Held { value: GARBAGE, ..held };
+                self.slots.insert((swap, slot), garbage);
+            }
+            Op::ReadSwapNow { swap, slot, pfn } => {
+                let held = self.slot(swap, slot);
+                self.fill(pfn, held.page, held.value);
+            }
+            Op::WriteSwapNow { swap, slot, pfn } => {
+                let held = self.frame(pfn);
+                self.slots.insert((swap, slot), held);
+            }
+            Op::FreeFrame { pfn, pages } => {
+                for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
+                    let busy = self.transfers.iter().find(|transfer| transfer.pfn == pfn);
+                    assert!(busy.is_none(), "{pfn:?} is freed under {busy:?}");
+                    let held =
+                        self.frames.remove(&pfn).unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
+                    if self.home.get(&held.page) == Some(&pfn) {
+                        self.home.remove(&held.page);
+                    }
+                }
+            }
+            Op::FreeSlot { swap, slot } => {
+                let medium = Medium::Slot(swap, slot);
+                let busy = self.transfers.iter().find(|transfer| transfer.medium == medium);
+                assert!(busy.is_none(), "slot {slot} is freed under {busy:?}");
+                self.slots.remove(&(swap, slot));
+            }
+        }
+    }
+
+    fn fill(&mut self, pfn: Pfn, page: Page, value: u64) {
+        let before = self.frames.insert(pfn, Held { page, value });
+        assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
+        let other = self.home.insert(page, pfn);
+        assert!(other.is_none(), "{page:?} goes to {pfn:?} though it is in {other:?}");
+    }
+
+    fn begin(&mut self, transfer: Transfer) {
+        // Two transfers of the same frame, or of the same slot, might end in either order.
+        let races = |other: &&Transfer| {
+            other.pfn == transfer.pfn
+                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
+        };
+        let other = self.transfers.iter().find(races);
+        assert!(other.is_none(), "{transfer:?} races with {other:?}");
+        self.transfers.push(transfer);
+    }
+
+    fn frame(&self, pfn: Pfn) -> Held {
+        *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is written to swap but not in use"))
+    }
+
+    fn slot(&self, swap: SwapId, slot: u32) -> Held {
+        *self.slots.get(&(swap, slot)).unwrap_or_else(|| panic!("slot {slot} is read but was not written"))
+    }
+
+    /// A transfer ends: moves its data, or leaves garbage if it fails, and tells the engine.
+    fn complete(&mut self, at: usize, fails: bool, early: bool, cpu: u8) {
+        let transfer = self.transfers.swap_remove(at);
+        let data = match transfer.medium {
+            _ if fails => GARBAGE,
+            Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
+            Medium::Slot(..) if transfer.is_write => self.frame(transfer.pfn).value,
+            Medium::Slot(swap, slot) => self.slot(swap, slot).value,
+            Medium::File(file, page) => of_file(file, page),
+        };
+        match transfer.medium {
+            Medium::Slot(swap, slot) if transfer.is_write => {
+                self.slots.get_mut(&(swap, slot)).expect("a slot that is written stays taken").value = data;
+            }
+            _ => {
+                let held =
+                    self.frames.get_mut(&transfer.pfn).expect("a frame that is read into stays in use");
+                held.value = data;
+                if fails {
+                    // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
+                    self.home.remove(&held.page);
+                }
+            }
+        }
+        if self.show {
+            eprintln!("    {transfer:?} ends");
+        }
+        let result = if fails { Err(IoError::Device) } else { Ok(()) };
+        self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        self.carry_out(None);
+        for task in woken {
+            let task = task.0 as usize;
+            let State::Sleeping(doing) = self.tasks[task].state else {
+                panic!("task {task} is woken but doesn't sleep")
+            };
+            self.tasks[task].state = State::Runnable(doing);
+            self.tasks[task].must_fail = fails && !transfer.is_write;
+        }
+    }
+
+    /// Ends a run: lets everything under way end well, reads back what was written, and gives everything up.
+    pub(super) fn finish(mut self) {
+        // Limits go first, or a task above one may lose its page again each time before it gets to use it.
+        let mm = self.engine.process_create(MemcgId::ROOT);
+        let shells: Vec<usize> = (0..self.cpus).map(|cpu| self.create_task(mm, cpu as u8)).collect();
+        for group in 1..self.groups.len() {
+            for knob in ["memory.high", "memory.max"] {
+                self.write_limit(shells[0], group, knob, Limit::Max);
+            }
+        }
+        self.settle();
+        self.read_back();
+        self.engine.check_invariants();
+        for task in 0..self.tasks.len() {
+            for (id, object) in self.tasks[task].objects.clone() {
+                self.munmap(task, id, object);
+            }
+        }
+        let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
+        self.engine.check_invariants();
+        for held in self.frames.values().chain(self.slots.values()) {
+            let is_left = drained && matches!(held.page, Page::Anon(..));
+            assert!(!is_left, "{held:?} is kept though it was unmapped");
+        }
+        if self.show {
+            eprintln!("all is well");
+        }
+    }
+
+    /// Empties the batches of a task's CPU, which may be the last to hold on to a page: new pages push others out of the add
+    /// batch, and reclaim that finds something to look at empties the rest. False if memory is too full for that.
+    fn drain_batches(&mut self, shell: usize) -> bool {
+        let (id, name) = (TaskId(shell as u32), format!("filler{shell}"));
+        let file = self.engine.file_create(FileSpec { name, pages: BATCH_MAX, kind: FileKind::Regular });
+        let file = file.expect("it is in range");
+        let object = self.engine.open(id, file).expect("it was just created");
+        self.files.push((file, FileKind::Regular, BATCH_MAX));
+        let kind = Object::Open(self.files.len() - 1);
+        let mut is_full = false;
+        for page in 0..BATCH_MAX {
+            if page == 0 || is_full {
+                let step = self.engine.reclaim(id, MemcgId::ROOT, u64::MAX, Some(0));
+                self.advanced(shell, Doing::Reclaim, step, false);
+                self.settle();
+            }
+            self.is_out_of_memory = false;
+            self.start(shell, Access { object, page, write: false }, kind);
+            self.settle();
+            is_full = self.is_out_of_memory;
+        }
+        let step = self.engine.reclaim(id, MemcgId::ROOT, u64::MAX, Some(0));
+        self.advanced(shell, Doing::Reclaim, step, false);
+        self.settle();
+        !is_full
+    }
+
+    /// Reads every page that was written, as the device can't fail any more.
+    fn read_back(&mut self) {
+        for page in self.contents.pages() {
+            let (task, object) = match page {
+                Page::Anon(task, object, _) => (task.0 as usize, (object, Object::Anon)),
+                Page::Tmpfs(file, _) => {
+                    let is_it =
+                        |object: Object| matches!(object, Object::Open(at) if self.files[at].0 == file);
+                    let found = self.tasks[0].objects.iter().find(|(_, object)| is_it(*object));
+                    (0, *found.expect("each task has each file open"))
+                }
+                Page::Regular(..) => unreachable!("it can't be written"),
+            };
+            let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
+            self.start(task, Access { object: object.0, page: at, write: false }, object.1);
+            self.settle();
+        }
+    }
+
+    /// Lets transfers end and tasks go on until all are idle.
+    fn settle(&mut self) {
+        for _ in 0..SETTLING_STEPS_MAX {
+            let can_go_on = |task: &Task| !matches!(task.state, State::Idle | State::Sleeping(_));
+            if let Some(task) = self.tasks.iter().position(can_go_on) {
+                self.resume(task);
+            } else if !self.transfers.is_empty() {
+                self.complete(0, false, false, 0);
+            } else {
+                let sleeper = self.tasks.iter().position(|task| task.state != State::Idle);
+                assert_eq!(sleeper, None, "a task sleeps, but nothing is under way that could wake it");
+                return;
+            }
+        }
+        let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();
+        panic!("tasks go on for ever: {states:?}");
+    }
+}
