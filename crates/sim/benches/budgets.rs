@@ -1,8 +1,11 @@
 //! The speed budgets, each beside what it is a ratio of, interleaved in one run: `cargo bench -p pageout-sim --bench budgets`.
 //!
+//! `ci/bench.sh` runs it side by side with libCacheSim. Words after `--` select rows by part of their names; `--tsv` runs one
+//! round and prints it for a script.
+//!
 //! Zipf 0.99 over 1 M pages. *Bare walk* is the least that any simulator must do: for each access, read and write one word of
 //! a flat table. *Engine* is a batch of hits as a machine makes it; *machine* is the whole simulated machine, clock, devices
-//! and all. Figures are medians of five rounds with their spread. libCacheSim runs the same accesses in `ci/bench.sh`.
+//! and all. Figures are medians of five rounds with their spread.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't be set up has nothing better to do")]
 
@@ -40,6 +43,8 @@ fn main() {
             None => table.push((name, vec![rate])),
         }
     };
+    let for_script = std::env::args().any(|arg| arg == "--tsv");
+    let rounds = if for_script { 1 } else { ROUNDS };
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     let mut words = vec![1u64; PAGES as usize];
@@ -50,7 +55,7 @@ fn main() {
         bench.run(&accesses);
         bench.run(&accesses);
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         record(BARE, timed(|| bare_walk(&mut words, &accesses)));
         for (name, bench) in
             ["engine, read(2), all resident", "engine, mapped, all resident"].into_iter().zip(&mut resident)
@@ -78,17 +83,16 @@ fn main() {
             }
         }
     }
-    println!("\nM accesses/s, median of {ROUNDS} (least to largest), and time relative to the bare walk");
-    let median = |rates: &Vec<f64>| rates[ROUNDS / 2];
     table.iter_mut().for_each(|(_, rates)| rates.sort_by(f64::total_cmp));
-    let bare = median(&table[0].1);
+    if for_script {
+        table.iter().for_each(|(name, rates)| println!("{name}\t{}", rates[0]));
+        return;
+    }
+    println!("\nM accesses/s, median of {ROUNDS} (least to largest), and time relative to the bare walk");
+    let bare = table[0].1[ROUNDS / 2];
     for (name, rates) in &table {
-        let (least, largest) = (rates[0], rates[ROUNDS - 1]);
-        println!(
-            "{name:<44} {:>7.1}  ({least:.1} to {largest:.1})  {:.2}x",
-            median(rates),
-            bare / median(rates)
-        );
+        let (least, median, largest) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
+        println!("{name:<44} {median:>7.1}  ({least:.1} to {largest:.1})  {:.2}x", bare / median);
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
+mod exactness; // the textbook LRU against others
 mod output; // full disks, closed pipes, JSON, completions
 mod results; // what good runs print
+mod validate; // recorded runs
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

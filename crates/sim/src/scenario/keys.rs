@@ -10,7 +10,6 @@ mod workload;
 
 use std::fmt;
 
-
 pub use workload::WORKLOAD_KEYS;
 
 use super::{Scalar, Size, TimeSpan};

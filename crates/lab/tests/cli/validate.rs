@@ -1,0 +1,159 @@
+//! `pageout validate`: what it accepts, what it refuses, and that no simulated figure knows the answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{check_failure, check_success, pageout, text};
+
+/// The part of the recordings that ships with the project.
+fn ground_truth() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth")
+}
+
+/// A copy of the recordings to spoil.
+fn copy_of_ground_truth() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(ground_truth()).unwrap() {
+        let path = entry.unwrap().path();
+        let to = copy.path().join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir(&to).unwrap();
+            for file in fs::read_dir(&path).unwrap() {
+                let file = file.unwrap();
+                fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+        } else {
+            fs::copy(&path, to).unwrap();
+        }
+    }
+    copy
+}
+
+fn validate(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    let dir = dir.to_str().unwrap();
+    pageout(Path::new("."), &[&["validate", dir], arguments].concat())
+}
+
+fn change_runs(dir: &Path, change: impl Fn(&mut Value)) {
+    let path = dir.join("ground-truth.json");
+    let mut truth: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    truth["runs"].as_array_mut().unwrap().iter_mut().for_each(change);
+    fs::write(path, truth.to_string()).unwrap();
+}
+
+#[test]
+fn recorded_runs_are_reproduced_within_their_tolerances() {
+    let output =
+        validate(&ground_truth(), &["fr-loop.classic.*", "fr-twophase.classic.t", "fr-zipf080.classic.t"]);
+    let text = check_success(&output);
+    assert!(
+        text.contains("fr-twophase.classic.t") && text.contains("0 fall short, 0 can't be played"),
+        "{text}"
+    );
+}
+
+/// Every simulated figure by run and name.
+fn simulated(output: &std::process::Output) -> Vec<(String, Value)> {
+    let judged: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    let rows = judged.as_array().unwrap().iter().flat_map(|run| {
+        run["rows"].as_array().unwrap().iter().map(|row| {
+            let figures = serde_json::json!([row["simulated"], row["envelope"]]);
+            (format!("{} {}", run["run"], row["name"]), figures)
+        })
+    });
+    rows.collect()
+}
+
+#[test]
+fn blanking_the_answers_changes_no_simulated_figure() {
+    let runs = ["--json", "fr-zipf080.classic.t", "fr-loop.classic.*", "an-zipf-disk.classic.1"];
+    let informed = simulated(&validate(&ground_truth(), &runs));
+    let blank = copy_of_ground_truth();
+    change_runs(blank.path(), |run| {
+        for key in ["vmstat_delta", "memcg_delta", "vmstat_end", "memcg_end", "memcg_events", "task", "disk"]
+        {
+            run[key] = serde_json::json!({});
+        }
+        for key in ["misses_file", "page_cache_stream", "ops_missed"] {
+            run[key] = Value::Null;
+        }
+        for window in run["windows"].as_array_mut().unwrap() {
+            *window = serde_json::json!({ "op": window["op"], "t": window["t"] });
+        }
+    });
+    fs::remove_dir_all(blank.path().join("misses")).unwrap();
+    fs::remove_dir_all(blank.path().join("evictions")).unwrap();
+    let ignorant = simulated(&validate(blank.path(), &runs));
+    let mut compared = 0;
+    for (name, figures) in &ignorant {
+        let (_, known) = informed.iter().find(|(other, _)| other == name).expect("nothing new appears");
+        assert_eq!(figures, known, "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 30, "only {compared} figures were compared");
+}
+
+#[test]
+fn a_wrong_answer_makes_a_run_fall_short() {
+    let wrong = copy_of_ground_truth();
+    change_runs(wrong.path(), |run| {
+        if let Some(count) = run["vmstat_delta"]["pgsteal_file"].as_i64() {
+            run["vmstat_delta"]["pgsteal_file"] = (count * 2).into();
+        }
+    });
+    let output = validate(wrong.path(), &["fr-twophase.classic.t"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("FALLS SHORT  stolen"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_run_that_can_not_be_played_is_named_with_the_reason_and_fails() {
+    let strange = copy_of_ground_truth();
+    change_runs(strange.path(), |run| {
+        if run["id"] == "fr-loop.classic.1" {
+            run["zswap"] = 1.into();
+        }
+    });
+    let output = validate(strange.path(), &["fr-loop.classic.1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("zswap is not modelled"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn an_unknown_run_is_refused_with_the_nearest_one() {
+    let output = validate(&ground_truth(), &["fr-loop.clasic.t"]);
+    check_failure(&output, 2, &["holds no run `fr-loop.clasic.t`", "did you mean `fr-loop.classic.t`?"]);
+}
+
+#[test]
+fn a_malformed_folder_is_refused_by_file() {
+    let copy = copy_of_ground_truth();
+    fs::remove_file(copy.path().join("tolerances.toml")).unwrap();
+    check_failure(&validate(copy.path(), &[]), 2, &["tolerances.toml"]);
+
+    let copy = copy_of_ground_truth();
+    fs::write(copy.path().join("ground-truth.json"), "{\"runs\": [{}]}").unwrap();
+    check_failure(
+        &validate(copy.path(), &[]),
+        2,
+        &["ground-truth.json is malformed", "line 1", "missing field"],
+    );
+
+    let copy = copy_of_ground_truth();
+    fs::write(copy.path().join("tolerances.toml"), "floor = 2\n[class.exact]\ncounter = 1\n").unwrap();
+    check_failure(&validate(copy.path(), &[]), 2, &["tolerances.toml is malformed", "counter"]);
+}
+
+#[test]
+fn a_truncated_sequence_is_named() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("sequences/loop.u32.zst");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let output = validate(copy.path(), &["fr-loop.classic.t"]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("NOT PLAYED") && printed.contains("loop.u32.zst"), "{printed}");
+}
