@@ -313,21 +313,23 @@ impl Table {
     /// active already has nothing to gain.
     #[inline]
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
-        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
         const REFERENCED: u64 = (Heat::REFERENCED.bits() as u64) << Word::HEAT_SHIFT;
         const ACTIVE: u64 = (Heat::ACTIVE.bits() as u64) << Word::HEAT_SHIFT;
-        if *word & (Word::PRESENT | Word::BUSY) != Word::PRESENT {
-            return Marked::Absent;
+        const WHAT_MATTERS: u64 = Word::PRESENT | Word::BUSY | Word::MARK_EVERY | REFERENCED | ACTIVE;
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        let state = *word & WHAT_MATTERS;
+        // First what a page in use settles into.
+        if state == Word::PRESENT | REFERENCED | ACTIVE {
+            return Marked::Done;
         }
-        if *word & (Word::MARK_EVERY | REFERENCED) == 0 {
+        if state & !ACTIVE == Word::PRESENT {
             *word |= REFERENCED;
             return Marked::Done;
         }
-        if *word & (Word::MARK_EVERY | ACTIVE) == ACTIVE {
-            Marked::Done
-        } else {
-            Marked::Slow(Word(*word).pfn())
+        if state & (Word::PRESENT | Word::BUSY) == Word::PRESENT {
+            return Marked::Slow(Word(*word).pfn());
         }
+        Marked::Absent
     }
 
     /// As [`Table::mark`], recording nothing.

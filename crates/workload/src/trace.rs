@@ -10,7 +10,7 @@
 //! **Ids and places.** A format gives either *places* (a page number or a byte offset within an object: words, page
 //! lists, fio logs, CSV columns `page` and `offset`) or *opaque ids* (oracleGeneral, CSV column `id`). Places are kept,
 //! because neighbours matter to readahead and page tables. Ids are numbered in order of first appearance by a hash
-//! table while reading; [`convert`] does that once, and replaying the `.pgt` hashes nothing. [`PageIds`] overrides
+//! table while reading; [`convert()`] does that once, and replaying the `.pgt` hashes nothing. [`PageIds`] overrides
 //! either choice.
 //!
 //! Traces stream in constant memory but for that table. Any reader also reads the `zstd` form of its format.
