@@ -1,11 +1,12 @@
 //! Seam 2, order: which lists an lruvec has, where a folio goes, and who is looked at next.
 //!
-//! An order answers four questions; everything else about reclaim is shared:
+//! An order answers five questions; everything else about reclaim is shared:
 //!
 //! | question | asked by |
 //! |---|---|
 //! | how many lists, and which one is a folio's? | `lru_place`, `lru_unlink` |
 //! | what does an access through a file descriptor mean? | `mark_of`, `order_accessed` |
+//! | what may passes do, given the target's state? | `order_prepare` |
 //! | how is a pass over the lruvec made, round by round? | `begin_pass`, `pass_round` |
 //! | what follows from a reference found by reclaim? | the order's own file |
 //!
@@ -96,6 +97,14 @@ impl Engine {
         match self.order_of(self.lruvec_of(pfn)) {
             Order::TwoLists => {}
             Order::SingleList => self.single_list_accessed(pfn),
+        }
+    }
+
+    /// Decides, by the lruvec of the group on whose behalf reclaim runs, what its passes over this node may do.
+    pub(crate) fn order_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
+        match self.order_of(target) {
+            Order::TwoLists => self.two_lists_prepare(target, sc),
+            Order::SingleList => {}
         }
     }
 

@@ -20,7 +20,7 @@ use crate::folio::{FolioFlags, Heat};
 use crate::harvest::Referenced;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
-use crate::stat::{ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
+use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::units::LruType;
 
 /// What is left to do of a pass.
@@ -44,6 +44,20 @@ impl Engine {
         let gib = (inactive + active) >> (30 - crate::PAGE_SHIFT);
         let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
         inactive * ratio < active
+    }
+
+    /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
+    pub(super) fn two_lists_prepare(&self, target: LruvecId, sc: &mut ScanControl) {
+        for kind in LruType::BOTH {
+            // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
+            // deserve the place of some active ones.
+            let refaults = self.stale(target, ACTIVATE.of(kind));
+            sc.may_deactivate[kind as usize] = sc.force_deactivate
+                || refaults != self.lruvecs[target].refaults[kind as usize]
+                || self.inactive_is_low(target, kind);
+        }
+        let inactive_file = self.stale(target, LruList::InactiveFile.stat());
+        sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
     }
 
     pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {

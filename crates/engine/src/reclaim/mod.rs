@@ -3,7 +3,7 @@
 //! ```text
 //!   Reclaim (call)          target: a group and a number of pages
 //!     priority 12 .. 0      scan lists >> priority: gently first, everything at last
-//!       node                `prepare_node`: costs, may lists be deactivated, is there cache to trim
+//!       node                `prepare_node`: costs, and what the order makes of the target's state
 //!         memcg             protection; skip, or a pass over its lruvec
 //!           round           one batch of each list: the order's code; then the machine may let time pass
 //! ```
@@ -19,11 +19,9 @@ mod shrink_list;
 mod user;
 
 use crate::engine::Engine;
-use crate::lruvec::LruList;
 use crate::memcg::MemcgEvent;
 use crate::order::{Pass, Round};
-use crate::stat::{ACTIVATE, ByType};
-use crate::units::{LruType, MemcgId, NodeId};
+use crate::units::{MemcgId, NodeId};
 pub(crate) use scan_control::ScanControl;
 pub(crate) use user::UserReclaim;
 
@@ -110,16 +108,7 @@ impl Engine {
         self.flush_stats_ratelimited();
         let target = self.lruvecs.id(sc.target, call.node);
         sc.cost = self.lruvecs[target].cost;
-        for kind in LruType::BOTH {
-            // Active pages may be aged if the inactive list is short, or if refaults since the last cycle show that some
-            // inactive pages deserve the place of some active ones.
-            let refaults = self.stale(target, ACTIVATE.of(kind));
-            sc.may_deactivate[kind as usize] = sc.force_deactivate
-                || refaults != self.lruvecs[target].refaults[kind as usize]
-                || self.inactive_is_low(target, kind);
-        }
-        let inactive_file = self.stale(target, LruList::InactiveFile.stat());
-        sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
+        self.order_prepare(target, sc);
         let mut walk = self.memcgs.shared_walk(sc.target, call.node);
         walk.reverse();
         call.walk = walk;
@@ -153,12 +142,8 @@ impl Engine {
             sc.priority -= 1;
             return None;
         }
-        // The next cycle compares with what this one leaves behind, as old as the reader's copy is.
         for node in 0..self.config.node_pages.len() {
-            let lruvec = self.lruvecs.id(sc.target, NodeId(node as u8));
-            for kind in LruType::BOTH {
-                self.lruvecs[lruvec].refaults[kind as usize] = self.stale(lruvec, ACTIVATE.of(kind));
-            }
+            self.workingset_end_cycle(self.lruvecs.id(sc.target, NodeId(node as u8)));
         }
         if sc.nr_reclaimed == 0 && sc.try_harder() {
             return None;

@@ -9,9 +9,9 @@ mod shadow_nodes;
 
 use crate::engine::Engine;
 use crate::lruvec::LruvecId;
-use crate::stat::{ByType, REFAULT};
+use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::table::{Entry, Shadow, Word};
-use crate::units::Pfn;
+use crate::units::{LruType, Pfn};
 pub(crate) use shadow_nodes::ShadowNodes;
 
 /// What a refault means.
@@ -27,6 +27,14 @@ impl Engine {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, target: LruvecId) -> Shadow {
         self.distance_eviction(pfn, target)
+    }
+
+    /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
+    /// old as a reader's copy is.
+    pub(crate) fn workingset_end_cycle(&mut self, target: LruvecId) {
+        for kind in LruType::BOTH {
+            self.lruvecs[target].refaults[kind as usize] = self.stale(target, ACTIVATE.of(kind));
+        }
     }
 
     /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
