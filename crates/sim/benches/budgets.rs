@@ -51,9 +51,11 @@ fn main() {
     let everything = PAGES + 64;
     let part = PAGES * 3 / 10;
     let mut resident = [By::Read, By::Mapping].map(|by| Bench::new(by, everything, Policy::classic_6_12()));
-    for bench in &mut resident {
-        bench.run(&accesses);
-        bench.run(&accesses);
+    if is_wanted("resident") {
+        for bench in &mut resident {
+            bench.run(&accesses);
+            bench.run(&accesses);
+        }
     }
     for _ in 0..rounds {
         record(BARE, timed(|| bare_walk(&mut words, &accesses)));
