@@ -105,8 +105,16 @@ impl Source {
                 }
             }
         }
-        let document = Document::parse(document.to_string()).expect("an edited document is still one");
-        Ok((document, changed))
+        match Document::parse(document.to_string()) {
+            Ok(document) => Ok((document, changed)),
+            // What can be built can still be nested too deep to be read.
+            Err(error) => {
+                let options: Vec<String> = changed.into_iter().map(|changed| changed.option).collect();
+                let message = format!("with this the scenario is no TOML any more: {}", error.message());
+                let origin = Origin::Option(options.last().cloned().unwrap_or_default());
+                Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]))
+            }
+        }
     }
 
     /// Where the fault at `key` is to be mended: in an option if one set it, else in the file.

@@ -166,3 +166,10 @@ fn settings_are_told_apart_from_the_file() {
     let output = pageout(directory.path(), &arguments);
     check_failure(&output, 2, &["--> --vary kernel.profile=mru", "allowed: classic@6.12 | lru"]);
 }
+
+#[test]
+fn a_setting_nested_too_deep_is_refused() {
+    let key = format!("a{}=1", ".b".repeat(200));
+    let output = run_with("ops", "ops", &["--set", &key]);
+    check_failure(&output, 2, &["no TOML any more", "--set a.b.b"]);
+}

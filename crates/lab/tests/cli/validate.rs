@@ -110,7 +110,8 @@ fn a_wrong_answer_makes_a_run_fall_short() {
 
 #[test]
 fn a_run_expected_to_fall_short_fails_only_when_it_passes() {
-    let passes = validate(&ground_truth(), &["fr-twophase.classic.t", "--expect-short", "fr-twophase.classic.t"]);
+    let passes =
+        validate(&ground_truth(), &["fr-twophase.classic.t", "--expect-short", "fr-twophase.classic.t"]);
     assert_eq!(passes.status.code(), Some(1));
     assert!(text(&passes.stderr).contains("fr-twophase.classic.t passes: it is not short any more"));
     let falls_short = ["fr-zipf099.classic.t", "--expect-short", "fr-zipf099.classic.t"];
