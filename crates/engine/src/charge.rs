@@ -158,7 +158,7 @@ impl Engine {
         Some(Charged::Oom(Box::new(self.oom_report(
             limited,
             Some(self.memcgs[limited].max),
-            charge.attempts,
+            charge.attempts - 1,
         ))))
     }
 

@@ -1,6 +1,6 @@
 //! What can be chosen: sizes, switches, policies, and the profiles that bundle them.
 //!
-//! Every default is Linux 6.12's. A policy is a choice of the four seams; `Policy::classic_6_12` and its like are the
+//! Defaults are Linux 6.12's unless a field says otherwise. A policy is a choice of the four seams; `Policy::classic_6_12` and its like are the
 //! profiles.
 
 use crate::balance::Balance;
@@ -95,7 +95,7 @@ pub struct Config {
     /// Freshness of memcg statistics. Default: periodic.
     pub stat_flush: StatFlush,
     /// Whether kernel memory belongs to the group that uses it, as without `cgroup.memory=nokmem`. Today this decides whose
-    /// list a shadow-only index node is on; the nodes themselves are not charged yet. Default: false.
+    /// list a shadow-only index node is on; the nodes themselves are not charged yet. Default: false (Linux's is true).
     pub kernel_memory: bool,
     /// Policy of groups that name none. Default: `classic@6.12`.
     pub policy: Policy,

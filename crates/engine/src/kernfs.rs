@@ -202,10 +202,6 @@ impl Engine {
             Target::Memcg(memcg, file) => {
                 let pages =
                     parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
-                if memcg == MemcgId::ROOT {
-                    // The root has no limits, and so no such files.
-                    return Err(FileError::NoSuchFile(path.to_owned()));
-                }
                 let group = &mut self.memcgs[memcg];
                 match file {
                     MemcgFile::Min => group.min = pages,
@@ -213,7 +209,11 @@ impl Engine {
                     MemcgFile::SwapMax => group.swap_max = pages,
                     MemcgFile::High => group.high = pages,
                     MemcgFile::Max => group.max = pages,
-                    _ => return Err(FileError::NotPermitted(path.to_owned())),
+                    MemcgFile::Current
+                    | MemcgFile::SwapCurrent
+                    | MemcgFile::Stat
+                    | MemcgFile::Events
+                    | MemcgFile::Reclaim => unreachable!("none of these is a limit"),
                 }
                 let excess = self.memcgs[memcg].usage.saturating_sub(pages);
                 if excess == 0 || !matches!(file, MemcgFile::High | MemcgFile::Max) {
@@ -246,6 +246,11 @@ impl Engine {
         let memcg = self.memcgs.by_path(group).ok_or_else(no_such_file)?;
         let found = MemcgFile::NAMES.iter().find(|(name, _)| *name == file);
         let &(_, file) = found.ok_or_else(no_such_file)?;
+        let of_root = [MemcgFile::Stat, MemcgFile::Reclaim];
+        if memcg == MemcgId::ROOT && !of_root.contains(&file) {
+            // The root has no limits, and so no files for them.
+            return Err(no_such_file());
+        }
         Ok(Target::Memcg(memcg, file))
     }
 

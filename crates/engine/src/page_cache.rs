@@ -79,7 +79,8 @@ impl Engine {
         let pages = sign * self.memory.folios[pfn].pages() as i64;
         let lruvec = self.lruvec_of(pfn);
         self.count(lruvec, Stat::NrSwapcached, pages);
-        self.count(lruvec, Stat::NrFilePages, pages);
+        // The machine counts the swap cache among its file pages; a group's `file` doesn't.
+        self.count_node(self.memory.folios[pfn].node, Stat::NrFilePages, pages);
     }
 
     /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a

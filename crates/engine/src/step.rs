@@ -146,11 +146,14 @@ impl fmt::Display for OomReport {
                  (give the groups memory.max limits that fit the machine together)"
             )?,
         }
+        if self.attempts > 0 {
+            write!(f, "; {} reclaim attempts freed too little", self.attempts)?;
+        }
         write!(
             f,
-            "; {} reclaim attempts freed too little; lists: anon {inactive_anon} inactive + {active_anon} active, \
+            "; lists: anon {inactive_anon} inactive + {active_anon} active, \
              file {inactive_file} inactive + {active_file} active, {unevictable} unevictable; free swap {} pages",
-            self.attempts, self.free_swap
+            self.free_swap
         )?;
         let anon = inactive_anon + active_anon;
         if anon > 0 && self.free_swap == 0 && inactive_file + active_file == 0 {

@@ -199,7 +199,7 @@ fn anonymous_memory_without_swap_beyond_the_limit_is_out_of_memory_and_says_why(
         task t in job
         t anon 100 as heap
         t write heap 0..21        => 20m O
-        why => out of memory in /job: 20 of 20 pages charged; 17 reclaim attempts freed too little; lists: anon 20 \
+        why => out of memory in /job: 20 of 20 pages charged; 16 reclaim attempts freed too little; lists: anon 20 \
 inactive + 0 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (anonymous memory can't be reclaimed \
 without swap: add swap or raise memory.max)
         events job oom            => 1
