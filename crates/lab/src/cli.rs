@@ -16,7 +16,7 @@ A reader that goes away early (`pageout ... | head`) is no error.";
 
 /// Linux page reclaim and memory tiering, out of the kernel.
 ///
-/// Runs the kernel's reclaim code paths (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
+/// Plays the kernel's reclaim rules (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
 /// of any shape: deterministic, observable, in seconds. Results carry the kernel's own counter names.
 #[derive(Debug, Parser)]
 #[command(

@@ -9,9 +9,15 @@ use std::path::PathBuf;
 use pageout_workload::trace::{self, Format};
 use pageout_workload::{Access, AccessStream, Pattern, ReadOptions};
 
-/// The material that lives beside the repository, or nothing and a word about it.
+/// A file of the recordings: from the part that ships with the project, from all of them where they are, or nothing and a
+/// word about it.
 fn shared(relative: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let project = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let shipped = project.join(relative);
+    if shipped.exists() {
+        return Some(shipped);
+    }
+    let beside = || project.join("../shared");
     let path = std::env::var_os("PAGEOUT_SHARED").map_or_else(beside, PathBuf::from).join(relative);
     if path.exists() {
         return Some(path);

@@ -72,7 +72,7 @@ enum Target {
 impl Target {
     fn temporary(to: &Path) -> anyhow::Result<Target> {
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = NamedTempFile::new_in(directory);
+        let file = new_file_in(directory);
         Ok(Target::Temporary(
             file.with_context(|| format!("cannot create a file in {}", directory.display()))?,
         ))
@@ -93,6 +93,14 @@ impl Target {
             Target::Special(mut file) => file.flush(),
         }
     }
+}
+
+/// A temporary file that others may read once it has its name, as far as the umask lets them.
+fn new_file_in(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
 }
 
 impl Write for Target {

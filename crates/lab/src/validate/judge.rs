@@ -305,6 +305,11 @@ impl Comparison<'_> {
             let map = self.answers.misses(repeat, &self.played[0].sequence)?;
             values.extend(of(repeat, map.as_ref()));
         }
+        // A run recorded once, with a trace, has no repeats: it stands for itself.
+        if values.is_empty() {
+            let map = self.answers.misses(self.answer, &self.played[0].sequence)?;
+            values.extend(of(self.answer, map.as_ref()));
+        }
         Ok(span(values.into_iter()))
     }
 

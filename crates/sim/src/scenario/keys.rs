@@ -243,7 +243,7 @@ pub const KEYS: &[Key] = &[
     key("kernel.reclaim_batch", Accepts::Integer(1, 4096), "32", "Folios isolated at a time, and the least a reclaim call wants. The kernel's SWAP_CLUSTER_MAX."),
     key("kernel.memcg.stat_flush", Accepts::Choice(&["periodic", "live", "manual"]), "\"periodic\"", "How old the statistics are that reclaim decides by. periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read."),
     key("kernel.memcg.stat_flush_phase", Accepts::Time(0, 3_000_000_000), "\"0s\"", "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any number below the period of 2.016s."),
-    key("kernel.memcg.kernel_memory", Accepts::Bool, "false", "Whether kernel memory counts for the cgroup that causes it. false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded."),
+    key("kernel.memcg.kernel_memory", Accepts::Bool, "false", "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them. false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet."),
 
     key("sysctl.vm.swappiness", Accepts::Integer(0, 200), "60", "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only. 60 is the kernel's."),
 
