@@ -136,13 +136,13 @@ impl Engine {
 
     /// Creates a file.
     pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
-        check_range("pages of a file", spec.pages, 1, u64::from(u32::MAX))?;
+        check_range("pages of a file", spec.pages, 1, TABLE_PAGES_MAX)?;
         Ok(self.memory.add_file(spec))
     }
 
     /// Enables a swap device. Devices are used in the order in which they were enabled.
     pub fn swap_on(&mut self, spec: SwapSpec) -> Result<SwapId, ConfigError> {
-        check_range("pages of a swap device", spec.pages, 1, u64::from(u32::MAX))?;
+        check_range("pages of a swap device", spec.pages, 1, TABLE_PAGES_MAX)?;
         check_range("swap devices", self.memory.swap.devices() as u64 + 1, 1, 32)?;
         Ok(self.memory.swap.add(spec))
     }
@@ -170,7 +170,7 @@ impl Engine {
 
     /// Maps anonymous memory, private to the task's process.
     pub fn map_anon(&mut self, task: TaskId, pages: u64, advice: Advice) -> Result<ObjectId, ConfigError> {
-        check_range("pages of a mapping", pages, 1, u64::from(u32::MAX))?;
+        check_range("pages of a mapping", pages, 1, TABLE_PAGES_MAX)?;
         self.map_object(task, pages, Backing::Anon, advice, false)
     }
 
@@ -197,7 +197,7 @@ impl Engine {
     ) -> Result<ObjectId, ConfigError> {
         let mm_id = self.tasks[task.index()].mm;
         let mm = self.memory.mm_mut(mm_id);
-        check_range("pages of an address space", mm.table.pages() + pages, 1, u64::from(u32::MAX) - 512)?;
+        check_range("pages of an address space", mm.table.pages() + pages, 1, TABLE_PAGES_MAX)?;
         let vma = mm.map(pages, backing, advice, executable);
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;
@@ -259,6 +259,10 @@ impl Engine {
         NodeId(0)
     }
 }
+
+/// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
+/// space in full, 8 bytes a page, and a system grants no more of that than it might have.
+const TABLE_PAGES_MAX: u64 = 1 << 30;
 
 fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
     if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }

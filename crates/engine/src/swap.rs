@@ -6,7 +6,6 @@
 //! the way in: the page is copied out and the slot freed at once, or the data would be in memory twice.
 
 use crate::config::{SwapKind, SwapSpec};
-use crate::list::NONE;
 use crate::table::{Shadow, SwapEntry, Word};
 use crate::units::{MemcgId, Pfn, SwapId};
 
@@ -19,12 +18,11 @@ pub(crate) struct SwapDevice {
     used: u32,
     /// Where the search for a free slot goes on, so that slots taken together lie together.
     cursor: u32,
-    /// Folio in the swap cache, by slot.
+    /// By slot: folio in the swap cache, plus 1; shadow of the page that left memory; group that the slot is accounted to. All
+    /// begin as zeroes, so that a large device takes memory only where it is used.
     cache: Vec<u32>,
-    /// Shadow of the page that left memory, by slot.
-    shadows: Vec<Word>,
-    /// Group the slot is accounted to.
-    memcgs: Vec<MemcgId>,
+    shadows: Vec<u64>,
+    memcgs: Vec<u16>,
 }
 
 impl SwapDevice {
@@ -36,9 +34,9 @@ impl SwapDevice {
             slots,
             used: 0,
             cursor: 0,
-            cache: vec![NONE; slots as usize],
-            shadows: vec![Word::EMPTY; slots as usize],
-            memcgs: vec![MemcgId::ROOT; slots as usize],
+            cache: vec![0; slots as usize],
+            shadows: vec![0; slots as usize],
+            memcgs: vec![0; slots as usize],
         }
     }
 
@@ -107,7 +105,7 @@ impl Swap {
     pub(crate) fn take(&mut self, memcg: MemcgId) -> Option<SwapEntry> {
         let (swap, slot) =
             self.devices.iter_mut().enumerate().find_map(|(swap, device)| Some((swap, device.take()?)))?;
-        self.devices[swap].memcgs[slot as usize] = memcg;
+        self.devices[swap].memcgs[slot as usize] = memcg.0;
         Some(SwapEntry { swap: SwapId(swap as u8), slot })
     }
 
@@ -116,46 +114,45 @@ impl Swap {
         let device = &mut self.devices[entry.swap.index()];
         let slot = entry.slot as usize;
         assert!(device.is_taken(entry.slot), "slot {slot} is freed twice");
-        assert_eq!(device.cache[slot], NONE, "slot {slot} is freed under its folio");
+        assert_eq!(device.cache[slot], 0, "slot {slot} is freed under its folio");
         device.taken[slot / 64] &= !(1 << (slot % 64));
         device.used -= 1;
-        device.shadows[slot] = Word::EMPTY;
-        device.memcgs[slot]
+        device.shadows[slot] = 0;
+        MemcgId(device.memcgs[slot])
     }
 
     pub(crate) fn cached(&self, entry: SwapEntry) -> Option<Pfn> {
-        let pfn = self.devices[entry.swap.index()].cache[entry.slot as usize];
-        (pfn != NONE).then_some(Pfn(pfn))
+        self.devices[entry.swap.index()].cache[entry.slot as usize].checked_sub(1).map(Pfn)
     }
 
     pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) {
         let device = &mut self.devices[entry.swap.index()];
         assert!(
-            device.is_taken(entry.slot) && device.cache[entry.slot as usize] == NONE,
+            device.is_taken(entry.slot) && device.cache[entry.slot as usize] == 0,
             "slot holds another page"
         );
-        device.cache[entry.slot as usize] = pfn.0;
+        device.cache[entry.slot as usize] = pfn.0 + 1;
     }
 
     /// Takes the folio out of the swap cache, leaving a shadow if reclaim did it.
     pub(crate) fn cache_remove(&mut self, entry: SwapEntry, shadow: Option<Shadow>) {
         let device = &mut self.devices[entry.swap.index()];
-        assert_ne!(device.cache[entry.slot as usize], NONE, "slot {} has no folio", entry.slot);
-        device.cache[entry.slot as usize] = NONE;
-        device.shadows[entry.slot as usize] = shadow.map_or(Word::EMPTY, Shadow::pack);
+        assert_ne!(device.cache[entry.slot as usize], 0, "slot {} has no folio", entry.slot);
+        device.cache[entry.slot as usize] = 0;
+        device.shadows[entry.slot as usize] = shadow.map_or(Word::EMPTY, Shadow::pack).bits();
     }
 
     /// The shadow of the page that this slot holds; reading it takes it.
     pub(crate) fn take_shadow(&mut self, entry: SwapEntry) -> Word {
-        std::mem::take(&mut self.devices[entry.swap.index()].shadows[entry.slot as usize])
+        Word::from_bits(std::mem::take(&mut self.devices[entry.swap.index()].shadows[entry.slot as usize]))
     }
 
     /// All taken slots with their group, for checkers.
     pub(crate) fn taken(&self) -> impl Iterator<Item = (SwapEntry, MemcgId)> {
         self.devices.iter().enumerate().flat_map(|(swap, device)| {
-            (0..device.slots)
-                .filter(|&slot| device.is_taken(slot))
-                .map(move |slot| (SwapEntry { swap: SwapId(swap as u8), slot }, device.memcgs[slot as usize]))
+            (0..device.slots).filter(|&slot| device.is_taken(slot)).map(move |slot| {
+                (SwapEntry { swap: SwapId(swap as u8), slot }, MemcgId(device.memcgs[slot as usize]))
+            })
         })
     }
 }

@@ -212,8 +212,8 @@ pub fn without_indices(path: &str) -> String {
 }
 
 const TIB: u64 = 1 << 40;
-/// Page numbers of a file, a mapping and a swap area have 32 bits.
-const SIZE_MAX: u64 = (u32::MAX as u64) * 4096;
+/// What the engine has tables for.
+const SIZE_MAX: u64 = 4 * TIB;
 const ANY: Accepts = Accepts::Integer(0, i64::MAX);
 const TIME: Accepts = Accepts::Time(0, u64::MAX);
 const LATENCY: Accepts = Accepts::Time(1, 60_000_000_000);
