@@ -104,7 +104,11 @@ impl Engine {
     pub(crate) fn order_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
         match self.order_of(target) {
             Order::TwoLists => self.two_lists_prepare(target, sc),
-            Order::SingleList => {}
+            // It has no opinion on how a descendant with other lists should age its pages.
+            Order::SingleList => {
+                sc.may_deactivate = [true; 2];
+                sc.cache_trim_mode = false;
+            }
         }
     }
 

@@ -68,10 +68,10 @@ impl ScanControl {
         if !self.full_walk {
             // The shared walk may have met only groups that had nothing to give.
             self.full_walk = true;
-        } else if self.skipped_deactivate {
+        } else if self.skipped_deactivate && !self.force_deactivate {
             self.force_deactivate = true;
             self.skipped_deactivate = false;
-        } else if self.low_skipped {
+        } else if self.low_skipped && !self.low_reclaim {
             self.force_deactivate = false;
             self.low_reclaim = true;
             self.low_skipped = false;

@@ -1,5 +1,9 @@
 //! Limits: when a charge reclaims, what is protected, and when there is nothing left.
 
+use pageout_engine::{
+    Access, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, Policy, Served, Step, Wait,
+};
+
 use super::scenario::check;
 
 #[test]
@@ -259,4 +263,36 @@ fn a_limit_set_below_usage_reclaims_down_to_it() {
         usage job                 => 19
     ",
     );
+}
+
+/// A descendant may have lists that the group on whose behalf reclaim runs knows nothing of.
+#[test]
+fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
+    let config = Config { folio_batch: 1, policy: Policy::exact_lru(), ..Config::default() };
+    let mut engine = Engine::new(config).unwrap();
+    let group = engine.memcg_create_with(MemcgId::ROOT, "job", Policy::classic_6_12()).unwrap();
+    let process = engine.process_create(group);
+    let task = engine.task_create(process, CpuId(0));
+    let spec = FileSpec { name: "data".to_string(), pages: 1, kind: FileKind::Regular };
+    let file = engine.file_create(spec).unwrap();
+    // A page that is active and stays: the only hope is to age it.
+    for _ in 0..2 {
+        let object = engine.open(task, file).unwrap();
+        if engine.start(task, Access { object, page: 0, write: false }) == Step::Wait(Wait::Io) {
+            engine.io_done(IoId(0), CpuId(0), Ok(()));
+            let _ = engine.resume(task);
+        }
+    }
+    engine.pin(file, 0);
+    let mut step = engine.reclaim(task, MemcgId::ROOT, 1 << 40, None);
+    for _ in 0..1000 {
+        match step {
+            Step::Done(served) => {
+                assert_eq!(served, Served::Reclaimed(0));
+                return;
+            }
+            _ => step = engine.resume(task),
+        }
+    }
+    panic!("reclaim doesn't end");
 }
