@@ -200,21 +200,22 @@ impl Engine {
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
             Target::Memcg(memcg, file) => {
-                let pages =
-                    parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
                 let group = &mut self.memcgs[memcg];
-                match file {
-                    MemcgFile::Min => group.min = pages,
-                    MemcgFile::Low => group.low = pages,
-                    MemcgFile::SwapMax => group.swap_max = pages,
-                    MemcgFile::High => group.high = pages,
-                    MemcgFile::Max => group.max = pages,
+                let limit = match file {
+                    MemcgFile::Min => &mut group.min,
+                    MemcgFile::Low => &mut group.low,
+                    MemcgFile::SwapMax => &mut group.swap_max,
+                    MemcgFile::High => &mut group.high,
+                    MemcgFile::Max => &mut group.max,
                     MemcgFile::Current
                     | MemcgFile::SwapCurrent
                     | MemcgFile::Stat
                     | MemcgFile::Events
-                    | MemcgFile::Reclaim => unreachable!("none of these is a limit"),
-                }
+                    | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
+                };
+                let pages =
+                    parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
+                *limit = pages;
                 let excess = self.memcgs[memcg].usage.saturating_sub(pages);
                 if excess == 0 || !matches!(file, MemcgFile::High | MemcgFile::Max) {
                     return Ok(done);
@@ -331,6 +332,15 @@ mod tests {
         );
         assert!(engine.write_file(task, "/proc/sys/vm/swappiness", "201").is_err());
         assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", "1M swappiness=900").is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_only_read_is_not_written() {
+        let (mut engine, task) = engine();
+        for name in ["memory.current", "memory.swap.current", "memory.stat", "memory.events"] {
+            let path = format!("/sys/fs/cgroup/job/{name}");
+            assert_eq!(engine.write_file(task, &path, "1"), Err(FileError::NotPermitted(path)));
+        }
     }
 
     #[test]
