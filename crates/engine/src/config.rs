@@ -130,28 +130,21 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let range = |what: &'static str, value: u64, min: u64, max: u64| {
-            if (min..=max).contains(&value) {
-                Ok(())
-            } else {
-                Err(ConfigError::OutOfRange { what, value, min, max })
-            }
-        };
-        range("nodes", self.node_pages.len() as u64, 1, 64)?;
+        check_range("nodes", self.node_pages.len() as u64, 1, 64)?;
         // The last section is kept back so that a frame number always fits 32 bits, with one value left for "none".
         let frames_max = u64::from(u32::MAX - SECTION_FRAMES);
         for &pages in &self.node_pages {
-            range("pages of a node", pages, 1, frames_max)?;
+            check_range("pages of a node", pages, 1, frames_max)?;
         }
         let sections: u64 =
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
-        range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
-        range("cpus", u64::from(self.cpus), 1, 4096)?;
-        range("hz", u64::from(self.hz), 1, 1000)?;
-        range("vm.swappiness", u64::from(self.swappiness), 0, 200)?;
-        range("folio_batch", self.folio_batch as u64, 1, 255)?;
-        range("charge_stock", self.charge_stock, 1, 4096)?;
-        range("reclaim_batch", self.reclaim_batch, 1, 4096)
+        check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
+        check_range("cpus", u64::from(self.cpus), 1, 4096)?;
+        check_range("hz", u64::from(self.hz), 1, 1000)?;
+        check_range("vm.swappiness", u64::from(self.swappiness), 0, 200)?;
+        check_range("folio_batch", self.folio_batch as u64, 1, 255)?;
+        check_range("charge_stock", self.charge_stock, 1, 4096)?;
+        check_range("reclaim_batch", self.reclaim_batch, 1, 4096)
     }
 }
 
@@ -222,6 +215,11 @@ pub enum ConfigError {
     Exists(String),
     /// A name that can't be one path component.
     BadName(String),
+}
+
+/// Refuses a number outside its range by its name.
+pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
 }
 
 impl fmt::Display for ConfigError {

@@ -2,7 +2,7 @@
 
 use crate::batch::Batches;
 use crate::charge::Stock;
-use crate::config::{Config, ConfigError, FileSpec, SwapSpec};
+use crate::config::{Config, ConfigError, FileSpec, SwapSpec, check_range};
 use crate::io::Transfers;
 use crate::lruvec::{LruvecId, Lruvecs};
 use crate::memcg::Memcgs;
@@ -263,7 +263,3 @@ impl Engine {
 /// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
 /// space in full, 8 bytes a page, and a system grants no more of that than it might have.
 const TABLE_PAGES_MAX: u64 = 1 << 30;
-
-fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
-    if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
-}
