@@ -8,7 +8,7 @@
 //!   reclaim of a clean file page        660 = scan + reclaim + 1/53 call, drain, charge and insertion
 //!   the same, mapped once             + 550 = rmap step + unmap, if no page is looked at twice
 //! ```
-//! Sources, row by row, in the fields' documentation: M measured on the machine of the ground truth (2 vCPU Xeon 2.5 GHz
+//! Sources, row by row, in the fields' documentation: M measured on one machine (2 vCPU Xeon 2.5 GHz
 //! virtual machine, Linux 6.18), S from the seeds' own tables, T typical of the hardware, D derived here from a row, E
 //! estimated without one. What is not modelled: contention on locks, the TLB, and caches other than in these averages.
 //!
@@ -91,7 +91,7 @@ impl Costs {
         }
     }
 
-    /// The machine of the ground truth; the M column as it stands.
+    /// The machine that the M column was measured on, as it stands.
     pub fn xeon_vm() -> Costs {
         Costs {
             file_hit: 860,

@@ -1,7 +1,7 @@
 //! What a device is like: its parameters, the presets, and which parameters make no sense.
 //!
-//! The presets are the rows of the device table in the project's cost figures; M is measured on the machine of the ground
-//! truth, T typical of the class. Where a row gives a single latency the preset is constant: a spread would be invented.
+//! The presets are the rows of the device table in `docs/spec/costs.md`; M is measured on one virtual
+//! machine, T typical of the class. Where a row gives a single latency the preset is constant: a spread would be invented.
 
 use pageout_engine::{Nanos, PAGE_SIZE};
 
@@ -60,7 +60,7 @@ impl DeviceSpec {
         }
     }
 
-    /// The virtio disk of the ground-truth machine. Row "virtio disk of the measured machine", M: 30 us p50 and 75 us p99
+    /// The virtio disk of the machine that the M rows were measured on. Row "virtio disk of the measured machine", M: 30 us p50 and 75 us p99
     /// read, 31 and 97 us write, 0.62 GB/s read, 1.3 GB/s write, 72 K IOPS at depth 32.
     pub fn virtio() -> DeviceSpec {
         DeviceSpec {
