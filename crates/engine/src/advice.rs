@@ -121,6 +121,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:
+    /// reclaim won't know of accesses before this one.
+    pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
+        self.with_present(task, object, page, |_, _, word| word.clear_young())
+    }
+
     /// Pins a resident page of a file, as a busy buffer or a device does: reclaim finds it in use each time. False if it
     /// isn't resident.
     pub fn pin(&mut self, file: FileId, page: u64) -> bool {
@@ -183,7 +189,7 @@ impl Engine {
         }
         self.memory.folios[pfn].flags |= FolioFlags::MLOCKED;
         if relocate {
-            self.lru_place(pfn, crate::order::End::Head);
+            self.lru_place(pfn, crate::order::Arrival::Added);
         }
     }
 
@@ -201,7 +207,7 @@ impl Engine {
         }
         self.memory.folios[pfn].flags -= FolioFlags::MLOCKED;
         if relocate {
-            self.lru_place(pfn, crate::order::End::Head);
+            self.lru_place(pfn, crate::order::Arrival::Added);
         }
     }
 }

@@ -13,7 +13,7 @@
 
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
-use crate::order::End;
+use crate::order::{Arrival, Order};
 use crate::stat::Stat;
 use crate::table::Mark;
 use crate::units::{CpuId, Pfn};
@@ -61,6 +61,9 @@ impl Batches {
 impl Engine {
     /// Hands a new folio over to the lists.
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
+        if self.in_lru_fault {
+            self.order_faulted_in(pfn);
+        }
         debug_assert!(!self.memory.folios[pfn].has(FolioFlags::LRU));
         self.batch_queue(Batch::Add, pfn);
     }
@@ -87,9 +90,14 @@ impl Engine {
 
     /// Asks for a folio to become inactive (`madvise(COLD)`).
     pub(crate) fn lru_deactivate(&mut self, pfn: Pfn) {
-        if self.memory.folios[pfn].has(FolioFlags::LRU) && self.memory.is_hot(pfn, Heat::ACTIVE) {
+        if self.memory.folios[pfn].has(FolioFlags::LRU) && self.may_deactivate(pfn) {
             self.batch_queue(Batch::Deactivate, pfn);
         }
+    }
+
+    /// Active, or among generations, where there is always an older one.
+    fn may_deactivate(&self, pfn: Pfn) -> bool {
+        self.memory.is_hot(pfn, Heat::ACTIVE) || self.order_of(self.lruvec_of(pfn)) == Order::Generations
     }
 
     /// Asks for a file folio to be reclaimed soon (`fadvise(DONTNEED)` on a page in use).
@@ -142,7 +150,7 @@ impl Engine {
                 continue;
             }
             if batch == Batch::Add {
-                self.lru_place(pfn, End::Head);
+                self.lru_place(pfn, Arrival::Added);
             } else if self.memory.folios[pfn].has(FolioFlags::LRU) {
                 self.batch_move(batch, pfn);
             }
@@ -159,12 +167,13 @@ impl Engine {
             return;
         }
         let was_active = self.memory.is_hot(pfn, Heat::ACTIVE);
+        let may_deactivate = self.may_deactivate(pfn);
         match batch {
             Batch::Add => unreachable!("new folios are placed, not moved"),
             Batch::MoveTail => {
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE);
-                self.lru_place(pfn, End::Tail);
+                self.lru_place(pfn, Arrival::Rotated);
                 self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
             }
             Batch::DeactivateFile => {
@@ -174,25 +183,25 @@ impl Engine {
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE | Heat::REFERENCED);
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
-                let end = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
+                let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
                     self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
-                    End::Head
+                    Arrival::Added
                 } else {
                     self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
-                    End::Tail
+                    Arrival::Rotated
                 };
-                self.lru_place(pfn, end);
-                if was_active {
+                self.lru_place(pfn, arrival);
+                if may_deactivate {
                     self.count(lruvec, Stat::Pgdeactivate, pages);
                 }
             }
             Batch::Deactivate => {
-                if !was_active {
+                if !may_deactivate {
                     return;
                 }
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE | Heat::REFERENCED);
-                self.lru_place(pfn, End::Head);
+                self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pgdeactivate, pages);
             }
             Batch::LazyFree => {
@@ -205,7 +214,7 @@ impl Engine {
                 self.lru_unlink(pfn);
                 self.memory.cool_down(pfn, Heat::ACTIVE | Heat::REFERENCED);
                 self.memory.folios[pfn].flags -= FolioFlags::SWAPBACKED;
-                self.lru_place(pfn, End::Head);
+                self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pglazyfree, pages);
             }
             Batch::Activate => {
@@ -214,7 +223,7 @@ impl Engine {
                 }
                 self.lru_unlink(pfn);
                 self.memory.heat_up(pfn, Heat::ACTIVE);
-                self.lru_place(pfn, End::Head);
+                self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pgactivate, pages);
             }
         }
@@ -246,6 +255,12 @@ impl Engine {
                 }
             }
             Mark::EveryAccess => self.order_accessed(pfn),
+            Mark::Count(references) => {
+                if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                    let heat = self.memory.heat(pfn);
+                    self.memory.set_heat(pfn, references.accessed(heat));
+                }
+            }
         }
     }
 

@@ -1,13 +1,7 @@
-//! What can be chosen: sizes, switches, policies, and the profiles that bundle them.
-//!
-//! Defaults are Linux 6.12's unless a field says otherwise. A policy is a choice of the four seams; `Policy::classic_6_12` and its like are the
-//! profiles.
+//! What can be chosen beside the policy: sizes, batches, freshness. Defaults are Linux 6.12's unless a field says otherwise.
 
-use crate::balance::Balance;
-use crate::harvest::Harvest;
-use crate::order::Order;
+use crate::policy::Policy;
 use crate::units::{Nanos, SECTION_FRAMES};
-use crate::workingset::Workingset;
 use std::fmt;
 
 /// How old the memcg statistics are that reclaim's decisions read.
@@ -20,60 +14,6 @@ pub enum StatFlush {
     /// Flushed only by [`crate::Engine::flush_stats`] and by readers: for replaying recorded flush points.
     Manual,
 }
-
-/// A choice of the four seams of reclaim for one memory group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Policy {
-    /// How accessed bits are found.
-    pub harvest: Harvest,
-    /// Which lists there are, where a folio goes and who is next.
-    pub order: Order,
-    /// What a refault means.
-    pub workingset: Workingset,
-    /// How much to take from anonymous and how much from file memory.
-    pub balance: Balance,
-}
-
-impl Policy {
-    /// The classic active/inactive LRU of Linux 6.12: profile `classic@6.12`.
-    pub fn classic_6_12() -> Policy {
-        Policy {
-            harvest: Harvest::Rmap,
-            order: Order::TwoLists,
-            workingset: Workingset::Distance,
-            balance: Balance::Cost,
-        }
-    }
-
-    /// One list in exact order of access, no second chance: the textbook LRU, profile `lru`. A reference, not a kernel's.
-    pub fn exact_lru() -> Policy {
-        Policy {
-            harvest: Harvest::Rmap,
-            order: Order::SingleList,
-            workingset: Workingset::CountOnly,
-            balance: Balance::Cost,
-        }
-    }
-
-    /// The profile of this name.
-    pub fn by_name(name: &str) -> Option<Policy> {
-        PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.policy)())
-    }
-}
-
-/// A policy under a name.
-pub struct Profile {
-    /// As scenarios name it.
-    pub name: &'static str,
-    /// What it bundles.
-    pub policy: fn() -> Policy,
-}
-
-/// All profiles.
-pub const PROFILES: &[Profile] = &[
-    Profile { name: "classic@6.12", policy: Policy::classic_6_12 },
-    Profile { name: "lru", policy: Policy::exact_lru },
-];
 
 /// What an engine is built from.
 #[derive(Clone, PartialEq, Debug)]

@@ -41,11 +41,15 @@ pub struct Engine {
     /// `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
     pub(crate) last_root_flush: Nanos,
+    /// A page is being added for a fault on a mapping with recency: it is known to be in use.
+    pub(crate) in_lru_fault: bool,
     /// The task and CPU on whose behalf the present call runs.
     pub(crate) current: TaskId,
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
     pub(crate) ops: Vec<Op>,
+    /// Writes of the reclaim pass under way, submitted together at its end, when neighbours can be merged.
+    pub(crate) plugged: Vec<Op>,
     pub(crate) woken: Vec<TaskId>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
@@ -60,7 +64,8 @@ impl Engine {
         config.check()?;
         let nodes = config.node_pages.len();
         let mut lruvecs = Lruvecs::new(nodes);
-        lruvecs.add_memcg(MemcgId::ROOT, config.policy.order.lists());
+        config.policy.check()?;
+        lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
         Ok(Engine {
             now: Nanos::ZERO,
             memory: Memory::new(&config.node_pages),
@@ -72,10 +77,12 @@ impl Engine {
             shadow_nodes: ShadowNodes::default(),
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,
+            in_lru_fault: false,
             current: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),
             ops: Vec::new(),
+            plugged: Vec::new(),
             woken: Vec::new(),
             page_cache_events: None,
             isolated: Vec::new(),
@@ -114,8 +121,9 @@ impl Engine {
             return Err(ConfigError::Exists(format!("memcg {name} in {}", self.memcgs.path(parent))));
         }
         check_range("memcgs", self.memcgs.len() as u64 + 1, 1, u64::from(u16::MAX))?;
+        policy.check()?;
         let id = self.memcgs.create(parent, name, policy);
-        self.lruvecs.add_memcg(id, policy.order.lists());
+        self.lruvecs.add_memcg(id, &policy, self.now);
         Ok(id)
     }
 
@@ -150,7 +158,9 @@ impl Engine {
     /// Creates a process: an address space whose memory is charged to `memcg`.
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
         assert!(self.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
-        self.memory.add_mm(memcg)
+        let mm = self.memory.add_mm(memcg);
+        self.memcgs[memcg].mms.push(mm);
+        mm
     }
 
     /// Creates a task of a process, running on `cpu`.

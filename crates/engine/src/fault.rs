@@ -114,13 +114,23 @@ impl Engine {
                         return Step::Done(Served::Failed(AccessError::Oom(Box::new(report))));
                     };
                     self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
+                    self.in_lru_fault = self.is_fault_with_recency(&attempt);
                     self.fill(task, &mut attempt, pfn, source);
+                    self.in_lru_fault = false;
                     if self.memory.folios[pfn].has(FolioFlags::LOCKED) {
                         self.tasks[task.index()].suspend(attempt);
                         return Step::Wait(Wait::Io);
                     }
                 }
             }
+        }
+    }
+
+    /// Whether the page is wanted by a fault that says it will be used again.
+    fn is_fault_with_recency(&self, attempt: &Attempt) -> bool {
+        match attempt.object {
+            Object::File { .. } => false,
+            Object::Mapping { mm, vma, .. } => self.memory.mm(mm).vmas[vma].advice.has_recency(),
         }
     }
 

@@ -49,6 +49,24 @@ bitflags::bitflags! {
         const ACTIVE = 1 << 1;
         /// Was hot in this residency; goes into its shadow when it is evicted.
         const WORKINGSET = 1 << 2;
+        /// Two bits that count further accesses through file descriptors (generations).
+        const COUNTER = 3 << Heat::COUNTER_SHIFT;
+    }
+}
+
+impl Heat {
+    const COUNTER_SHIFT: u32 = 3;
+    /// Largest count.
+    pub(crate) const COUNTER_MAX: u8 = 3;
+
+    /// What the counter says.
+    pub(crate) const fn counter(self) -> u8 {
+        (self.bits() >> Heat::COUNTER_SHIFT) & Heat::COUNTER_MAX
+    }
+
+    pub(crate) const fn with_counter(self, count: u8) -> Heat {
+        let others = self.bits() & !(Heat::COUNTER_MAX << Heat::COUNTER_SHIFT);
+        Heat::from_bits_truncate(others | count << Heat::COUNTER_SHIFT)
     }
 }
 
@@ -90,13 +108,21 @@ impl Folio {
     }
 }
 
-/// The records of all frames, by section.
-#[derive(Default)]
-pub(crate) struct FolioTable {
-    sections: Vec<Option<Box<[Folio]>>>,
+/// Something for each frame, allocated by section of frames when the first frame of the section is used.
+pub(crate) struct Sections<T> {
+    sections: Vec<Option<Box<[T]>>>,
 }
 
-impl FolioTable {
+/// The records of all frames.
+pub(crate) type FolioTable = Sections<Folio>;
+
+impl<T> Default for Sections<T> {
+    fn default() -> Sections<T> {
+        Sections { sections: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Sections<T> {
     /// Makes the frame's record exist.
     pub(crate) fn populate(&mut self, pfn: Pfn) {
         let section = (pfn.0 / SECTION_FRAMES) as usize;
@@ -104,8 +130,14 @@ impl FolioTable {
             self.sections.resize_with(section + 1, || None);
         }
         if self.sections[section].is_none() {
-            self.sections[section] = Some(vec![Folio::default(); SECTION_FRAMES as usize].into_boxed_slice());
+            self.sections[section] = Some(vec![T::default(); SECTION_FRAMES as usize].into_boxed_slice());
         }
+    }
+
+    /// The frame's record, or an empty one where there is none yet.
+    pub(crate) fn get(&self, pfn: Pfn) -> T {
+        let section = self.sections.get((pfn.0 / SECTION_FRAMES) as usize).and_then(Option::as_deref);
+        section.map_or_else(T::default, |section| section[(pfn.0 % SECTION_FRAMES) as usize])
     }
 
     /// Bytes of metadata allocated.
@@ -116,18 +148,18 @@ impl FolioTable {
 
 const ALLOCATED: &str = "a frame in use has a record";
 
-impl std::ops::Index<Pfn> for FolioTable {
-    type Output = Folio;
+impl<T> std::ops::Index<Pfn> for Sections<T> {
+    type Output = T;
     #[inline]
-    fn index(&self, pfn: Pfn) -> &Folio {
+    fn index(&self, pfn: Pfn) -> &T {
         let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref().expect(ALLOCATED);
         &section[(pfn.0 % SECTION_FRAMES) as usize]
     }
 }
 
-impl std::ops::IndexMut<Pfn> for FolioTable {
+impl<T> std::ops::IndexMut<Pfn> for Sections<T> {
     #[inline]
-    fn index_mut(&mut self, pfn: Pfn) -> &mut Folio {
+    fn index_mut(&mut self, pfn: Pfn) -> &mut T {
         let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref_mut().expect(ALLOCATED);
         &mut section[(pfn.0 % SECTION_FRAMES) as usize]
     }

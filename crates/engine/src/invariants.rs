@@ -1,7 +1,8 @@
 //! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
 
 use crate::engine::Engine;
-use crate::folio::FolioFlags;
+use crate::folio::{FolioFlags, Heat};
+use crate::list::List;
 use crate::lruvec::{LruList, Lruvec};
 use crate::table::Entry;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
@@ -94,21 +95,23 @@ impl Engine {
     /// Lists hold exactly the folios that say so, and sizes agree with them.
     fn check_lruvec(&self, lruvec: &Lruvec) {
         let mut sizes = [0; 5];
-        let order = self.memcgs[lruvec.memcg].policy.order;
-        for (index, list) in lruvec.lists.iter().enumerate() {
-            list.check_invariants(&self.memory.folios);
-            for item in list.iter_from_tail(&self.memory.folios) {
-                let pfn = Pfn(item);
+        for (list, gauge) in lruvec.lists.iter().zip(LruList::EVICTABLE) {
+            for pfn in self.check_list(lruvec, list) {
                 let folio = &self.memory.folios[pfn];
-                assert_eq!(
-                    (folio.memcg, folio.node),
-                    (lruvec.memcg, lruvec.node),
-                    "{pfn:?} is on a stranger's list"
-                );
-                assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
-                assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
-                sizes[LruList::new(folio.lru_type(), order.is_active(index)) as usize] += folio.pages();
+                assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is on a list and in a generation");
+                sizes[LruList::new(folio.lru_type(), gauge.is_active()) as usize] += folio.pages();
             }
+        }
+        if let Some(generations) = &lruvec.generations {
+            for list in &generations.lists {
+                for pfn in self.check_list(lruvec, list) {
+                    let folio = &self.memory.folios[pfn];
+                    assert!(!self.memory.is_hot(pfn, Heat::ACTIVE), "{pfn:?} is in a generation and ACTIVE");
+                    let is_active = generations.check_place(pfn, self.memory.places[pfn], folio.lru_type());
+                    sizes[LruList::new(folio.lru_type(), is_active) as usize] += folio.pages();
+                }
+            }
+            generations.check_invariants(&self.memory);
         }
         for node in self.memory.nodes().filter(|&node| node == lruvec.node) {
             for pfn in self.memory.frames.handed_out(node) {
@@ -123,6 +126,23 @@ impl Engine {
             let counted = lruvec.stat_local[list.stat() as usize];
             assert_eq!(counted, lruvec.sizes[list as usize] as i64, "{}", list.stat().name());
         }
+    }
+
+    /// The folios of a list, each of which must know that it is there.
+    fn check_list(&self, lruvec: &Lruvec, list: &List) -> Vec<Pfn> {
+        list.check_invariants(&self.memory.folios);
+        let folios: Vec<Pfn> = list.iter_from_tail(&self.memory.folios).map(Pfn).collect();
+        for &pfn in &folios {
+            let folio = &self.memory.folios[pfn];
+            assert_eq!(
+                (folio.memcg, folio.node),
+                (lruvec.memcg, lruvec.node),
+                "{pfn:?} is on a stranger's list"
+            );
+            assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
+            assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
+        }
+        folios
     }
 
     fn check_batches(&self) {

@@ -104,7 +104,7 @@ impl Engine {
 
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry) {
         let io = self.io.start(Direction::Write, pfn, None);
-        self.ops.push(Op::WriteSwap { io, swap: entry.swap, slot: entry.slot, pfn });
+        self.plugged.push(Op::WriteSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
     /// Puts a task to sleep until the transfer of this folio ends. Rare (two tasks want the same page at once), so the

@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod units; // page frames, nodes, times: the newtypes everything is counted in
-mod config; // what can be chosen: sizes, switches, policies, profiles
+mod config; // what can be chosen beside the policy: sizes, batches, freshness
+mod policy; // a choice at each of the four seams; the profiles that bundle them
+mod switch; // every mechanism and every era's rule under a name
 mod step; // how a machine talks to the engine: accesses, steps, waits, outcomes
 mod op; // operations on pages that a machine carries out
 mod work; // counts of work that a machine prices
@@ -46,16 +48,16 @@ mod invariants; // what must always be true, checked from outside
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
-pub use config::{
-    Config, ConfigError, FileKind, FileSpec, PROFILES, Policy, Profile, StatFlush, SwapKind, SwapSpec,
-};
+pub use config::{Config, ConfigError, FileKind, FileSpec, StatFlush, SwapKind, SwapSpec};
 pub use engine::Engine;
 pub use kernfs::FileError;
 pub use mm::Advice;
 pub use op::{IoError, Op};
 pub use page_cache::PageCacheEvent;
+pub use policy::{PROFILES, Policy, Profile};
 pub use stat::Stat;
 pub use step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
+pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
     CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SHIFT, PAGE_SIZE, Pfn, SwapId,
     TaskId,

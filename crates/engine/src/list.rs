@@ -30,6 +30,10 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Items, not pages.
     pub(crate) fn len(&self) -> u64 {
         self.len

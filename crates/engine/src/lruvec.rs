@@ -1,8 +1,12 @@
 //! The lists of one memcg on one node, with the costs, ages and statistics that belong to them.
 
+use crate::balance::Feedback;
+use crate::harvest::WalkState;
 use crate::list::List;
+use crate::order::{GenerationLists, Order};
+use crate::policy::Policy;
 use crate::stat::{Counters, STATS, Stat};
-use crate::units::{LruType, MemcgId, NodeId};
+use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
 /// The kernel's five list names, as the gauges count them. How many lists there really are is the order's business.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,8 +67,12 @@ impl LruList {
 pub(crate) struct Lruvec {
     pub(crate) memcg: MemcgId,
     pub(crate) node: NodeId,
-    /// As many as the order wants.
-    pub(crate) lists: Vec<List>,
+    /// By [`LruList`], for orders of two lists; one for all, for an order of one.
+    pub(crate) lists: [List; 4],
+    /// For an order of generations, and while folios are left there of one that was.
+    pub(crate) generations: Option<Box<GenerationLists>>,
+    pub(crate) feedback: Feedback,
+    pub(crate) walk: WalkState,
     /// Pages by [`LruList`], live.
     pub(crate) sizes: [u64; 5],
     /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
@@ -93,13 +101,19 @@ impl Lruvecs {
     }
 
     /// Makes the lruvecs of the next memcg.
-    pub(crate) fn add_memcg(&mut self, memcg: MemcgId, lists: usize) {
+    pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
         for node in 0..self.nodes {
+            let keeps_generations = policy.order == Order::Generations;
+            let generations = GenerationLists::new(policy.generations.count, now);
+            let slots = usize::from(policy.generations.count);
             self.all.push(Lruvec {
                 memcg,
                 node: NodeId(node as u8),
-                lists: vec![List::default(); lists],
+                lists: [List::default(); 4],
+                feedback: Feedback::new(slots),
+                walk: WalkState::new(slots, generations.max_seq),
+                generations: keeps_generations.then(|| Box::new(generations)),
                 sizes: [0; 5],
                 cost: [0; 2],
                 nonresident_age: 0,

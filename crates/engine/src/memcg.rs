@@ -4,8 +4,8 @@
 //! ancestor; how much of a group's setting is *effective* depends on what its siblings claim of their parent's. A group is
 //! never protected from its own limit. [reclaim 2.10]
 
-use crate::config::Policy;
-use crate::units::{MemcgId, NodeId};
+use crate::policy::Policy;
+use crate::units::{MemcgId, MmId, NodeId};
 
 /// No limit: what the kernel prints as `max`.
 pub(crate) const UNLIMITED: u64 = u64::MAX;
@@ -30,6 +30,8 @@ pub(crate) struct Memcg {
     pub(crate) parent: Option<MemcgId>,
     pub(crate) children: Vec<MemcgId>,
     pub(crate) policy: Policy,
+    /// Address spaces whose memory it is charged for, in the order in which they joined.
+    pub(crate) mms: Vec<MmId>,
     /// Pages charged, descendants included.
     pub(crate) usage: u64,
     pub(crate) min: u64,
@@ -74,6 +76,7 @@ impl Memcgs {
             parent,
             children: Vec::new(),
             policy,
+            mms: Vec::new(),
             usage: 0,
             min: 0,
             low: 0,

@@ -2,9 +2,10 @@
 
 use crate::config::FileSpec;
 use crate::file::File;
-use crate::folio::{FolioFlags, FolioTable, Heat};
+use crate::folio::{FolioFlags, FolioTable, Heat, Sections};
 use crate::frames::Frames;
 use crate::mm::Mm;
+use crate::order::Place;
 use crate::swap::Swap;
 use crate::table::{Mark, NodeChange, SwapEntry, Word};
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
@@ -12,6 +13,8 @@ use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 /// All memory of the machine.
 pub(crate) struct Memory {
     pub(crate) folios: FolioTable,
+    /// Where each folio is among the generations.
+    pub(crate) places: Sections<Place>,
     pub(crate) frames: Frames,
     pub(crate) files: Vec<File>,
     pub(crate) mms: Vec<Mm>,
@@ -22,6 +25,7 @@ impl Memory {
     pub(crate) fn new(node_pages: &[u64]) -> Memory {
         Memory {
             folios: FolioTable::default(),
+            places: Sections::default(),
             frames: Frames::new(node_pages),
             files: Vec::new(),
             mms: Vec::new(),

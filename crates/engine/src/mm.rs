@@ -55,11 +55,13 @@ pub(crate) struct Mm {
     pub(crate) table: Table,
     /// In order of address.
     pub(crate) vmas: Vec<Vma>,
+    /// A bit a node: it has run since a walk for that node's lists last took it.
+    pub(crate) used_on_nodes: u64,
 }
 
 impl Mm {
     pub(crate) fn new(memcg: MemcgId) -> Mm {
-        Mm { memcg, table: Table::new(0), vmas: Vec::new() }
+        Mm { memcg, table: Table::new(0), vmas: Vec::new(), used_on_nodes: 0 }
     }
 
     /// Lays out a mapping behind the others; returns its position.

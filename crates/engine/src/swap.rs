@@ -197,7 +197,8 @@ mod tests {
         let mut swap = swap(4);
         let entry = swap.take(MemcgId(1)).unwrap();
         swap.cache_insert(entry, Pfn(9));
-        let shadow = Shadow { memcg: MemcgId(1), node: crate::NodeId(0), workingset: true, stamp: 4 };
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: crate::NodeId(0), workingset: true, refs: 0, stamp: 4 };
         swap.cache_remove(entry, Some(shadow));
         assert!(swap.take_shadow(entry) == shadow.pack());
         assert!(swap.take_shadow(entry) == Word::EMPTY);

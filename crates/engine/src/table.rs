@@ -13,6 +13,7 @@
 //! size (`workingset`).
 
 use crate::folio::Heat;
+use crate::order::References;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 
 /// Pages under one upper entry: what a page-table page maps.
@@ -41,6 +42,8 @@ pub(crate) struct Shadow {
     pub(crate) node: NodeId,
     /// It was hot in the residency that ended.
     pub(crate) workingset: bool,
+    /// How often it was accessed through file descriptors, as far as its policy counts: 0 to 4.
+    pub(crate) refs: u8,
     /// The policy's eviction clock, modulo 2^[`Shadow::STAMP_BITS`].
     pub(crate) stamp: u64,
 }
@@ -59,11 +62,13 @@ pub(crate) enum Mark {
     Classic,
     /// The order is told of each access.
     EveryAccess,
+    /// Accesses are counted in the word, on one or the other ladder.
+    Count(References),
 }
 
 impl Shadow {
-    /// 38 bits of evictions: a clock that wraps after a petabyte of pages, far beyond any distance that matters.
-    pub(crate) const STAMP_BITS: u32 = 38;
+    /// 35 bits of evictions: a clock that wraps after 128 TiB of pages, far beyond any distance that matters.
+    pub(crate) const STAMP_BITS: u32 = 35;
     const TAG: u64 = 1 << 1;
 
     pub(crate) fn pack(self) -> Word {
@@ -72,6 +77,7 @@ impl Shadow {
                 | u64::from(self.workingset) << 3
                 | u64::from(self.node.0) << 4
                 | u64::from(self.memcg.0) << 10
+                | u64::from(self.refs) << 26
                 | self.stamp << (64 - Self::STAMP_BITS),
         )
     }
@@ -81,6 +87,7 @@ impl Shadow {
             workingset: word >> 3 & 1 != 0,
             node: NodeId((word >> 4 & 0x3f) as u8),
             memcg: MemcgId((word >> 10) as u16),
+            refs: (word >> 26 & 7) as u8,
             stamp: word >> (64 - Self::STAMP_BITS),
         }
     }
@@ -96,7 +103,12 @@ impl Word {
     const YOUNG: u64 = 1 << 1;
     const DIRTY: u64 = 1 << 2;
     const HEAT_SHIFT: u32 = 3;
+    const HEAT: u64 = (Heat::all().bits() as u64) << Word::HEAT_SHIFT;
+    /// Two bits, one of the four below.
+    const MARK: u64 = 3 << 8;
     const MARK_EVERY: u64 = 1 << 8;
+    const MARK_COUNT_6_12: u64 = 2 << 8;
+    const MARK_COUNT_6_16: u64 = 3 << 8;
     /// A read into the frame is in flight.
     const BUSY: u64 = 1 << 10;
     /// Maps the shared page of zeroes, which a write must replace.
@@ -122,8 +134,17 @@ impl Word {
     }
 
     pub(crate) fn cached(pfn: Pfn, heat: Heat, mark: Mark) -> Word {
-        let mark = if mark == Mark::EveryAccess { Self::MARK_EVERY } else { 0 };
-        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | mark).with_heat(heat)
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT).with_heat(heat).with_mark(mark)
+    }
+
+    pub(crate) fn with_mark(self, mark: Mark) -> Word {
+        let bits = match mark {
+            Mark::Classic => 0,
+            Mark::EveryAccess => Self::MARK_EVERY,
+            Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
+            Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
+        };
+        Word(self.0 & !Self::MARK | bits)
     }
 
     pub(crate) fn swapped(entry: SwapEntry) -> Word {
@@ -196,8 +217,7 @@ impl Word {
 
     #[inline]
     pub(crate) fn with_heat(self, heat: Heat) -> Word {
-        let mask = u64::from(Heat::all().bits()) << Self::HEAT_SHIFT;
-        Word(self.0 & !mask | u64::from(heat.bits()) << Self::HEAT_SHIFT)
+        Word(self.0 & !Self::HEAT | u64::from(heat.bits()) << Self::HEAT_SHIFT)
     }
 
     pub(crate) fn set_busy(&mut self, busy: bool) {
@@ -241,6 +261,8 @@ pub(crate) struct Table {
     words: Vec<u64>,
     /// By leaf: some page below has been accessed through this table since the bit was last cleared.
     young: Vec<bool>,
+    /// By leaf: some page below has been present at some time, so that the leaf exists.
+    exists: Vec<bool>,
     nodes: Vec<NodeCount>,
 }
 
@@ -275,6 +297,7 @@ impl Table {
         Table {
             words: vec![0; pages as usize],
             young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
         }
     }
@@ -289,6 +312,7 @@ impl Table {
         let mut grown = Table::new(self.pages() + pages);
         grown.words[..self.words.len()].copy_from_slice(&self.words);
         grown.young[..self.young.len()].copy_from_slice(&self.young);
+        grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
         grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
         *self = grown;
     }
@@ -319,12 +343,16 @@ impl Table {
     }
 
     /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
-    /// active already has nothing to gain.
+    /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
     #[inline]
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
+        const COUNT_6_12: u64 = Word::PRESENT | Word::MARK_COUNT_6_12;
+        const COUNT_6_16: u64 = Word::PRESENT | Word::MARK_COUNT_6_16;
+        const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
+        const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
         const REFERENCED: u64 = (Heat::REFERENCED.bits() as u64) << Word::HEAT_SHIFT;
         const ACTIVE: u64 = (Heat::ACTIVE.bits() as u64) << Word::HEAT_SHIFT;
-        const WHAT_MATTERS: u64 = Word::PRESENT | Word::BUSY | Word::MARK_EVERY | REFERENCED | ACTIVE;
+        const WHAT_MATTERS: u64 = Word::PRESENT | Word::BUSY | Word::MARK | REFERENCED | ACTIVE;
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
         let state = *word & WHAT_MATTERS;
         // First what a page in use settles into.
@@ -335,10 +363,20 @@ impl Table {
             *word |= REFERENCED;
             return Marked::Done;
         }
-        if state & (Word::PRESENT | Word::BUSY) == Word::PRESENT {
-            return Marked::Slow(Word(*word).pfn());
+        let ladder = match state & (Word::PRESENT | Word::BUSY | Word::MARK) {
+            COUNT_6_12 => &LADDER_6_12,
+            COUNT_6_16 => &LADDER_6_16,
+            _ if state & (Word::PRESENT | Word::BUSY) == Word::PRESENT => {
+                return Marked::Slow(Word(*word).pfn());
+            }
+            _ => return Marked::Absent,
+        };
+        let heat = (*word & Word::HEAT) >> Word::HEAT_SHIFT;
+        let hotter = u64::from(ladder[heat as usize]);
+        if hotter != heat {
+            *word = *word & !Word::HEAT | hotter << Word::HEAT_SHIFT;
         }
-        Marked::Absent
+        Marked::Done
     }
 
     /// As [`Table::mark`], recording nothing.
@@ -351,6 +389,11 @@ impl Table {
     /// Replaces a word; returns the old one and what this means for its index node.
     pub(crate) fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
         let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
+        if new.is_present() {
+            let leaf = (page / LEAF_PAGES) as usize;
+            self.exists[leaf] = true;
+            self.young[leaf] |= new.is_young();
+        }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
         let before = is_shadow_only(*node);
         node[0] += u8::from(new.is_present());
@@ -365,6 +408,20 @@ impl Table {
         (old, change)
     }
 
+    /// Whether this leaf exists: an upper entry that leads to none is passed by.
+    pub(crate) fn leaf_exists(&self, leaf: u64) -> bool {
+        self.exists[leaf as usize]
+    }
+
+    /// The non-leaf young bit: some page of the leaf was accessed since it was last cleared.
+    pub(crate) fn is_leaf_young(&self, leaf: u64) -> bool {
+        self.young[leaf as usize]
+    }
+
+    pub(crate) fn clear_leaf_young(&mut self, leaf: u64) {
+        self.young[leaf as usize] = false;
+    }
+
     /// All words that are not empty, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
         let words = self.words.iter().map(|&word| Word(word));
@@ -373,7 +430,7 @@ impl Table {
 
     /// Bytes it takes when all of it is used.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.words) + size_of_val(&*self.young) + size_of_val(&*self.nodes)
+        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
@@ -401,28 +458,35 @@ mod tests {
 
     #[test]
     fn entries_survive_packing() {
-        let shadow =
-            Shadow { memcg: MemcgId(65_535), node: NodeId(63), workingset: true, stamp: (1 << 38) - 1 };
+        let shadow = Shadow {
+            memcg: MemcgId(65_535),
+            node: NodeId(63),
+            workingset: true,
+            refs: 4,
+            stamp: (1 << 35) - 1,
+        };
         assert_eq!(shadow.pack().decode(), Entry::Shadow(shadow));
         let entry = SwapEntry { swap: SwapId(255), slot: u32::MAX };
         assert_eq!(Word::swapped(entry).decode(), Entry::Swap(entry));
         let word = Word::cached(Pfn(u32::MAX - 1), Heat::REFERENCED | Heat::WORKINGSET, Mark::EveryAccess);
         assert_eq!(word.decode(), Entry::Present(Pfn(u32::MAX - 1)));
         assert_eq!(word.heat(), Heat::REFERENCED | Heat::WORKINGSET);
-        assert_eq!(word.0 & Word::MARK_EVERY, Word::MARK_EVERY);
+        assert_eq!(word.0 & Word::MARK, Word::MARK_EVERY);
         assert_eq!(Word::EMPTY.decode(), Entry::Empty);
     }
 
     #[test]
     fn a_distance_is_right_across_the_wrap_of_the_stamp() {
-        let shadow = Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, stamp: (1 << 38) - 2 };
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, refs: 0, stamp: (1 << 35) - 2 };
         assert_eq!(shadow.distance(1 << 38 | 5), 7);
     }
 
     #[test]
     fn a_node_is_shadow_only_when_its_last_page_has_left_a_shadow() {
         let mut table = Table::new(1000);
-        let shadow = Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, stamp: 3 }.pack();
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, refs: 0, stamp: 3 }.pack();
         let page = Word::cached(Pfn(1), Heat::empty(), Mark::Classic);
         table.replace(600, page);
         table.replace(601, shadow);

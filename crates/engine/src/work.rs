@@ -45,6 +45,10 @@ work! {
     scanned,
     /// Page-table entries looked at through the reverse map.
     rmap_steps,
+    /// Upper page-table entries that a walk came by.
+    upper_entries,
+    /// Page-table entries looked at side by side: in walks, and around an entry found young.
+    ptes_walked,
     /// Page-table entries removed.
     unmapped,
     /// Pages reclaimed.

@@ -88,10 +88,10 @@ proptest! {
     #[test]
     fn a_run_of_hits_leaves_behind_what_single_accesses_do(
         accesses in accesses(),
-        exact_lru in prop::bool::weighted(0.3),
+        profile in prop::sample::select(PROFILES),
         batch in prop_oneof![Just(1usize), Just(4), Just(31)],
     ) {
-        let policy = if exact_lru { Policy::exact_lru() } else { Policy::classic_6_12() };
+        let policy = (profile.policy)();
         let (mut slow, mut fast) = (Machine::new(policy, batch), Machine::new(policy, batch));
         for (at, &access) in accesses.iter().enumerate() {
             slow.serve(at, access);

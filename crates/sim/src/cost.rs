@@ -59,6 +59,10 @@ pub struct Costs {
     pub scan: u64,
     /// Row "rmap step to test an accessed bit": 100 to 250, T.
     pub rmap_step: u64,
+    /// An upper page-table entry that a walk comes by. E: 10, one entry of a line that the next ones share, and a test or two.
+    pub upper_entry: u64,
+    /// A page-table entry looked at beside others. T: 2 to 5, since one cache line holds 8 of them.
+    pub pte_walked: u64,
     /// Removing a page-table entry with its share of the TLB flush. Row "the same, mapped once": 1,212 less 660, M, less
     /// one rmap step, D.
     pub unmap: u64,
@@ -106,6 +110,8 @@ impl Costs {
             list_move: 30,
             scan: 150,
             rmap_step: 150,
+            upper_entry: 10,
+            pte_walked: 4,
             unmap: 400,
             reclaim: 450,
             reclaim_call: 2_650,
@@ -146,6 +152,8 @@ impl Costs {
             list_moves,
             scanned,
             rmap_steps,
+            upper_entries,
+            ptes_walked,
             unmapped,
             reclaimed,
             reclaim_calls,
@@ -160,6 +168,8 @@ impl Costs {
                 + list_moves * self.list_move
                 + scanned * self.scan
                 + rmap_steps * self.rmap_step
+                + upper_entries * self.upper_entry
+                + ptes_walked * self.pte_walked
                 + unmapped * self.unmap
                 + reclaimed * self.reclaim
                 + reclaim_calls * self.reclaim_call
@@ -206,6 +216,8 @@ impl Costs {
             list_move: scale(self.list_move),
             scan: scale(self.scan),
             rmap_step: scale(self.rmap_step),
+            upper_entry: scale(self.upper_entry),
+            pte_walked: scale(self.pte_walked),
             unmap: scale(self.unmap),
             reclaim: scale(self.reclaim),
             reclaim_call: scale(self.reclaim_call),
@@ -239,6 +251,8 @@ mod tests {
         file_calls: 0,
         list_moves: 0,
         rmap_steps: 0,
+        upper_entries: 0,
+        ptes_walked: 0,
         unmapped: 0,
         stat_flushes: 0,
     };

@@ -5,11 +5,9 @@
 //! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
 
 use arbitrary::{Result, Unstructured};
-use pageout_engine::balance::Balance;
-use pageout_engine::harvest::Harvest;
-use pageout_engine::order::Order;
-use pageout_engine::workingset::Workingset;
-use pageout_engine::{Advice, Config, FileKind, Policy, StatFlush, SwapKind, SwapSpec};
+use pageout_engine::{
+    Advice, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec,
+};
 
 /// A machine to build.
 #[derive(Clone, Debug)]
@@ -69,17 +67,18 @@ fn pick<T: Clone>(bytes: &mut Unstructured, from: &[T]) -> Result<T> {
     Ok(from[usize::from(bytes.arbitrary::<u8>()?) % from.len()].clone())
 }
 
+/// A profile; from half of the bytes one with a switch turned.
 fn policy(byte: u8) -> Policy {
-    match byte {
-        0..96 => Policy::classic_6_12(),
-        96..144 => Policy::exact_lru(),
-        _ => Policy {
-            harvest: if byte & 1 == 0 { Harvest::Rmap } else { Harvest::Blind },
-            order: if byte & 2 == 0 { Order::TwoLists } else { Order::SingleList },
-            workingset: if byte & 4 == 0 { Workingset::Distance } else { Workingset::CountOnly },
-            balance: if byte & 8 == 0 { Balance::Cost } else { Balance::Swappiness },
-        },
-    }
+    let byte = usize::from(byte);
+    let policy = (PROFILES[byte % PROFILES.len()].policy)();
+    if byte < 128 { policy } else { turned(policy, byte / PROFILES.len(), byte) }
+}
+
+fn turned(mut policy: Policy, switch: usize, value: usize) -> Policy {
+    let switch = &SWITCHES[switch % SWITCHES.len()];
+    let values = switch.alternatives(&policy);
+    switch.set(&mut policy, &values[value % values.len()]);
+    policy
 }
 
 impl Setup {
@@ -97,7 +96,14 @@ impl Setup {
             reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
-            policy: policy(bytes.arbitrary()?),
+            policy: {
+                let policy = policy(bytes.arbitrary()?);
+                // Zero, which inputs are padded with, turns nothing.
+                match bytes.arbitrary::<[u8; 2]>()? {
+                    [0, _] => policy,
+                    [switch, value] => turned(policy, switch.into(), value.into()),
+                }
+            },
         };
         let device = |bytes: &mut Unstructured| {
             let kind = pick(bytes, &[SwapKind::Device, SwapKind::Synchronous])?;

@@ -1,17 +1,19 @@
 //! Seam 2, order: which lists an lruvec has, where a folio goes, and who is looked at next.
 //!
-//! An order answers five questions; everything else about reclaim is shared:
+//! An order answers six questions; everything else about reclaim is shared:
 //!
 //! | question | asked by |
 //! |---|---|
-//! | how many lists, and which one is a folio's? | `lru_place`, `lru_unlink` |
+//! | which list is a folio's? | `lru_place`, `lru_unlink`, `put_back` |
 //! | what does an access through a file descriptor mean? | `mark_of`, `order_accessed` |
+//! | what does a young page-table entry, or a fault, mean? | `order_young`, `order_young_nearby`, `order_faulted_in` |
 //! | what may passes do, given the target's state? | `order_prepare` |
 //! | how is a pass over the lruvec made, round by round? | `begin_pass`, `pass_round` |
 //! | what follows from a reference found by reclaim? | the order's own file |
 //!
 //! To add one: a file beside `two_lists.rs` with its pass, and an arm in each `match` below; the compiler names them.
 
+mod generations;
 mod single_list;
 mod two_lists;
 
@@ -20,55 +22,40 @@ use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
+use crate::switch::choice;
 use crate::table::Mark;
-use crate::units::{LruType, Pfn};
+use crate::units::Pfn;
+pub use generations::{AgingRule, FaultIn, Generations, NewFile, ProtectTo, References, Rejected};
+pub(crate) use generations::{GenerationLists, GenerationsPass, Place};
 pub(crate) use two_lists::TwoListsPass;
 
-/// Which lists there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// Active and inactive, for each type: the classic LRU of Linux.
-    TwoLists,
-    /// One list in order of access: the textbook LRU.
-    SingleList,
-}
-
-impl Order {
-    pub(crate) fn lists(self) -> usize {
-        match self {
-            Order::TwoLists => LruList::EVICTABLE.len(),
-            Order::SingleList => 1,
-        }
-    }
-
-    /// Whether a list counts as active.
-    pub(crate) fn is_active(self, list: usize) -> bool {
-        match self {
-            Order::TwoLists => LruList::EVICTABLE[list].is_active(),
-            Order::SingleList => false,
-        }
-    }
-
-    fn list_of(self, kind: LruType, active: bool) -> usize {
-        match self {
-            Order::TwoLists => LruList::new(kind, active) as usize,
-            Order::SingleList => 0,
-        }
+choice! {
+    /// Which lists there are.
+    Order {
+        /// Active and inactive, for each type: the classic LRU of Linux.
+        TwoLists = "two_lists",
+        /// Pages of about the same age together: the multi-generational LRU of Linux.
+        Generations = "generations",
+        /// One list in order of access: the textbook LRU.
+        SingleList = "single_list",
     }
 }
 
-/// Which end of a list.
+/// Why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    /// Hot.
-    Head,
-    /// Cold.
-    Tail,
+pub(crate) enum Arrival {
+    /// It is new, or its state has changed.
+    Added,
+    /// Reclaim could not free it, or had not meant to.
+    PutBack,
+    /// It is to be taken next: what made it wait is over.
+    Rotated,
 }
 
 /// A pass over one lruvec, made in rounds of a batch or two.
 pub(crate) enum Pass {
     TwoLists(TwoListsPass),
+    Generations(GenerationsPass),
     SingleList { remaining: u64 },
 }
 
@@ -88,6 +75,7 @@ impl Engine {
     pub(crate) fn mark_of(&self, lruvec: LruvecId) -> Mark {
         match self.order_of(lruvec) {
             Order::TwoLists => Mark::Classic,
+            Order::Generations => Mark::Count(self.generation_switches(lruvec).references),
             Order::SingleList => Mark::EveryAccess,
         }
     }
@@ -95,8 +83,34 @@ impl Engine {
     /// Tells an order that asked for it of an access.
     pub(crate) fn order_accessed(&mut self, pfn: Pfn) {
         match self.order_of(self.lruvec_of(pfn)) {
-            Order::TwoLists => {}
+            Order::TwoLists | Order::Generations => {}
             Order::SingleList => self.single_list_accessed(pfn),
+        }
+    }
+
+    /// Tells the order that an entry mapping this folio was found young, and could be told of at once.
+    pub(crate) fn order_young(&mut self, pfn: Pfn) {
+        match self.order_of(self.lruvec_of(pfn)) {
+            Order::TwoLists => self.two_lists_young(pfn),
+            Order::Generations => self.generations_young(pfn),
+            Order::SingleList => self.single_list_accessed(pfn),
+        }
+    }
+
+    /// The same where the list lock is held, so that a promotion has to go through a batch.
+    pub(crate) fn order_young_nearby(&mut self, pfn: Pfn) {
+        match self.order_of(self.lruvec_of(pfn)) {
+            Order::Generations => self.generations_young_nearby(pfn),
+            Order::TwoLists | Order::SingleList => self.order_young(pfn),
+        }
+    }
+
+    /// A folio is about to be handed to the lists inside a fault: some orders take that for a sign of use.
+    pub(crate) fn order_faulted_in(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        let switches = self.generation_switches(lruvec);
+        if self.order_of(lruvec) == Order::Generations && switches.fault_in != FaultIn::LikeRead {
+            self.memory.heat_up(pfn, Heat::ACTIVE);
         }
     }
 
@@ -104,8 +118,8 @@ impl Engine {
     pub(crate) fn order_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
         match self.order_of(target) {
             Order::TwoLists => self.two_lists_prepare(target, sc),
-            // It has no opinion on how a descendant with other lists should age its pages.
-            Order::SingleList => {
+            // They have no opinion on how a descendant with other lists should age its pages.
+            Order::Generations | Order::SingleList => {
                 sc.may_deactivate = [true; 2];
                 sc.cache_trim_mode = false;
             }
@@ -115,6 +129,7 @@ impl Engine {
     pub(crate) fn begin_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
         match self.order_of(lruvec) {
             Order::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
+            Order::Generations => Pass::Generations(self.generations_begin()),
             Order::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
         }
     }
@@ -122,12 +137,13 @@ impl Engine {
     pub(crate) fn pass_round(&mut self, lruvec: LruvecId, pass: &mut Pass, sc: &mut ScanControl) -> Round {
         match pass {
             Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
+            Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
             Pass::SingleList { remaining } => self.single_list_round(lruvec, remaining, sc),
         }
     }
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
-    pub(crate) fn lru_place(&mut self, pfn: Pfn, end: End) {
+    pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
         let lruvec = self.lruvec_of(pfn);
         let folio = self.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
@@ -146,15 +162,32 @@ impl Engine {
             self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
             self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
         }
-        let (list, gauge) = self.list_of(lruvec, pfn);
-        let links = &mut self.memory.folios;
-        match end {
-            End::Head => self.lruvecs[lruvec].lists[list].push_head(links, pfn.0),
-            End::Tail => self.lruvecs[lruvec].lists[list].push_tail(links, pfn.0),
+        match self.order_of(lruvec) {
+            Order::Generations => self.generations_place(lruvec, pfn, arrival),
+            Order::TwoLists | Order::SingleList => self.list_place(lruvec, pfn, arrival),
         }
         self.memory.folios[pfn].flags |= FolioFlags::LRU;
+    }
+
+    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) {
+        let (list, gauge) = self.list_of(lruvec, pfn);
+        let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
+        match arrival {
+            Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
+            Arrival::Rotated => list.push_tail(links, pfn.0),
+        }
         self.work.list_moves += 1;
-        self.update_size(lruvec, gauge, folio.pages() as i64);
+        self.update_size(lruvec, gauge, self.memory.folios[pfn].pages() as i64);
+    }
+
+    /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
+    /// nonresident pages: it took a place that they might have had.
+    pub(crate) fn put_back(&mut self, pfn: Pfn) {
+        let is_active = self.memory.is_hot(pfn, Heat::ACTIVE);
+        self.lru_place(pfn, Arrival::PutBack);
+        if is_active && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+            self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
+        }
     }
 
     /// Takes a folio off its list; the caller owns its place from now on.
@@ -167,16 +200,25 @@ impl Engine {
             self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
             return;
         }
+        if self.memory.places.get(pfn).is_listed() {
+            self.generations_unlink(lruvec, pfn);
+            return;
+        }
         let (list, gauge) = self.list_of(lruvec, pfn);
         self.lruvecs[lruvec].lists[list].remove(&mut self.memory.folios, pfn.0);
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
     }
 
-    /// The list on which a folio's state puts it, and the gauge that counts it there.
+    /// The list on which a folio's state puts it where there are two lists or one, and the gauge that counts it there.
     fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
-        let (order, kind) = (self.order_of(lruvec), self.memory.folios[pfn].lru_type());
-        let list = order.list_of(kind, self.memory.is_hot(pfn, Heat::ACTIVE));
-        (list, LruList::new(kind, order.is_active(list)))
+        let kind = self.memory.folios[pfn].lru_type();
+        match self.order_of(lruvec) {
+            Order::SingleList => (0, LruList::inactive(kind)),
+            Order::TwoLists | Order::Generations => {
+                let list = LruList::new(kind, self.memory.is_hot(pfn, Heat::ACTIVE));
+                (list as usize, list)
+            }
+        }
     }
 
     pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {

@@ -6,7 +6,7 @@
 //!
 //! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
 
-use super::{End, Round};
+use super::Round;
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::lruvec::LruvecId;
@@ -53,7 +53,7 @@ impl Engine {
             self.count_stolen(lruvec, PGSTEAL[kind as usize], reclaimed, sc);
             sc.nr_reclaimed += reclaimed;
             for pfn in batch.drain(..) {
-                self.lru_place(pfn, End::Head);
+                self.put_back(pfn);
             }
         }
         folios.clear();

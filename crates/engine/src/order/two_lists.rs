@@ -14,14 +14,14 @@
 //! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
 //! keeps nothing of it.
 
-use super::{End, Round};
+use super::Round;
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::harvest::Referenced;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
-use crate::units::LruType;
+use crate::units::{LruType, Pfn};
 
 /// What is left to do of a pass.
 pub(crate) struct TwoListsPass {
@@ -100,6 +100,17 @@ impl Engine {
         Round::Last
     }
 
+    /// An entry that maps the folio was found young other than by reclaim that had it in its hands: the same two steps lead to
+    /// the active list.
+    pub(super) fn two_lists_young(&mut self, pfn: Pfn) {
+        if !self.memory.is_hot(pfn, Heat::REFERENCED) {
+            self.memory.heat_up(pfn, Heat::REFERENCED);
+        } else if !self.memory.is_hot(pfn, Heat::ACTIVE) {
+            self.memory.cool_down(pfn, Heat::REFERENCED);
+            self.lru_activate(pfn);
+        }
+    }
+
     fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
         if !list.is_active() {
             return self.shrink_inactive(lruvec, list, n, sc);
@@ -146,14 +157,15 @@ impl Engine {
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
         self.count_node(node, ISOLATED.of(kind), taken as i64);
         self.count_memcg(lruvec, Stat::Pgrefill, taken as i64);
+        let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
         let mut rotated = 0;
         for &pfn in &folios {
             if self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
                 continue;
             }
-            let Referenced { young, executable, .. } = self.folio_referenced(pfn);
+            let Referenced { young, executable, .. } = self.folio_referenced(pfn, false);
             let pages = self.memory.folios[pfn].pages();
-            if young > 0 && executable && kind == LruType::File {
+            if young > 0 && executable && kind == LruType::File && protects_executables {
                 rotated += pages;
                 continue;
             }
@@ -168,15 +180,6 @@ impl Engine {
         self.isolated = folios;
         self.count_node(node, ISOLATED.of(kind), -(taken as i64));
         self.note_cost(lruvec, kind, 0, rotated);
-    }
-
-    /// Returns an isolated folio to the list that its state names. An active one advances the age of nonresident pages:
-    /// it took a place that they might have had.
-    pub(crate) fn put_back(&mut self, pfn: crate::units::Pfn) {
-        self.lru_place(pfn, End::Head);
-        if self.memory.is_hot(pfn, Heat::ACTIVE) {
-            self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::lruvec::{LruList, LruvecId};
+use crate::order::Order;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::units::{LruType, Pfn};
@@ -11,7 +12,7 @@ impl Engine {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
     pub(crate) fn isolate_from(&mut self, lruvec: LruvecId, list: usize, n: u64, into: &mut Vec<Pfn>) -> u64 {
         debug_assert!(into.is_empty());
-        let active = self.order_of(lruvec).is_active(list);
+        let active = self.order_of(lruvec) == Order::TwoLists && LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         while taken[0] + taken[1] < n {
             let list = &mut self.lruvecs[lruvec].lists[list];
@@ -36,7 +37,7 @@ impl Engine {
 
     /// Reads one word of each folio's index and page table, so that the cache misses that judging the batch would take one
     /// after the other overlap. Changes nothing.
-    fn warm_up(&self, folios: &[Pfn]) {
+    pub(crate) fn warm_up(&self, folios: &[Pfn]) {
         let words = folios.iter().map(|&pfn| {
             let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
             mapped ^ u32::from(self.memory.heat(pfn).bits())

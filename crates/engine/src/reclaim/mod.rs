@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::memcg::MemcgEvent;
 use crate::order::{Pass, Round};
 use crate::units::{MemcgId, NodeId};
-pub(crate) use scan_control::ScanControl;
+pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use user::UserReclaim;
 
 /// A reclaim call under way.
@@ -65,8 +65,9 @@ impl Engine {
         loop {
             if let Some((memcg, pass)) = &mut call.pass {
                 let lruvec = self.lruvecs.id(*memcg, call.node);
-                let scanned_before = self.work.scanned;
+                let looked_at_before = self.work.scanned + self.work.upper_entries;
                 if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
+                    self.ops.append(&mut self.plugged);
                     self.shrink_shadow_nodes(lruvec);
                     self.memcgs[call.sc.target].walked_last[call.node.index()] = Some(*memcg);
                     call.pass = None;
@@ -76,7 +77,7 @@ impl Engine {
                         call.walk.clear();
                     }
                 }
-                if self.work.scanned > scanned_before {
+                if self.work.scanned + self.work.upper_entries > looked_at_before {
                     return ReclaimStep::Again;
                 }
                 continue;

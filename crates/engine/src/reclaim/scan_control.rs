@@ -58,6 +58,12 @@ impl ScanControl {
         }
     }
 
+    /// Whether a walk's buffer is at hand: for reclaim that a user asked for, but not at a limit, where the stack is deep
+    /// already. [6.12 4.8]
+    pub(crate) fn has_walk_buffer(&self) -> bool {
+        self.proactive
+    }
+
     pub(crate) fn is_satisfied(&self) -> bool {
         self.nr_reclaimed >= self.nr_to_reclaim
     }

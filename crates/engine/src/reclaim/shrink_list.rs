@@ -13,6 +13,7 @@ use crate::folio::{FolioFlags, Heat};
 use crate::harvest::Referenced;
 use crate::lruvec::LruvecId;
 use crate::op::Op;
+use crate::order::{Order, References as Ladder};
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::table::Word;
@@ -61,7 +62,7 @@ impl Engine {
         let (mut reclaimed, mut written) = (0, 0);
         folios.retain(|&pfn| {
             let pages = self.memory.folios[pfn].pages();
-            match self.judge(pfn, sc, &mut written) {
+            match self.judge(lruvec, pfn, sc, &mut written) {
                 Verdict::Free => {
                     self.free_folio(pfn);
                     reclaimed += pages;
@@ -75,7 +76,7 @@ impl Engine {
         (reclaimed, written)
     }
 
-    fn judge(&mut self, pfn: Pfn, sc: &ScanControl, written: &mut u64) -> Verdict {
+    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &ScanControl, written: &mut u64) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
@@ -90,7 +91,14 @@ impl Engine {
             self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
             return Verdict::Activate;
         }
-        let references = self.folio_check_references(pfn);
+        if folio.mapped > 0
+            && self.order_of(lruvec) == Order::Generations
+            && self.memory.is_hot(pfn, Heat::REFERENCED)
+        {
+            // The bit was cleared when the folio was isolated, so a look around from an earlier one of this batch has set it.
+            return Verdict::Keep;
+        }
+        let references = self.folio_check_references(pfn, sc);
         match references {
             References::Activate => return Verdict::Activate,
             References::Keep => return Verdict::Keep,
@@ -142,27 +150,48 @@ impl Engine {
     ///
     /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
     /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
-    fn folio_check_references(&mut self, pfn: Pfn) -> References {
-        let Referenced { young, locked, executable } = self.folio_referenced(pfn);
-        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
-        self.memory.cool_down(pfn, Heat::REFERENCED);
+    fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> References {
+        let Referenced { young, locked, executable } = self.folio_referenced(pfn, sc.has_walk_buffer());
         if locked {
+            self.memory.cool_down(pfn, Heat::REFERENCED);
             return References::Activate;
         }
+        let (memcg, kind) = (self.memory.folios[pfn].memcg, self.memory.folios[pfn].lru_type());
+        let policy = self.memcgs[memcg].policy;
+        if policy.order == Order::Generations && policy.generations.references == Ladder::Linux6_16 {
+            return self.check_references_6_16(pfn, young);
+        }
+        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
+        self.memory.cool_down(pfn, Heat::REFERENCED);
         if young > 0 {
             self.memory.heat_up(pfn, Heat::REFERENCED);
             if was_referenced || young > 1 {
                 return References::Activate;
             }
-            if executable && self.memory.folios[pfn].lru_type() == LruType::File {
+            if executable && policy.executable_protection && kind == LruType::File {
                 return References::Activate;
             }
             return References::Keep;
         }
-        if was_referenced && self.memory.folios[pfn].lru_type() == LruType::File {
+        if was_referenced && kind == LruType::File {
             return References::ReclaimClean;
         }
         References::Reclaim
+    }
+
+    /// Generations as of 6.16 take the same two steps as their walk does, and file accesses for no reason to keep a page:
+    /// those have been judged by its tier already.
+    fn check_references_6_16(&mut self, pfn: Pfn, young: u32) -> References {
+        if young == 0 {
+            return References::Reclaim;
+        }
+        let heat = self.memory.heat(pfn);
+        if heat.intersects(Heat::REFERENCED | Heat::WORKINGSET) {
+            self.memory.set_heat(pfn, heat - (Heat::REFERENCED | Heat::COUNTER) | Heat::WORKINGSET);
+            return References::Activate;
+        }
+        self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
+        References::Keep
     }
 
     /// A folio that can't be reclaimed although it should goes to the active list, so that the next batch doesn't meet it

@@ -6,7 +6,7 @@
 //! is a run.
 
 use crate::mm::Advice;
-use crate::{SwapKind, SwapSpec};
+use crate::{PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
 use proptest::prelude::*;
 
 /// A machine to build.
@@ -23,7 +23,7 @@ pub(crate) struct Setup {
     pub(crate) reclaim_batch: u64,
     pub(crate) swappiness: u8,
     pub(crate) live_stats: bool,
-    pub(crate) exact_lru: bool,
+    pub(crate) policy: Policy,
     pub(crate) advice: Advice,
 }
 
@@ -139,6 +139,20 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
+/// A profile, or one with some of its switches turned.
+pub(crate) fn policy() -> impl Strategy<Value = Policy> {
+    let turned = prop::collection::vec((0..SWITCHES.len(), any::<prop::sample::Index>()), 0..4);
+    let turned = prop_oneof![Just(Vec::new()), turned];
+    (prop::sample::select(PROFILES), turned).prop_map(|(profile, turned)| {
+        let mut policy = (profile.policy)();
+        for (switch, value) in turned {
+            let value = value.get(&SWITCHES[switch].alternatives(&policy)).clone();
+            assert!(SWITCHES[switch].set(&mut policy, &value));
+        }
+        policy
+    })
+}
+
 /// Some pages are hot, so that there are hits, and several tasks want the same page at once.
 fn page() -> impl Strategy<Value = u64> {
     prop_oneof![1 => 0..PAGES, 1 => 0..PAGES / 4]
@@ -156,10 +170,10 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![Just(1u64), Just(4), Just(32)],
     );
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
-    let switches = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2), advice);
+    let switches = (any::<bool>(), any::<bool>(), policy(), advice);
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
-        |(limits, swap, cpus, sizes, (nested, live_stats, exact_lru, advice), swappiness)| Setup {
+        |(limits, swap, cpus, sizes, (nested, live_stats, policy, advice), swappiness)| Setup {
             limits: [limits.0, limits.1],
             nested,
             swap,
@@ -169,7 +183,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
             reclaim_batch: sizes.2,
             swappiness,
             live_stats,
-            exact_lru,
+            policy,
             advice,
         },
     )

@@ -241,7 +241,7 @@ fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
     let step = bench.engine.start(bench.task, Access { object: random, page: 0, write: true });
     assert_eq!(step, Step::Done(Served::Minor));
     let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
-    assert_eq!([normal, random].map(|pfn| bench.engine.folio_referenced(pfn).young), [1, 0]);
+    assert_eq!([normal, random].map(|pfn| bench.engine.folio_referenced(pfn, false).young), [1, 0]);
     let is_young = |pfn: Pfn| {
         let folio = &bench.engine.memory.folios[pfn];
         bench.engine.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()

@@ -98,7 +98,6 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
-        let policy = if setup.exact_lru { Policy::exact_lru() } else { Policy::classic_6_12() };
         let mut engine = Engine::new(Config {
             node_pages: vec![4096],
             cpus: setup.cpus,
@@ -107,7 +106,7 @@ impl Machine {
             charge_stock: setup.charge_stock,
             reclaim_batch: setup.reclaim_batch,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
-            policy,
+            policy: setup.policy,
             ..Config::default()
         })
         .unwrap();
@@ -283,6 +282,11 @@ impl Machine {
             match self.tasks[task.index()].state {
                 State::Idle => return,
                 State::Runnable(_) | State::Repeat(_) => self.resume(task),
+                // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
+                State::Sleeping(_) if self.transfers.is_empty() => {
+                    let reclaimer = (0..TASKS).find(|&task| self.is_runnable(task));
+                    self.resume(TaskId(reclaimer.expect("somebody goes on") as u32));
+                }
                 State::Sleeping(_) => self.complete(0, false, false),
             }
         }

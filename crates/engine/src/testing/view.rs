@@ -3,6 +3,7 @@
 use crate::access::Object;
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
+use crate::order::Order;
 use crate::table::Entry;
 use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
 use std::collections::BTreeSet;
@@ -54,7 +55,9 @@ impl Engine {
         let kept = FolioFlags::LOCKED | FolioFlags::MLOCKED | FolioFlags::PINNED | FolioFlags::WRITEBACK;
         let free_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages());
         // Without a free slot the kernel doesn't look at anonymous memory, not even at pages that have their slot.
-        let may_swap = self.config.swappiness > 0 && free_swap > 0;
+        // Generations are not swapped out into less than a batch of slots.
+        let slots_needed = if self.memcgs[memcg].policy.order == Order::Generations { 64 } else { 1 };
+        let may_swap = self.config.swappiness > 0 && free_swap >= slots_needed;
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
         for pfn in self.used_frames() {
             let folio = &self.memory.folios[pfn];

@@ -38,25 +38,15 @@ impl Engine {
 
     /// The stamp is taken on the clock of the group whose limit caused the eviction: that is the memory whose size the
     /// distance will be compared with.
-    pub(super) fn distance_eviction(&mut self, pfn: Pfn, target: LruvecId) -> Shadow {
-        let folio = self.memory.folios[pfn];
-        let target = self.lruvecs.id(self.lruvecs[target].memcg, folio.node);
-        let stamp = self.lruvecs[target].nonresident_age & ((1 << Shadow::STAMP_BITS) - 1);
-        self.workingset_age(target, folio.pages());
-        Shadow {
-            memcg: self.lruvecs[target].memcg,
-            node: folio.node,
-            workingset: self.memory.is_hot(pfn, Heat::WORKINGSET),
-            stamp,
-        }
+    pub(super) fn distance_stamp(&mut self, target: LruvecId, pages: u64) -> u64 {
+        let stamp = self.lruvecs[target].nonresident_age;
+        self.workingset_age(target, pages);
+        stamp
     }
 
     pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages());
-        if !self.is_recent(shadow, kind) {
-            return;
-        }
         let lruvec = self.lruvec_of(pfn);
         self.memory.heat_up(pfn, Heat::ACTIVE);
         self.workingset_age(lruvec, pages);
@@ -70,7 +60,7 @@ impl Engine {
         }
     }
 
-    fn is_recent(&self, shadow: Shadow, kind: LruType) -> bool {
+    pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
         if !self.memcgs.contains(shadow.memcg) {
             return false;
         }

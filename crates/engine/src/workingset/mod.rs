@@ -5,28 +5,55 @@
 //! shadows is shared.
 
 mod distance;
+mod generation;
 mod shadow_nodes;
 
 use crate::engine::Engine;
+use crate::folio::Heat;
 use crate::lruvec::LruvecId;
 use crate::stat::{ACTIVATE, ByType, REFAULT};
+use crate::switch::choice;
 use crate::table::{Entry, Shadow, Word};
 use crate::units::{LruType, Pfn};
 pub(crate) use shadow_nodes::ShadowNodes;
 
-/// What a refault means.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Workingset {
-    /// A page that returns before the active list would have turned over is activated: classic.
-    Distance,
-    /// Refaults are counted and have no consequence.
-    CountOnly,
+choice! {
+    /// Which refaults say that a page was evicted too early.
+    Workingset {
+        /// Of a page that returns before the active list would have turned over: classic.
+        Distance = "distance",
+        /// Of one evicted from the generation that is still the oldest: MGLRU of 6.12.
+        OldestGeneration = "oldest_generation",
+        /// Of one evicted from any generation that could still exist: MGLRU of 6.16.
+        AnyGeneration = "any_generation",
+        /// None: refaults are counted and have no consequence.
+        CountOnly = "count_only",
+    }
 }
 
 impl Engine {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
+    ///
+    /// By distance, it is stamped on the clock of the group whose limit caused the eviction: that is the memory whose size the
+    /// distance will be compared with. By generations, on the folio's own group's, whose generations they are.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, target: LruvecId) -> Shadow {
-        self.distance_eviction(pfn, target)
+        let folio = self.memory.folios[pfn];
+        let own = self.lruvec_of(pfn);
+        let policy = self.memcgs[folio.memcg].policy;
+        let (kind, pages, heat) = (folio.lru_type(), folio.pages(), self.memory.heat(pfn));
+        let references = policy.generations.references;
+        let is_in_use = heat.contains(Heat::WORKINGSET);
+        let refs = references.refs(heat);
+        let tier = references.tier(refs, is_in_use);
+        self.feedback_evicted(own, kind, tier, pages);
+        let (lruvec, stamp) = match policy.workingset {
+            Workingset::Distance | Workingset::CountOnly => (target, self.distance_stamp(target, pages)),
+            Workingset::OldestGeneration | Workingset::AnyGeneration => {
+                (own, self.generation_stamp(own, kind))
+            }
+        };
+        let stamp = stamp & ((1 << Shadow::STAMP_BITS) - 1);
+        Shadow { memcg: self.lruvecs[lruvec].memcg, node: folio.node, workingset: is_in_use, refs, stamp }
     }
 
     /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
@@ -41,12 +68,34 @@ impl Engine {
     pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word) {
         let Entry::Shadow(shadow) = found.decode() else { return };
         let folio = self.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages());
         let lruvec = self.lruvec_of(pfn);
-        self.flush_stats_ratelimited();
-        self.count(lruvec, REFAULT.of(folio.lru_type()), folio.pages() as i64);
-        match self.memcgs[folio.memcg].policy.workingset {
-            Workingset::Distance => self.distance_refault(pfn, shadow),
-            Workingset::CountOnly => {}
+        let policy = self.memcgs[folio.memcg].policy;
+        let by_generation =
+            matches!(policy.workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
+        if by_generation && (shadow.memcg, shadow.node) != (folio.memcg, folio.node) {
+            // Another group's generations say nothing about this one's.
+            return;
+        }
+        if !by_generation {
+            self.flush_stats_ratelimited();
+        }
+        self.count(lruvec, REFAULT.of(kind), pages as i64);
+        let is_recent = match policy.workingset {
+            Workingset::Distance => self.is_within_distance(shadow, kind),
+            Workingset::OldestGeneration | Workingset::AnyGeneration => {
+                self.is_recent_generation(lruvec, shadow, kind)
+            }
+            Workingset::CountOnly => false,
+        };
+        if is_recent {
+            let tier = policy.generations.references.tier(shadow.refs, shadow.workingset);
+            self.feedback_refaulted(lruvec, kind, tier, pages);
+            if by_generation {
+                self.generation_refault(pfn, shadow);
+            } else {
+                self.distance_refault(pfn, shadow);
+            }
         }
     }
 }

@@ -66,7 +66,11 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
             ("stat", "live") => config.stat_flush = StatFlush::Live,
-            ("policy", "lru") => config.policy = Policy::exact_lru(),
+            ("policy", name) => config.policy = Policy::by_name(name).expect("a profile"),
+            (name, value) if name.contains('.') => {
+                let switch = Switch::by_name(name).unwrap_or_else(|| panic!("there is no switch {name}"));
+                assert!(switch.set(&mut config.policy, value), "{name} can't be {value}");
+            }
             (key, value) => panic!("there is no {key}={value}"),
         }
     }

@@ -1,23 +1,15 @@
-//! Seam 4, balance: how much to take from anonymous and how much from file memory.
+//! The cost model of the classic LRU: what reclaiming each type has cost lately.
 //!
 //! Taking a page costs I/O when it is written out and again when it comes back. The cost model learns from what has
 //! happened: each type carries a running cost of the I/O and rotations it caused, and the type that has been dearer is
 //! scanned less, `vm.swappiness` being the prior. Neither ever falls below a third of the pressure before swappiness, so
 //! that what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
 
+use super::BalanceRule;
 use crate::engine::Engine;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::units::LruType;
-
-/// How the two types are weighed against each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Balance {
-    /// By swappiness and what reclaiming each type has cost lately: classic.
-    Cost,
-    /// By swappiness alone.
-    Swappiness,
-}
 
 /// Cost of one page of I/O, in rotated pages.
 const IO_COST: u64 = 32;
@@ -45,7 +37,7 @@ impl Engine {
             // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
             ScanBalance::File
         } else {
-            ScanBalance::Fraction(self.weights(memcg, sc))
+            ScanBalance::Fraction(self.weights(lruvec, sc))
         };
         let protection = self.memcgs.protection(sc.target, memcg);
         LruList::EVICTABLE.map(|list| {
@@ -61,11 +53,17 @@ impl Engine {
         })
     }
 
-    fn weights(&self, memcg: crate::MemcgId, sc: &ScanControl) -> [u64; 2] {
+    /// The shares of anonymous and file memory in what is to be taken.
+    pub(crate) fn weights(&self, lruvec: LruvecId, sc: &ScanControl) -> [u64; 2] {
+        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         let swappiness = u64::from(sc.swappiness);
-        match self.memcgs[memcg].policy.balance {
-            Balance::Swappiness => [swappiness, 200 - swappiness],
-            Balance::Cost => {
+        match balance.rule {
+            BalanceRule::Feedback if balance.controller => match self.cheaper_type(lruvec, sc.swappiness).0 {
+                LruType::Anon => [0, 1],
+                LruType::File => [1, 0],
+            },
+            BalanceRule::Feedback | BalanceRule::Swappiness => [swappiness, 200 - swappiness],
+            BalanceRule::Cost => {
                 let total = sc.cost[0] + sc.cost[1];
                 let [anon, file] = sc.cost.map(|cost| total + cost);
                 let total = anon + file;

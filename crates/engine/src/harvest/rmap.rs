@@ -1,11 +1,7 @@
-//! Seam 1, harvest: how accessed bits are found.
+//! The reverse map: from a folio to the page-table entries that map it.
 //!
-//! Hardware sets an accessed bit in the page-table entry and tells nobody. The classic way to find it starts from the page:
-//! the reverse map leads to every entry that maps it, each step touching another page table's cache line. It sees exactly
-//! the pages it asks about and pays for each of them. [reclaim 2.8; 9, rows 1 to 5]
-//!
-//! A mapping advised random or sequential (or of data that won't be reused) has no recency: there an access says nothing
-//! about the next one, so its bits are neither counted nor cleared. [6.12 M6]
+//! An anonymous folio is mapped at one place, which its record names; a file's folio may be mapped wherever the file is.
+//! [reclaim 2.8; 9, rows 1 to 5]
 
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
@@ -13,15 +9,6 @@ use crate::mm::Backing;
 use crate::stat::Stat;
 use crate::table::Word;
 use crate::units::{FileId, MmId, Pfn};
-
-/// How accessed bits are found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Harvest {
-    /// From the folio, through the reverse map.
-    Rmap,
-    /// Not at all: every mapped page looks idle. Shows what accessed bits are worth.
-    Blind,
-}
 
 /// What the reverse map said of a folio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,18 +22,19 @@ pub(crate) struct Referenced {
 }
 
 impl Engine {
-    /// Tests and clears the accessed bits of all entries that map the folio.
-    pub(crate) fn folio_referenced(&mut self, pfn: Pfn) -> Referenced {
+    /// Tests and clears the accessed bits of all entries that map the folio, and looks around the young ones. `has_buffer`: see
+    /// `look_around`.
+    pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
         if self.memory.folios[pfn].mapped == 0 {
             return found;
         }
         let memcg = self.memory.folios[pfn].memcg;
-        let blind = self.memcgs[memcg].policy.harvest == Harvest::Blind;
+        let harvest = self.memcgs[memcg].policy.harvest;
         for at in 0..self.rmap_len(pfn) {
-            let Some((mm, page)) = self.rmap_entry(pfn, at) else { continue };
+            let Some((mm_id, page)) = self.rmap_entry(pfn, at) else { continue };
             self.work.rmap_steps += 1;
-            let mm = self.memory.mm_mut(mm);
+            let mm = self.memory.mm_mut(mm_id);
             let word = mm.table.word(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
@@ -56,10 +44,13 @@ impl Engine {
                 found.locked = true;
                 return found;
             }
-            if word.is_young() && vma.advice.has_recency() && !blind {
+            if word.is_young() && vma.advice.has_recency() && harvest.rmap {
                 found.young += 1;
                 found.executable |= vma.executable;
                 mm.table.update(page, Word::clear_young);
+                if harvest.look_around {
+                    self.look_around(pfn, mm_id, page, has_buffer);
+                }
             }
         }
         found

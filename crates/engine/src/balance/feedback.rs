@@ -1,0 +1,258 @@
+//! The controller of the multi-generational LRU: refaults per eviction as the error signal of a feedback loop.
+//!
+//! Pages accessed through file descriptors belong to tiers by how often that was (`order/generations/references.rs`). For each
+//! type and tier the controller counts what was evicted and what of it came back:
+//!
+//! ```text
+//!              refaulted                      a tier whose share is worse than that of tier 0 by more than its gain is
+//!   share =  ─────────────                    protected; a type whose share is worse than the other's by more than
+//!             evicted (+ protected)           swappiness allows is spared
+//! ```
+//! The counts of the generation that is now the oldest are the proportional term; averages of the earlier ones, halved with
+//! each generation, are the integral term. Sixty-four refaults are noise, not a signal. [reclaim 4.9 and its 6.12 form]
+//!
+//! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
+
+use super::{BalanceRule, TypeRule};
+use crate::engine::Engine;
+use crate::lruvec::{LruList, LruvecId};
+use crate::order::Order;
+use crate::units::LruType;
+
+/// Tiers of a generation.
+pub(crate) const TIERS: usize = 4;
+/// Refaults that may be chance.
+const NOISE: u64 = 64;
+
+/// What happened to the pages of a tier while one generation was the oldest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    refaulted: u64,
+    evicted: u64,
+    protected: u64,
+}
+
+/// What happened in the generations before, each weighing half as much as the one after it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Average {
+    refaulted: u64,
+    total: u64,
+}
+
+/// What the controller of one lruvec knows.
+#[derive(Debug)]
+pub(crate) struct Feedback {
+    /// By generation, type and tier.
+    tallies: Vec<[[Tally; TIERS]; 2]>,
+    averages: [[Average; TIERS]; 2],
+    /// Pages evicted since the last carry-over, where no generations mark the time.
+    evicted_since: [u64; 2],
+}
+
+/// Refaults of so many pages, and the weight that an excess of them has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Position {
+    pub(crate) refaulted: u64,
+    pub(crate) total: u64,
+    pub(crate) gain: u64,
+}
+
+/// Whether evicting `process` is no dearer than evicting the reference: its refaults per page, weighted, are no more.
+pub(crate) fn is_cheaper(reference: Position, process: Position) -> bool {
+    let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
+    process.refaulted < NOISE
+        || product(process.refaulted, reference.total + NOISE, reference.gain)
+            <= product(reference.refaulted + 1, process.total, process.gain)
+}
+
+impl Feedback {
+    pub(crate) fn new(generations: usize) -> Feedback {
+        Feedback {
+            tallies: vec![[[Tally::default(); TIERS]; 2]; generations],
+            averages: Default::default(),
+            evicted_since: [0; 2],
+        }
+    }
+
+    pub(crate) fn note_protected(&mut self, generation: usize, kind: LruType, tier: usize, pages: u64) {
+        self.tallies[generation][kind as usize][tier].protected += pages;
+    }
+
+    fn position(
+        &self,
+        generation: usize,
+        kind: LruType,
+        tiers: std::ops::Range<usize>,
+        gain: u64,
+    ) -> Position {
+        let mut sum = Position { refaulted: 0, total: 0, gain };
+        for tier in tiers {
+            let tally = self.tallies[generation][kind as usize][tier];
+            let average = self.averages[kind as usize][tier];
+            sum.refaulted += average.refaulted + tally.refaulted;
+            sum.total += average.total + tally.evicted + tally.protected;
+        }
+        sum
+    }
+
+    /// A generation has ended: what happened in it becomes the past.
+    pub(crate) fn carry_over(&mut self, generation: usize, kind: LruType, smoothing: bool) {
+        for (average, tally) in
+            self.averages[kind as usize].iter_mut().zip(self.tallies[generation][kind as usize])
+        {
+            let remembered = u64::from(smoothing);
+            average.refaulted = (average.refaulted + tally.refaulted) / 2 * remembered;
+            average.total = (average.total + tally.evicted + tally.protected) / 2 * remembered;
+        }
+    }
+
+    /// A new generation begins; nothing has happened in it.
+    pub(crate) fn clear(&mut self, generation: usize) {
+        self.tallies[generation] = Default::default();
+    }
+
+    /// (averages of refaults and of totals), for `lru_gen_full`.
+    pub(crate) fn past(&self, kind: LruType, tier: usize) -> (u64, u64) {
+        let average = self.averages[kind as usize][tier];
+        (average.refaulted, average.total)
+    }
+
+    /// (refaulted, evicted, protected) of a generation, for `lru_gen_full`.
+    pub(crate) fn present(&self, generation: usize, kind: LruType, tier: usize) -> (u64, u64, u64) {
+        let tally = self.tallies[generation][kind as usize][tier];
+        (tally.refaulted, tally.evicted, tally.protected)
+    }
+}
+
+impl Engine {
+    /// Whether anyone reads what the controller of this lruvec counts.
+    fn has_feedback(&self, lruvec: LruvecId) -> bool {
+        let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;
+        policy.order == Order::Generations || policy.balance.rule == BalanceRule::Feedback
+    }
+
+    /// Where the controller counts what happens to a type now.
+    fn feedback_slot(&self, lruvec: LruvecId, kind: LruType) -> usize {
+        self.lruvecs[lruvec].generations.as_ref().map_or(0, |generations| generations.oldest(kind))
+    }
+
+    pub(crate) fn feedback_evicted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
+        if !self.has_feedback(lruvec) {
+            return;
+        }
+        let slot = self.feedback_slot(lruvec, kind);
+        let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
+        let lruvec = &mut self.lruvecs[lruvec];
+        lruvec.feedback.tallies[slot][kind as usize][tier].evicted += pages;
+        if lruvec.generations.is_none() {
+            // Two lists have no generations: one has passed when as many pages were evicted as the lists hold.
+            lruvec.feedback.evicted_since[kind as usize] += pages;
+            let held =
+                lruvec.sizes[LruList::inactive(kind) as usize] + lruvec.sizes[LruList::active(kind) as usize];
+            if lruvec.feedback.evicted_since[kind as usize] > held {
+                lruvec.feedback.evicted_since[kind as usize] = 0;
+                lruvec.feedback.carry_over(slot, kind, smoothing);
+                lruvec.feedback.tallies[slot][kind as usize] = Default::default();
+            }
+        }
+    }
+
+    pub(crate) fn feedback_refaulted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
+        if self.has_feedback(lruvec) {
+            let slot = self.feedback_slot(lruvec, kind);
+            self.lruvecs[lruvec].feedback.tallies[slot][kind as usize][tier].refaulted += pages;
+        }
+    }
+
+    fn feedback_position(
+        &self,
+        lruvec: LruvecId,
+        kind: LruType,
+        tiers: std::ops::Range<usize>,
+        gain: u64,
+    ) -> Position {
+        let slot = self.feedback_slot(lruvec, kind);
+        self.lruvecs[lruvec].feedback.position(slot, kind, tiers, gain)
+    }
+
+    /// The type that is cheaper to take, going by refaults, and the highest of its tiers that isn't protected.
+    pub(crate) fn cheaper_type(&self, lruvec: LruvecId, swappiness: u8) -> (LruType, usize) {
+        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
+        let gains = [u64::from(swappiness), 200 - u64::from(swappiness)];
+        let tiers = match balance.type_rule {
+            TypeRule::Linux6_12 => 0..1,
+            TypeRule::Linux6_16 => 0..TIERS,
+        };
+        let [anon, file] = LruType::BOTH
+            .map(|kind| self.feedback_position(lruvec, kind, tiers.clone(), gains[kind as usize]));
+        let kind = if is_cheaper(anon, file) { LruType::File } else { LruType::Anon };
+        let tier = match balance.type_rule {
+            TypeRule::Linux6_12 => {
+                let other = if kind == LruType::Anon { file } else { anon };
+                self.last_unprotected_tier(lruvec, kind, other, gains[kind as usize])
+            }
+            TypeRule::Linux6_16 => self.tier_to_evict(lruvec, kind),
+        };
+        (kind, tier)
+    }
+
+    /// The highest tier of a type that fares no worse than its tier 0.
+    pub(crate) fn tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> usize {
+        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
+        if !balance.controller {
+            return TIERS - 1;
+        }
+        let (first, others) = balance.tier_gains.pair();
+        let reference = self.feedback_position(lruvec, kind, 0..1, first);
+        self.last_unprotected_tier(lruvec, kind, reference, others)
+    }
+
+    /// The tier before the first that fares worse than the reference.
+    fn last_unprotected_tier(
+        &self,
+        lruvec: LruvecId,
+        kind: LruType,
+        reference: Position,
+        gain: u64,
+    ) -> usize {
+        let fares_worse = |&tier: &usize| {
+            !is_cheaper(reference, self.feedback_position(lruvec, kind, tier..tier + 1, gain))
+        };
+        (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(refaulted: u64, total: u64, gain: u64) -> Position {
+        Position { refaulted, total, gain }
+    }
+
+    #[test]
+    fn few_refaults_are_noise() {
+        assert!(is_cheaper(position(0, 1_000_000, 1), position(63, 64, 2)));
+        assert!(!is_cheaper(position(0, 1_000_000, 1), position(64, 64, 2)));
+    }
+
+    #[test]
+    fn a_tier_is_spared_when_it_refaults_more_than_its_gain_allows() {
+        // Tier 0: a tenth comes back. Twice that is the limit at gains 1 : 2.
+        let reference = position(1000, 10_000, 1);
+        assert!(is_cheaper(reference, position(190, 1000, 2)));
+        assert!(!is_cheaper(reference, position(210, 1000, 2)));
+    }
+
+    #[test]
+    fn the_past_weighs_half_as_much_with_each_generation() {
+        let mut feedback = Feedback::new(4);
+        feedback.tallies[0][1][2] = Tally { refaulted: 80, evicted: 100, protected: 60 };
+        feedback.carry_over(0, LruType::File, true);
+        assert_eq!(feedback.past(LruType::File, 2), (40, 80));
+        feedback.carry_over(1, LruType::File, true);
+        assert_eq!(feedback.past(LruType::File, 2), (20, 40));
+        feedback.carry_over(1, LruType::File, false);
+        assert_eq!(feedback.past(LruType::File, 2), (0, 0));
+    }
+}

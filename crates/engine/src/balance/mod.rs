@@ -1,0 +1,122 @@
+//! Seam 4, balance: how much to take from anonymous and how much from file memory.
+//!
+//! Anonymous memory costs a write and a read when it is needed again, file memory only a read, so the user sets their
+//! relative price (`vm.swappiness`: 100 makes them equal). Two ways to learn from what reclaim has cost lately:
+//!
+//! - `cost.rs`, from the classic LRU: each type's running cost in I/O and rotations divides a pass between the two.
+//! - `feedback.rs`, from the multi-generational LRU: refaults per eviction, a controller that picks one type at a time.
+//!
+//! Each works on the other's lists as well. On two lists the controller gives the whole of a pass to one type; on
+//! generations the costs become shares, and the type that is behind its share is next.
+
+mod cost;
+mod feedback;
+
+use crate::switch::choice;
+pub(crate) use feedback::{Feedback, TIERS};
+
+choice! {
+    /// How the types are weighed against each other.
+    BalanceRule {
+        /// By swappiness and what reclaiming each type has cost lately: classic.
+        Cost = "cost",
+        /// By swappiness and refaults per eviction: MGLRU.
+        Feedback = "feedback",
+        /// By swappiness alone.
+        Swappiness = "swappiness",
+    }
+}
+
+choice! {
+    /// How MGLRU's controller chooses the type to evict.
+    TypeRule {
+        /// The type with the older oldest generation; at equal age, refaults of one tier 0 against those of the other, and
+        /// the tier index against the other type. Linux 6.1 to 6.13.
+        Linux6_12 = "6.12",
+        /// Refaults of all tiers of one type against those of the other, whatever their age; the tier index within the type.
+        Linux6_16 = "6.16",
+    }
+}
+
+choice! {
+    /// How much worse a tier may fare than tier 0 before it is protected.
+    TierGains {
+        /// Linux 6.12: twice as many refaults per eviction.
+        OneToTwo = "1:2",
+        /// Linux 6.16: half as many again.
+        TwoToThree = "2:3",
+    }
+}
+
+/// How much to take of each type, and how the controller learns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Balance {
+    /// How the types are weighed.
+    pub rule: BalanceRule,
+    /// Refaults feed back: into the choice of the type (under [`BalanceRule::Feedback`]) and into which tiers are protected.
+    pub controller: bool,
+    /// The controller remembers what it has seen in former generations, half as much for each; else only the present one
+    /// counts.
+    pub smoothing: bool,
+    /// How the type is chosen.
+    pub type_rule: TypeRule,
+    /// When a tier is protected.
+    pub tier_gains: TierGains,
+}
+
+impl Balance {
+    pub(crate) fn cost() -> Balance {
+        Balance { rule: BalanceRule::Cost, ..Balance::feedback_6_12() }
+    }
+
+    pub(crate) fn feedback_6_12() -> Balance {
+        Balance {
+            rule: BalanceRule::Feedback,
+            controller: true,
+            smoothing: true,
+            type_rule: TypeRule::Linux6_12,
+            tier_gains: TierGains::OneToTwo,
+        }
+    }
+
+    pub(crate) fn feedback_6_16() -> Balance {
+        Balance {
+            type_rule: TypeRule::Linux6_16,
+            tier_gains: TierGains::TwoToThree,
+            ..Balance::feedback_6_12()
+        }
+    }
+}
+
+impl TypeRule {
+    /// Keeps the types' oldest generations, about to go from `old` to `new`, comparable.
+    ///
+    /// 6.12: file generations never end before the anonymous ones of the same age. 6.16: they may be one apart.
+    pub(crate) fn keep_in_step(self, old: [u64; 2], new: [u64; 2], max_seq: u64, spared: u64) -> [u64; 2] {
+        let [anon, file] = new;
+        match self {
+            TypeRule::Linux6_12 => {
+                let anon = anon.min(file).max(old[0]);
+                [anon, anon.max(old[1])]
+            }
+            TypeRule::Linux6_16 => {
+                let latest = max_seq.saturating_sub(spared);
+                match (anon > latest && file < latest, file > latest && anon < latest) {
+                    (true, _) => [latest.max(old[0]), file],
+                    (_, true) => [anon, latest.max(old[1])],
+                    _ => new,
+                }
+            }
+        }
+    }
+}
+
+impl TierGains {
+    /// Of tier 0, of the others.
+    pub(crate) fn pair(self) -> (u64, u64) {
+        match self {
+            TierGains::OneToTwo => (1, 2),
+            TierGains::TwoToThree => (2, 3),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Look-around: where the reverse map has led to a young entry, its neighbours are likely to be young as well.
+//!
+//! Getting to an entry from the page is what is dear about the reverse map; the entries beside it are in the same cache
+//! lines. So up to 64 of them are looked at, and each page found young is spared a way of its own. A table in which that pays
+//! is put into the Bloom filter, so that the next walk visits it: eviction tells ageing where to look. [reclaim 4.8]
+
+use super::walk::ENTRIES_PER_LINE;
+use crate::engine::Engine;
+use crate::lruvec::LruvecId;
+use crate::table::{LEAF_PAGES, Word};
+use crate::units::{LruType, MmId, Pfn};
+
+/// Entries looked at.
+const WINDOW: u64 = 64;
+
+impl Engine {
+    /// Looks around an entry that was found young. `has_buffer`: a walk's buffer is at hand, so that neighbours can change
+    /// their generation at once instead of going through the activation batch.
+    pub(super) fn look_around(&mut self, pfn: Pfn, mm: MmId, page: u64, has_buffer: bool) {
+        let lruvec = self.lruvec_of(pfn);
+        let target = self.memory.folios[pfn].lru_type();
+        let vma = self.memory.mm(mm).vma_of(page);
+        let leaf = page / LEAF_PAGES;
+        let first = vma.start.max(leaf * LEAF_PAGES);
+        let end = (vma.start + vma.pages).min((leaf + 1) * LEAF_PAGES);
+        if end - first == 1 {
+            return;
+        }
+        let window = window(first, end, page);
+        self.work.ptes_walked += window.end - window.start;
+        let mut young = 1;
+        for near in window.clone().filter(|&near| near != page) {
+            let word = self.memory.mm(mm).table.word(near);
+            if word.is_young() && !word.is_zero_page() && self.is_neighbour(lruvec, target, word.pfn()) {
+                young += 1;
+                self.memory.mm_mut(mm).table.update(near, Word::clear_young);
+                self.take_over_dirty(word);
+                if has_buffer {
+                    self.order_young(word.pfn());
+                } else {
+                    self.order_young_nearby(word.pfn());
+                }
+            }
+        }
+        if young * ENTRIES_PER_LINE >= window.end - window.start {
+            let state = &mut self.lruvecs[lruvec].walk;
+            state.filters.insert(state.seq + 1, mm, leaf);
+        }
+    }
+
+    /// In the same group on the same node, and of a type that may be evicted now if the folio in hand may.
+    fn is_neighbour(&self, lruvec: LruvecId, target: LruType, pfn: Pfn) -> bool {
+        let kind = self.memory.folios[pfn].lru_type();
+        self.lruvec_of(pfn) == lruvec && (target == LruType::Anon || kind == LruType::File)
+    }
+}
+
+/// Sixty-four pages around one, within a range: at its start or end if that is near, else the page in the middle.
+fn window(first: u64, end: u64, page: u64) -> std::ops::Range<u64> {
+    if end - first <= WINDOW {
+        first..end
+    } else if page - first < WINDOW / 2 {
+        first..first + WINDOW
+    } else if end - page < WINDOW / 2 {
+        end - WINDOW..end
+    } else {
+        page - WINDOW / 2..page + WINDOW / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_64_entries_that_hold_the_page() {
+        for (first, end, page, expected) in [
+            (0, 512, 3, 0..64),
+            (0, 512, 32, 0..64),
+            (0, 512, 200, 168..232),
+            (0, 512, 500, 448..512),
+            (100, 140, 120, 100..140),
+        ] {
+            assert_eq!(window(first, end, page), expected);
+            assert!(window(first, end, page).contains(&page));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The page-table walk: all address spaces of a group, table by table, for accessed bits.
+//!
+//! ```text
+//!   group's address spaces   ─ ran since the last walk?         mm skip          each a reason to pass by what
+//!     mappings               ─ recency, evictable at all?       VMA rules        is likely not to have been used
+//!       upper entries        ─ young?                           non-leaf young
+//!                            ─ dense when last walked?          Bloom filter
+//!         512 entries        ─ young: the order is told, the bit cleared
+//! ```
+//! Its cost goes with the number of pages that were accessed, where that of the reverse map goes with the number that reclaim
+//! asks about. What it leaves out, reclaim still sees through the reverse map when it has the page in its hands.
+//!
+//! All walkers of an lruvec share one *iteration* over the address spaces: each takes the next one, and whoever finds none
+//! left when all others are done has completed it. A walk goes on in steps of some tables; a folio's new generation counts
+//! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
+
+use super::bloom::BloomFilters;
+use crate::engine::Engine;
+use crate::folio::FolioFlags;
+use crate::lruvec::LruvecId;
+use crate::mm::{Backing, Vma};
+use crate::table::{LEAF_PAGES, Word};
+use crate::units::{MmId, Pfn};
+
+/// Entries of a cache line: a table is worth walking again if every line of it had one young entry on average.
+pub(super) const ENTRIES_PER_LINE: u64 = 8;
+/// Tables between two steps: as many as it takes to update 4096 folios where every eighth entry is young.
+const TABLES_PER_STEP: u64 = 64;
+
+/// What the walks of one generation have seen, for `lru_gen_full`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WalkStats {
+    /// Entries looked at.
+    pub(crate) leaf_total: u64,
+    /// Young ones among them.
+    pub(crate) leaf_young: u64,
+    /// Tables that the Bloom filter let through.
+    pub(crate) nonleaf_found: u64,
+    /// Tables put into the next filter.
+    pub(crate) nonleaf_added: u64,
+}
+
+/// The walks of one lruvec.
+pub(crate) struct WalkState {
+    /// The walk completed last.
+    pub(crate) seq: u64,
+    pub(super) filters: BloomFilters,
+    /// The next address space to take, in the order in which they joined the group.
+    next: usize,
+    /// Whether the present iteration has emptied its filter.
+    has_filter: bool,
+    walkers: u32,
+    /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
+    known: usize,
+    /// By slot of the generation.
+    pub(crate) stats: Vec<WalkStats>,
+}
+
+impl WalkState {
+    /// As if a walk had been completed before the generation `max_seq` was opened.
+    pub(crate) fn new(slots: usize, max_seq: u64) -> WalkState {
+        WalkState {
+            seq: max_seq - 1,
+            filters: BloomFilters::default(),
+            next: 0,
+            has_filter: false,
+            walkers: 0,
+            known: 0,
+            stats: vec![WalkStats::default(); slots],
+        }
+    }
+
+    fn slot(&self, seq: u64) -> usize {
+        (seq % self.stats.len() as u64) as usize
+    }
+}
+
+/// A walk under way.
+pub(crate) struct Walk {
+    seq: u64,
+    is_forced: bool,
+    can_swap: bool,
+    /// The address space in hand: which, from which page, and whether to look at everything.
+    mm: Option<(MmId, u64, bool)>,
+}
+
+/// What a step of a walk came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Walked {
+    More,
+    /// Nothing is left to do, but others are still walking, or the walk came too late.
+    Incomplete,
+    /// Every address space has been walked.
+    Complete,
+}
+
+impl Engine {
+    /// Begins a walk; `None` where the one of this sequence number is over.
+    pub(crate) fn walk_begin(
+        &self,
+        lruvec: LruvecId,
+        seq: u64,
+        can_swap: bool,
+        is_forced: bool,
+    ) -> Option<Walk> {
+        let is_over = seq <= self.lruvecs[lruvec].walk.seq;
+        (!is_over).then_some(Walk { seq, is_forced, can_swap, mm: None })
+    }
+
+    /// Walks some tables.
+    pub(crate) fn walk_step(&mut self, lruvec: LruvecId, walk: &mut Walk) -> Walked {
+        let memcg = self.lruvecs[lruvec].memcg;
+        if self.lruvecs[lruvec].walk.seq >= walk.seq {
+            self.walk_leave(lruvec, walk);
+            return Walked::Incomplete;
+        }
+        if !self.memcgs[memcg].policy.harvest.page_table_walk {
+            let state = &mut self.lruvecs[lruvec].walk;
+            state.seq = walk.seq;
+            state.next = 0;
+            return Walked::Complete;
+        }
+        let Some((mm, from, is_forced)) = walk.mm.or_else(|| self.walk_take(lruvec, walk)) else {
+            return self.walk_end(lruvec, walk);
+        };
+        let next = self.walk_tables(lruvec, walk, mm, from, is_forced);
+        walk.mm = next.map(|next| (mm, next, is_forced));
+        if walk.mm.is_none() {
+            self.lruvecs[lruvec].walk.walkers -= 1;
+        }
+        Walked::More
+    }
+
+    /// Takes the next address space that is worth it.
+    fn walk_take(&mut self, lruvec: LruvecId, walk: &Walk) -> Option<(MmId, u64, bool)> {
+        let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
+        let skips = self.memcgs[memcg].policy.harvest.mm_skip;
+        let state = &mut self.lruvecs[lruvec].walk;
+        while let Some(&mm) = self.memcgs[memcg].mms.get(state.next) {
+            let is_forced = walk.is_forced || state.next >= state.known;
+            state.next += 1;
+            let used = &mut self.memory.mms[mm.index()].used_on_nodes;
+            let has_run = *used >> node.0 & 1 != 0;
+            if skips && !is_forced && !has_run {
+                continue;
+            }
+            *used &= !(1 << node.0);
+            if !state.has_filter {
+                state.filters.reset(walk.seq + 1);
+                state.has_filter = true;
+            }
+            state.walkers += 1;
+            return Some((mm, 0, is_forced));
+        }
+        None
+    }
+
+    /// No address space is left to take.
+    fn walk_end(&mut self, lruvec: LruvecId, walk: &Walk) -> Walked {
+        let memcg = self.lruvecs[lruvec].memcg;
+        let state = &mut self.lruvecs[lruvec].walk;
+        if state.walkers > 0 {
+            return Walked::Incomplete;
+        }
+        state.seq = walk.seq;
+        state.next = 0;
+        state.has_filter = false;
+        state.known = self.memcgs[memcg].mms.len();
+        Walked::Complete
+    }
+
+    /// Lets go of the address space in hand.
+    fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
+        if walk.mm.take().is_some() {
+            self.lruvecs[lruvec].walk.walkers -= 1;
+        }
+    }
+
+    /// Walks tables of an address space from a page on; returns where to go on.
+    fn walk_tables(
+        &mut self,
+        lruvec: LruvecId,
+        walk: &Walk,
+        mm: MmId,
+        from: u64,
+        is_forced: bool,
+    ) -> Option<u64> {
+        let vmas = self.memory.mm(mm).vmas.len();
+        let first = self.memory.mm(mm).vmas.partition_point(|vma| vma.start + vma.pages <= from);
+        let mut tables = 0;
+        for at in first..vmas {
+            let vma = &self.memory.mm(mm).vmas[at];
+            if !self.is_walked(vma, walk.can_swap) {
+                continue;
+            }
+            let (start, end) = (vma.start.max(from), vma.start + vma.pages);
+            let mut page = start;
+            while page < end {
+                if tables == TABLES_PER_STEP {
+                    return Some(page);
+                }
+                let table_end = (page / LEAF_PAGES + 1) * LEAF_PAGES;
+                tables += 1;
+                self.walk_upper_entry(lruvec, walk, mm, page, table_end.min(end), is_forced);
+                page = table_end;
+            }
+        }
+        None
+    }
+
+    /// Whether a mapping's accessed bits say anything that matters.
+    fn is_walked(&self, vma: &Vma, can_swap: bool) -> bool {
+        let is_anon_type = match vma.backing {
+            Backing::Anon => true,
+            Backing::File(file) => self.memory.file(file).is_tmpfs(),
+        };
+        vma.mapped && vma.advice.has_recency() && !vma.locked && (can_swap || !is_anon_type)
+    }
+
+    /// Looks at an upper entry, and if it is worth it at the entries of the table below it.
+    fn walk_upper_entry(
+        &mut self,
+        lruvec: LruvecId,
+        walk: &Walk,
+        mm: MmId,
+        page: u64,
+        end: u64,
+        is_forced: bool,
+    ) {
+        let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
+        let leaf = page / LEAF_PAGES;
+        self.work.upper_entries += 1;
+        if !self.memory.mm(mm).table.leaf_exists(leaf) {
+            return;
+        }
+        if harvest.non_leaf_young && !is_forced {
+            if !self.memory.mm(mm).table.is_leaf_young(leaf) {
+                return;
+            }
+            self.memory.mm_mut(mm).table.clear_leaf_young(leaf);
+        }
+        let passes = |state: &WalkState| state.filters.may_contain(walk.seq, mm, leaf);
+        if harvest.bloom_filter && !is_forced && !passes(&self.lruvecs[lruvec].walk) {
+            return;
+        }
+        let young = self.walk_entries(lruvec, mm, page, end);
+        let state = &mut self.lruvecs[lruvec].walk;
+        let slot = state.slot(walk.seq);
+        let stats = &mut state.stats[slot];
+        stats.nonleaf_found += 1;
+        stats.leaf_total += end - page;
+        stats.leaf_young += young;
+        if young * ENTRIES_PER_LINE >= end - page {
+            stats.nonleaf_added += 1;
+            state.filters.insert(walk.seq + 1, mm, leaf);
+        }
+    }
+
+    /// Tells the order of every young entry, and clears it; returns how many there were.
+    fn walk_entries(&mut self, lruvec: LruvecId, mm: MmId, page: u64, end: u64) -> u64 {
+        self.work.ptes_walked += end - page;
+        let mut young = 0;
+        for page in page..end {
+            let word = self.memory.mm(mm).table.word(page);
+            if !word.is_young() || word.is_zero_page() || self.lruvec_of(word.pfn()) != lruvec {
+                continue;
+            }
+            self.memory.mm_mut(mm).table.update(page, Word::clear_young);
+            young += 1;
+            self.take_over_dirty(word);
+            self.order_young(word.pfn());
+        }
+        young
+    }
+
+    /// A young entry's dirty bit is passed on to the folio, so that its write can begin earlier; the entry keeps it. A page
+    /// without a slot has none to write to.
+    pub(super) fn take_over_dirty(&mut self, word: Word) {
+        let pfn: Pfn = word.pfn();
+        let folio = &mut self.memory.folios[pfn];
+        let has_no_slot =
+            folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE);
+        if word.is_dirty() && !has_no_slot {
+            folio.flags |= FolioFlags::DIRTY;
+        }
+    }
+}

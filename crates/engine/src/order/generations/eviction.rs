@@ -1,0 +1,288 @@
+//! Eviction: from the oldest generation of one type, coldest first, sorting as it goes.
+//!
+//! ```text
+//!   tail of the oldest ──► found young meanwhile?  ─► to the list of the generation that it carries
+//!                      ──► tier above the limit?   ─► protected: to the next generation
+//!                      ──► else                    ─► isolated, judged, freed;  rejected ─► to a young generation
+//! ```
+//! Which type, and up to which tier, is what the feedback of refaults says (`balance/feedback.rs`). A round looks at up to
+//! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
+
+use super::aging::Budget;
+use super::{Ageing, Place, ProtectTo, References};
+use crate::balance::{BalanceRule, TIERS, TypeRule};
+use crate::engine::Engine;
+use crate::folio::{FolioFlags, Heat};
+use crate::lruvec::LruvecId;
+use crate::order::Round;
+use crate::reclaim::ScanControl;
+use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
+use crate::units::{LruType, Pfn};
+
+/// Pages to isolate in a round: as many as a machine word has bits.
+pub(crate) const MIN_LRU_BATCH: u64 = 64;
+/// Pages to look at in a round.
+const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
+
+/// A pass over the generations of one lruvec.
+#[derive(Default)]
+pub(crate) struct GenerationsPass {
+    scanned: u64,
+    ageing: Option<Box<Ageing>>,
+}
+
+impl Engine {
+    pub(in crate::order) fn generations_begin(&mut self) -> GenerationsPass {
+        self.lru_add_drain();
+        GenerationsPass::default()
+    }
+
+    /// One round: a batch evicted, or a part of an ageing. A pass ages at most once, at its end: memory younger than that
+    /// is the next priority's business.
+    pub(in crate::order) fn generations_round(
+        &mut self,
+        lruvec: LruvecId,
+        pass: &mut GenerationsPass,
+        sc: &mut ScanControl,
+    ) -> Round {
+        if let Some(ageing) = &mut pass.ageing {
+            return match self.ageing_step(lruvec, ageing) {
+                None => Round::More,
+                Some(_) => Round::Last,
+            };
+        }
+        let swappiness = self.effective_swappiness(lruvec, sc);
+        match self.generations_budget(lruvec, swappiness, sc) {
+            Budget::Scan(0) => Round::Last,
+            Budget::Scan(budget) => {
+                let scanned = self.evict(lruvec, swappiness, sc);
+                pass.scanned += scanned;
+                if scanned == 0 || pass.scanned >= budget { Round::Last } else { Round::More }
+            }
+            Budget::Age => {
+                pass.ageing = self.ageing_begin(lruvec, swappiness, false).map(Box::new);
+                if pass.ageing.is_some() { Round::More } else { Round::Last }
+            }
+        }
+    }
+
+    /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
+    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
+        let mut batch = std::mem::take(&mut self.isolated);
+        let (mut scanned, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
+        scanned += u64::from(self.close_empty_generations(lruvec, swappiness));
+        let generations = self.generations(lruvec);
+        let types = Engine::evictable_types(swappiness);
+        let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
+        if count <= self.generation_switches(lruvec).spared() {
+            // Nothing evictable is left without ageing.
+            scanned = 0;
+        }
+        let mut is_retry = false;
+        while !batch.is_empty() {
+            let (reclaimed, _) = self.shrink_folio_list(lruvec, &mut batch, sc);
+            sc.nr_reclaimed += reclaimed;
+            self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
+            let mut again = Vec::new();
+            for pfn in batch.drain(..) {
+                if !is_retry && self.may_have_become_free(pfn) {
+                    again.push(pfn);
+                } else {
+                    self.reject(lruvec, pfn);
+                    self.put_back(pfn);
+                }
+            }
+            // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
+            batch.append(&mut again);
+            is_retry = true;
+        }
+        self.isolated = batch;
+        scanned
+    }
+
+    /// Isolates from the type that is to be taken, or if that has nothing to give, from the other one.
+    fn isolate_oldest(
+        &mut self,
+        lruvec: LruvecId,
+        swappiness: u8,
+        batch: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> (u64, LruType) {
+        let (kind, tier) = self.type_and_tier(lruvec, swappiness, sc);
+        let scanned = self.isolate_type(lruvec, kind, tier, batch, sc);
+        if scanned > 0 || swappiness == 0 {
+            return (scanned, kind);
+        }
+        let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
+        let tier = self.tier_to_evict(lruvec, other);
+        (self.isolate_type(lruvec, other, tier, batch, sc), other)
+    }
+
+    /// The type to take next and the highest of its tiers to take.
+    fn type_and_tier(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> (LruType, usize) {
+        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
+        let [anon, file] = self.generations(lruvec).min_seq;
+        let fixed = match (balance.type_rule, swappiness) {
+            (_, 0) => Some(LruType::File),
+            (TypeRule::Linux6_12, _) if anon < file => Some(LruType::Anon),
+            (_, 1) => Some(LruType::File),
+            (_, 200) => Some(LruType::Anon),
+            _ => None,
+        };
+        if fixed.is_none() && balance.rule == BalanceRule::Feedback && balance.controller {
+            return self.cheaper_type(lruvec, swappiness);
+        }
+        let kind = fixed.unwrap_or_else(|| {
+            let [anon, file] = self.weights(lruvec, sc);
+            let taken = self.generations(lruvec).taken;
+            let anon_is_behind = taken[0] * file < taken[1] * anon || taken == [0; 2] && anon > file;
+            if anon_is_behind { LruType::Anon } else { LruType::File }
+        });
+        (kind, self.tier_to_evict(lruvec, kind))
+    }
+
+    /// Looks at the oldest generation of a type from its tail.
+    fn isolate_type(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        tier_limit: usize,
+        batch: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> u64 {
+        let switches = self.generation_switches(lruvec);
+        let generations = self.generations(lruvec);
+        if generations.count(kind) <= switches.spared() {
+            return 0;
+        }
+        let list = generations.list_of(generations.oldest(kind), kind);
+        let (mut scanned, mut sorted, mut isolated) = (0, 0, 0);
+        while scanned < MAX_LRU_BATCH && isolated < MIN_LRU_BATCH {
+            let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
+            let pfn = Pfn(item);
+            let pages = self.memory.folios[pfn].pages();
+            scanned += pages;
+            if self.sort_folio(lruvec, pfn, tier_limit) {
+                sorted += pages;
+            } else {
+                self.isolate_from_generation(lruvec, pfn);
+                isolated += pages;
+                batch.push(pfn);
+            }
+        }
+        self.work.scanned += scanned;
+        self.work.list_moves += batch.len() as u64;
+        self.warm_up(batch);
+        self.count_memcg(lruvec, Stat::Pgrefill, sorted as i64);
+        self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
+        self.note_taken(lruvec, kind, isolated);
+        if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
+    }
+
+    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
+    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, tier_limit: usize) -> bool {
+        let switches = self.generation_switches(lruvec);
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::MLOCKED) {
+            // Let through, to be taken off the lists with the rest of the batch.
+            return false;
+        }
+        let kind = folio.lru_type();
+        let own = usize::from(self.memory.places[pfn].generation - 1);
+        let oldest = self.generations(lruvec).oldest(kind);
+        if own != oldest {
+            self.generation_list_remove(lruvec, pfn);
+            self.generation_list_add(lruvec, pfn, own, false);
+            return true;
+        }
+        if !switches.tiers {
+            return false;
+        }
+        let heat = self.memory.heat(pfn);
+        let references = switches.references;
+        let tier = references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET));
+        if tier <= tier_limit && !references.is_full(heat) {
+            return false;
+        }
+        self.note_protected(lruvec, pfn);
+        let generations = self.generations(lruvec);
+        let next = generations.slot(generations.min_seq[kind as usize] + 1);
+        self.memory.set_heat(pfn, references.aged(heat));
+        self.generation_list_remove(lruvec, pfn);
+        self.generation_update(lruvec, pfn, next);
+        self.generation_list_add(lruvec, pfn, next, switches.protect_to == ProtectTo::Tail);
+        true
+    }
+
+    /// Tells the controller that a page of the oldest generation is spared.
+    pub(super) fn note_protected(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        let (kind, heat) = (folio.lru_type(), self.memory.heat(pfn));
+        let references = self.generation_switches(lruvec).references;
+        // 6.16: at the top of the ladder it would be spared whatever the controller says, so that it says nothing about it.
+        if references == References::Linux6_16 && references.is_full(heat) {
+            return;
+        }
+        let tier = references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET));
+        if tier > 0 || references == References::Linux6_16 {
+            let slot = self.generations(lruvec).oldest(kind);
+            self.lruvecs[lruvec].feedback.note_protected(slot, kind, tier.min(TIERS - 1), folio.pages());
+        }
+    }
+
+    fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let references = self.generation_switches(lruvec).references;
+        self.memory.folios[pfn].flags -= FolioFlags::LRU;
+        self.generations_forget(lruvec, pfn);
+        debug_assert!(self.memory.places[pfn] == Place::default());
+        let heat = self.memory.heat(pfn);
+        self.memory.set_heat(pfn, references.isolated(heat));
+        if references == References::Linux6_16 {
+            self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
+        }
+    }
+
+    /// Where shares choose the type: remembers what each has given, the past counting less and less.
+    fn note_taken(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
+        let held: u64 = self.lruvecs[lruvec].sizes[..4].iter().sum();
+        let taken = &mut self.generations_mut(lruvec).taken;
+        taken[kind as usize] += pages;
+        if taken[0] + taken[1] > held / 4 {
+            *taken = taken.map(|pages| pages / 2);
+        }
+    }
+
+    /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
+    fn may_have_become_free(&self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
+        let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+        let is_hot = self.memory.heat(pfn).intersects(Heat::ACTIVE | Heat::REFERENCED);
+        !folio.flags.intersects(in_use) && folio.mapped == 0 && !is_hot
+    }
+
+    /// Prepares a folio that could not be freed for going back.
+    fn reject(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::MLOCKED) {
+            return;
+        }
+        let references = self.generation_switches(lruvec).references;
+        let heat = self.memory.heat(pfn);
+        let waits_for_write = folio.has(FolioFlags::RECLAIM)
+            && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+        let heat = match references {
+            References::Linux6_12 if waits_for_write => {
+                // It goes as soon as it is written; what was known of its use stays with it until then.
+                let is_used = heat.contains(Heat::WORKINGSET);
+                if is_used { heat | Heat::REFERENCED } else { heat }
+            }
+            References::Linux6_12 => {
+                heat - (Heat::REFERENCED | Heat::COUNTER | Heat::WORKINGSET) | Heat::ACTIVE
+            }
+            // Only what would land in the oldest generation again is pushed up.
+            References::Linux6_16 if waits_for_write || heat.contains(Heat::ACTIVE) => heat,
+            References::Linux6_16 => heat - (Heat::REFERENCED | Heat::COUNTER) | Heat::ACTIVE,
+        };
+        self.memory.set_heat(pfn, heat);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a reclaim policy is made of: a choice at each of the four seams, every mechanism and every era's rule a switch.
+//!
+//! A policy is plain data, the same for every group that names it, and all switches are always there: a switch that belongs to
+//! generations rests while a group keeps two lists. That is what makes mechanisms exchangeable one by one, whoever they
+//! came from. [`crate::switch`] gives each its name, so that scenarios can set it and `ablate` can go through all of them.
+
+use crate::balance::Balance;
+use crate::config::{ConfigError, check_range};
+use crate::harvest::Harvest;
+use crate::order::{Generations, Order};
+use crate::workingset::Workingset;
+
+/// A choice at the four seams of reclaim for one memory group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// How accessed bits are found.
+    pub harvest: Harvest,
+    /// Which lists there are, where a folio goes and who is next.
+    pub order: Order,
+    /// How generations are kept, where the order is [`Order::Generations`].
+    pub generations: Generations,
+    /// What a refault means.
+    pub workingset: Workingset,
+    /// How much to take from anonymous and how much from file memory.
+    pub balance: Balance,
+    /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
+    /// paged out can't even wait well.
+    pub executable_protection: bool,
+}
+
+impl Policy {
+    /// The classic active/inactive LRU of Linux 6.12: profile `classic@6.12`.
+    pub fn classic_6_12() -> Policy {
+        Policy {
+            harvest: Harvest::rmap_only(),
+            order: Order::TwoLists,
+            generations: Generations::linux_6_12(),
+            workingset: Workingset::Distance,
+            balance: Balance::cost(),
+            executable_protection: true,
+        }
+    }
+
+    /// The multi-generational LRU of Linux 6.12: profile `mglru@6.12`.
+    pub fn mglru_6_12() -> Policy {
+        Policy {
+            harvest: Harvest::page_table_walk(),
+            order: Order::Generations,
+            generations: Generations::linux_6_12(),
+            workingset: Workingset::OldestGeneration,
+            balance: Balance::feedback_6_12(),
+            executable_protection: true,
+        }
+    }
+
+    /// The multi-generational LRU of Linux 6.16: profile `mglru@6.16`.
+    pub fn mglru_6_16() -> Policy {
+        Policy {
+            harvest: Harvest::page_table_walk(),
+            order: Order::Generations,
+            generations: Generations::linux_6_16(),
+            workingset: Workingset::AnyGeneration,
+            balance: Balance::feedback_6_16(),
+            executable_protection: false,
+        }
+    }
+
+    /// One list in exact order of access, no second chance: the textbook LRU, profile `lru`. A reference, not a kernel's.
+    pub fn exact_lru() -> Policy {
+        Policy { order: Order::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        check_range("order.generations", self.generations.count.into(), 2, 64)
+    }
+
+    /// The profile of this name. A family's name alone (`mglru`) means its oldest era here, 6.12.
+    pub fn by_name(name: &str) -> Option<Policy> {
+        let is_meant = |profile: &&Profile| {
+            profile.name == name || profile.name.split_once('@').is_some_and(|(family, _)| family == name)
+        };
+        PROFILES.iter().find(is_meant).map(|profile| (profile.policy)())
+    }
+
+    /// What `lru_gen/enabled` makes of a group's policy: the same switches under the other family's lists, refaults and
+    /// balance.
+    pub(crate) fn with_generations(self, enabled: bool) -> Policy {
+        if enabled == (self.order == Order::Generations) {
+            return self;
+        }
+        let other = if enabled { Policy::mglru_6_12() } else { Policy::classic_6_12() };
+        Policy { generations: self.generations, ..other }
+    }
+}
+
+/// A policy under a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// As scenarios name it.
+    pub name: &'static str,
+    /// What it bundles.
+    pub policy: fn() -> Policy,
+}
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    Profile { name: "classic@6.12", policy: Policy::classic_6_12 },
+    Profile { name: "mglru@6.12", policy: Policy::mglru_6_12 },
+    Profile { name: "mglru@6.16", policy: Policy::mglru_6_16 },
+    Profile { name: "lru", policy: Policy::exact_lru },
+];

@@ -1,0 +1,216 @@
+//! Every mechanism and every era's rule under a name: what scenarios set, profiles bundle and `ablate` goes through.
+//!
+//! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
+//! scenario whose result it changes. The first part of a name is the seam it belongs to.
+
+use crate::balance::{BalanceRule, TierGains, TypeRule};
+use crate::order::{AgingRule, FaultIn, NewFile, Order, ProtectTo, References, Rejected};
+use crate::policy::Policy;
+use crate::workingset::Workingset;
+
+/// An enumeration whose values have names, as switches are set by text.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            $($(#[$value_doc])* $variant,)*
+        }
+
+        impl $name {
+            pub(crate) const NAMES: &[&str] = &[$($text),*];
+
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)*
+                }
+            }
+
+            pub(crate) fn by_name(name: &str) -> Option<$name> {
+                match name {
+                    $($text => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// What a switch accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Values {
+    /// `true` or `false`.
+    Bool,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A whole number from the first to the second.
+    Number(u8, u8),
+}
+
+/// One switch.
+pub struct Switch {
+    /// Its name; the part before the dot is the seam.
+    pub name: &'static str,
+    /// What it accepts.
+    pub values: Values,
+    /// What it does, and why one would turn it.
+    pub doc: &'static str,
+    /// The shipped scenario whose result it changes, and the value that changes it there.
+    pub shown_by: Option<(&'static str, &'static str)>,
+    get: fn(&Policy) -> String,
+    set: fn(&mut Policy, &str) -> Option<()>,
+}
+
+impl Switch {
+    /// The switch of this name.
+    pub fn by_name(name: &str) -> Option<&'static Switch> {
+        SWITCHES.iter().find(|switch| switch.name == name)
+    }
+
+    /// Its value in a policy.
+    pub fn get(&self, policy: &Policy) -> String {
+        (self.get)(policy)
+    }
+
+    /// The values worth trying instead of the one that it has in a policy.
+    pub fn alternatives(&self, policy: &Policy) -> Vec<String> {
+        let mut values: Vec<String> = match self.values {
+            Values::Bool => vec!["false".into(), "true".into()],
+            Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            Values::Number(least, most) => [least, 3, 8, most].map(|value| value.to_string()).into(),
+        };
+        values.retain(|value| *value != self.get(policy));
+        values
+    }
+
+    /// Sets it; false, changing nothing, where it doesn't accept the value.
+    pub fn set(&self, policy: &mut Policy, value: &str) -> bool {
+        let in_range = match self.values {
+            Values::Bool | Values::Choice(_) => true,
+            Values::Number(least, most) => {
+                value.parse().is_ok_and(|value: u8| (least..=most).contains(&value))
+            }
+        };
+        in_range && (self.set)(policy, value).is_some()
+    }
+}
+
+macro_rules! switch {
+    ($name:literal, bool $($field:ident).+, $shown_by:expr, $doc:literal) => {
+        Switch {
+            name: $name,
+            values: Values::Bool,
+            doc: $doc,
+            shown_by: $shown_by,
+            get: |policy| policy.$($field).+.to_string(),
+            set: |policy, value| {
+                policy.$($field).+ = value.parse().ok()?;
+                Some(())
+            },
+        }
+    };
+    ($name:literal, $choice:ty: $($field:ident).+, $shown_by:expr, $doc:literal) => {
+        Switch {
+            name: $name,
+            values: Values::Choice(<$choice>::NAMES),
+            doc: $doc,
+            shown_by: $shown_by,
+            get: |policy| policy.$($field).+.name().to_owned(),
+            set: |policy, value| {
+                policy.$($field).+ = <$choice>::by_name(value)?;
+                Some(())
+            },
+        }
+    };
+}
+
+/// All switches of a policy.
+pub const SWITCHES: &[Switch] = &[
+    switch!("harvest.rmap", bool harvest.rmap, None,
+        "Reclaim asks through the reverse map whether a mapped page in its hands was used. Without it such a page looks idle: what accessed bits are worth."),
+    switch!("harvest.page_table_walk", bool harvest.page_table_walk, None,
+        "Ageing walks page tables for pages that were used, at a cost that goes with what was accessed; without it only the reverse map finds them, one by one."),
+    switch!("harvest.non_leaf_young", bool harvest.non_leaf_young, None,
+        "A walk passes by page tables whose upper entry was not accessed. Some processors don't record that."),
+    switch!("harvest.bloom_filter", bool harvest.bloom_filter, None,
+        "A walk passes by page tables in which the last one found fewer than one young entry in eight."),
+    switch!("harvest.look_around", bool harvest.look_around, None,
+        "Where the reverse map finds a young entry, the 64 around it are looked at too."),
+    switch!("harvest.mm_skip", bool harvest.mm_skip, None,
+        "A walk passes by address spaces that have not run since the last one."),
+    switch!("order.lists", Order: order, None,
+        "Which lists there are, whatever the other three seams do."),
+    Switch {
+        name: "order.generations",
+        values: Values::Number(2, 64),
+        doc: "At most so many generations exist. Linux: 4. More tell ages apart more finely and age more often.",
+        shown_by: None,
+        get: |policy| policy.generations.count.to_string(),
+        set: |policy, value| {
+            policy.generations.count = value.parse().ok()?;
+            Some(())
+        },
+    },
+    switch!("order.tiers", bool generations.tiers, None,
+        "Pages read repeatedly through file descriptors are spared where their tier refaults more; else use through a descriptor counts for nothing."),
+    switch!("order.references", References: generations.references, None,
+        "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16."),
+    switch!("order.fault_in", FaultIn: generations.fault_in, None,
+        "Where a page goes that a fault brought in: the youngest generation (6.12), the second youngest (6.16), or where read pages go."),
+    switch!("order.rejected", Rejected: generations.rejected, None,
+        "Where a page goes that reclaim could not free: the youngest generation (6.12) or the second youngest (6.16)."),
+    switch!("order.new_file", NewFile: generations.new_file, None,
+        "Where a page goes that was read: the oldest generation (before 6.8), the second oldest while the window is full (6.12), by whether it was in use when evicted (6.16)."),
+    switch!("order.protect_to", ProtectTo: generations.protect_to, None,
+        "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16)."),
+    switch!("order.aging", AgingRule: generations.aging, None,
+        "When eviction stops to age: by sizes, with one generation missing to a full window (6.1 to 6.13), or whenever one is missing (6.16)."),
+    switch!("order.executable_protection", bool executable_protection, None,
+        "A used page of a program's code stays active after one use. 6.16 dropped it for generations."),
+    switch!("workingset.recency", Workingset: workingset, None,
+        "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
+    switch!("balance.rule", BalanceRule: balance.rule, None,
+        "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone."),
+    switch!("balance.controller", bool balance.controller, None,
+        "Refaults feed back into which tiers are protected and which type is taken; without it swappiness alone decides and no tier is spared."),
+    switch!("balance.smoothing", bool balance.smoothing, None,
+        "The controller remembers earlier generations, each half as much as the next; else only the present one counts."),
+    switch!("balance.type_rule", TypeRule: balance.type_rule, None,
+        "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16)."),
+    switch!("balance.tier_gains", TierGains: balance.tier_gains, None,
+        "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12) or 2:3 (6.16)."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PROFILES;
+
+    #[test]
+    fn every_switch_can_be_set_to_what_it_accepts_and_reads_back() {
+        for switch in SWITCHES {
+            let values: Vec<String> = match switch.values {
+                Values::Bool => vec!["true".into(), "false".into()],
+                Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+                Values::Number(least, most) => vec![least.to_string(), most.to_string()],
+            };
+            for value in values {
+                let mut policy = (PROFILES[0].policy)();
+                assert!(switch.set(&mut policy, &value), "{} = {value}", switch.name);
+                assert_eq!(switch.get(&policy), value);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_switch_does_not_accept_changes_nothing() {
+        for switch in SWITCHES {
+            for value in ["", "perhaps", "1", "65"] {
+                let mut policy = Policy::mglru_6_12();
+                assert!(!switch.set(&mut policy, value), "{} = {value}", switch.name);
+                assert_eq!(policy, Policy::mglru_6_12());
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Refaults among generations: was the page evicted from the generation that is still the oldest?
+//!
+//! A shadow holds the oldest generation at the eviction. While that is the oldest one still, what comes back to it was evicted
+//! too early by the standards by which eviction goes on; the controller hears of it (`balance/feedback.rs`) and will protect
+//! its tier, or spare its type. Later eras count all generations that could still exist.
+//!
+//! In 6.12 a page that comes back by a fault, or that had been read often, is restored with its count full: it will be
+//! protected when the evictor meets it next. [reclaim 3.4 and its 6.12 form]
+//!
+//! *When it misleads:* where generations last long (pages read through descriptors under little pressure), every refault is
+//! recent; where they are short, none is.
+
+use super::Workingset;
+use crate::engine::Engine;
+use crate::folio::Heat;
+use crate::lruvec::LruvecId;
+use crate::order::References;
+use crate::stat::{ACTIVATE, ByType, RESTORE};
+use crate::table::Shadow;
+use crate::units::{LruType, Pfn};
+
+/// Uses after which a page that was only read is restored. [6.12 3.4]
+const REFS_TO_RESTORE: u8 = 3;
+
+impl Engine {
+    pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
+        // Two lists have no generations: the clock of evictions is all there is.
+        self.lruvecs[lruvec]
+            .generations
+            .as_ref()
+            .map_or(self.lruvecs[lruvec].nonresident_age, |generations| generations.min_seq[kind as usize])
+    }
+
+    pub(super) fn is_recent_generation(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> bool {
+        let Some(generations) = &self.lruvecs[lruvec].generations else { return false };
+        match self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset {
+            Workingset::OldestGeneration => shadow.distance(generations.min_seq[kind as usize]) == 0,
+            _ => shadow.distance(generations.max_seq) < u64::from(self.generation_switches(lruvec).count),
+        }
+    }
+
+    pub(super) fn generation_refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        let folio = self.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages() as i64);
+        let lruvec = self.lruvec_of(pfn);
+        let references = self.generation_switches(lruvec).references;
+        match references {
+            References::Linux6_12 => {
+                self.count(lruvec, ACTIVATE.of(kind), pages);
+                if self.in_lru_fault || shadow.refs >= REFS_TO_RESTORE {
+                    let heat = self.memory.heat(pfn) | Heat::WORKINGSET;
+                    self.memory.set_heat(pfn, heat.with_counter(Heat::COUNTER_MAX));
+                    self.count(lruvec, RESTORE.of(kind), pages);
+                }
+            }
+            References::Linux6_16 => {
+                if self.in_lru_fault {
+                    self.count(lruvec, ACTIVATE.of(kind), pages);
+                }
+                let heat = self.memory.heat(pfn);
+                if shadow.workingset {
+                    self.memory.set_heat(pfn, heat | Heat::WORKINGSET);
+                    self.count(lruvec, RESTORE.of(kind), pages);
+                } else {
+                    // Lost again unless the page is accessed before it is isolated: REFERENCED isn't set here.
+                    self.memory.set_heat(pfn, heat.with_counter(shadow.refs.saturating_sub(1)));
+                }
+            }
+        }
+    }
+}
