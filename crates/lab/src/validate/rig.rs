@@ -10,9 +10,9 @@
 //!   streams, where each of them takes up room until it is evicted: a mapped page of data that was touched once (it gets a
 //!   second round), a page of program text touched once (executable, so it is activated and leaves one round later), and for
 //!   files a busy block-device page that was marked twice while it was read (active from the start, and activated again each
-//!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes.
-//! - **First-touch flags.** The program keeps a byte a page of anonymous memory, which it reads before each access and sets
-//!   at the first: three pages of heap, at page (id + 2224) / 4096.
+//!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes. Runs with
+//!   anonymous memory have one page of it more than the object: the last `memory.stat` of the group counts it. (The program's
+//!   flags of first touches, which the recordings' notes put into the group, are not there: it touched them before it joined.)
 
 use std::fmt;
 
@@ -65,9 +65,6 @@ const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 const HZ: u32 = 250;
 const SWAP_PAGES: u64 = 131_072;
-/// Accesses of an anonymous page look at a byte of the heap at this distance from its number.
-const FLAGS_OFFSET: u64 = 2224;
-const BYTES_PER_PAGE: u64 = 4096;
 
 /// A kind of object of the recordings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,6 +171,7 @@ fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) 
 fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
     match run.policy.as_str() {
         "classic" => Ok(Policy::classic_6_12()),
+        "mglru" => Ok(Policy::mglru_6_12()),
         other => Err(Unplayable(anyhow!("policy `{other}` is not modelled"))),
     }
 }
@@ -185,9 +183,6 @@ struct Stage {
     task: TaskId,
     /// Position of the run's first object among the task's.
     first: u32,
-    /// The heap with the first-touch flags.
-    flags: Option<ObjectId>,
-    is_anon: Vec<bool>,
     channels: Vec<Channel>,
     files: Vec<FileId>,
     swap: Option<pageout_engine::SwapId>,
@@ -221,8 +216,6 @@ impl Stage {
             group,
             task,
             first: 0,
-            flags: None,
-            is_anon: objects.iter().map(|object| object.kind == Kind::Anon).collect(),
             channels: Vec::new(),
             files: Vec::new(),
             swap,
@@ -232,12 +225,6 @@ impl Stage {
         stage.first = stage.channels.len() as u32;
         for object in objects {
             stage.add_object(object)?;
-        }
-        if stage.is_anon.contains(&true) {
-            let largest = objects.iter().map(|object| object.pages).max().unwrap_or(0);
-            let pages = (largest + FLAGS_OFFSET).div_ceil(BYTES_PER_PAGE);
-            stage.flags = Some(stage.engine.map_anon(task, pages, Advice::Normal)?);
-            stage.channels.push(Channel::Mapped);
         }
         Ok(stage)
     }
@@ -281,14 +268,21 @@ impl Stage {
         let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
         let program = self.add_file("program", 2, FileKind::Regular)?;
         let are_mapped = has(&[Kind::Mapped, Kind::MappedRandom]);
-        let advice = if are_mapped { Advice::Random } else { Advice::Normal };
-        let data = self.engine.map_file(self.task, program, advice, false)?;
+        let data = self.engine.map_file(self.task, program, Advice::Normal, false)?;
         let text = self.engine.map_file(self.task, program, Advice::Normal, true)?;
         self.channels.extend([Channel::Mapped; 2]);
         if has(&[Kind::Tmpfs]) && objects.len() == 1 {
             return self.touch(data, 0);
         }
+        if has(&[Kind::Anon]) {
+            let stack = self.engine.map_anon(self.task, 1, Advice::Normal)?;
+            self.channels.push(Channel::Mapped);
+            self.touch_for(stack, 0, true)?;
+        }
         self.touch(data, 0)?;
+        if are_mapped {
+            self.engine.mark_idle(self.task, data, 0)?;
+        }
         self.touch(text, 1)?;
         if has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]) {
             let device = self.add_file("block device", 1, FileKind::Regular)?;
@@ -305,7 +299,11 @@ impl Stage {
 
     /// An access before the clock starts.
     fn touch(&mut self, object: ObjectId, page: u64) -> Result<(), Unplayable> {
-        let mut step = self.engine.start(self.task, Access { object, page, write: false });
+        self.touch_for(object, page, false)
+    }
+
+    fn touch_for(&mut self, object: ObjectId, page: u64, write: bool) -> Result<(), Unplayable> {
+        let mut step = self.engine.start(self.task, Access { object, page, write });
         loop {
             let mut ops = Vec::new();
             self.engine.take_ops(&mut ops);
@@ -321,17 +319,21 @@ impl Stage {
     }
 
     fn perform(
-        mut self,
+        self,
         run: &Run,
         sequence: Vec<workload::Access>,
         flushes: Option<&[u64]>,
         phase: usize,
         phases: usize,
     ) -> Result<Played, Unplayable> {
-        let script = Script::new(&sequence, self.first, self.flags, &self.is_anon);
+        let first = self.first;
+        let accesses: std::sync::Arc<[workload::Access]> = sequence
+            .iter()
+            .map(|access| workload::Access::new(access.object() + first, access.page(), access.is_write()))
+            .collect();
         let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
         let mut points = vec![(0, Nanos::ZERO)];
-        points.extend(clock.clone().filter(|&(op, _)| op > 0).map(|(op, t)| (script.at(op), t)));
+        points.extend(clock.clone().filter(|&(op, _)| op > 0).map(|(op, t)| (op, t)));
         points.dedup_by_key(|&mut (index, _)| index);
 
         let mut spec =
@@ -343,27 +345,24 @@ impl Stage {
         if run.swap == "disk" {
             spec.swaps = self.swap.into_iter().map(|swap| (swap, 0)).collect();
         }
-        self.engine.record_page_cache_events();
         let before = Snapshot::take(&self.engine, self.group);
-        let accesses = script.accesses.clone();
         let source = Box::new(move |_| {
             Ok(Box::new(Recorded { accesses: accesses.clone(), next: 0 }) as Box<dyn workload::AccessStream>)
         });
         let mut task = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
         task.pace = Pace::Timetable(points);
         match flushes {
-            Some(flushes) => task.flush_before = flushes.iter().map(|&op| script.at(op)).collect(),
+            Some(flushes) => task.flush_before = flushes.to_vec(),
             // The program reads its group's memory.stat at the end of each window.
             None => {
                 let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
-                task.stat_reads_at =
-                    reads.map(|window| (script.at(window.op), STAT_FILE.to_string())).collect();
+                task.stat_reads_at = reads.map(|window| (window.op, STAT_FILE.to_string())).collect();
             }
         }
         let mut machine = Machine::new(self.engine, spec)?;
+        machine.record_page_cache_events();
         machine.task_add(task)?;
         let mut watcher = Watcher {
-            script: &script,
             missed: vec![false; sequence.len()],
             file: *self.files.last().expect("there are base pages"),
             stream: Vec::new(),
@@ -412,42 +411,6 @@ impl Snapshot {
     }
 }
 
-/// The sequence with what the program does besides.
-struct Script {
-    accesses: std::sync::Arc<[workload::Access]>,
-    /// Which access of the sequence each is, or belongs to.
-    op_of: Vec<u32>,
-    /// Where each access of the sequence begins.
-    begins: Vec<u64>,
-}
-
-impl Script {
-    fn new(sequence: &[workload::Access], first: u32, flags: Option<ObjectId>, is_anon: &[bool]) -> Script {
-        let (mut accesses, mut op_of) = (Vec::new(), Vec::new());
-        let mut begins = Vec::with_capacity(sequence.len());
-        let mut touched = std::collections::BTreeSet::new();
-        for (op, access) in sequence.iter().enumerate() {
-            begins.push(accesses.len() as u64);
-            if let Some(flags) = flags
-                && is_anon[access.object() as usize]
-            {
-                let first_touch = touched.insert((access.object(), access.page()));
-                let page = (access.page() + FLAGS_OFFSET) / BYTES_PER_PAGE;
-                accesses.push(workload::Access::new(flags.0, page, first_touch));
-                op_of.push(op as u32);
-            }
-            accesses.push(workload::Access::new(access.object() + first, access.page(), access.is_write()));
-            op_of.push(op as u32);
-        }
-        Script { accesses: accesses.into(), op_of, begins }
-    }
-
-    /// Where an access of the sequence begins; beyond the last, where the script ends.
-    fn at(&self, op: u64) -> u64 {
-        self.begins.get(op as usize).copied().unwrap_or(self.accesses.len() as u64)
-    }
-}
-
 /// A stream over accesses in memory.
 struct Recorded {
     accesses: std::sync::Arc<[workload::Access]>,
@@ -468,17 +431,16 @@ impl workload::AccessStream for Recorded {
 }
 
 /// Notes what missed and what came and went.
-struct Watcher<'a> {
-    script: &'a Script,
+struct Watcher {
     missed: Vec<bool>,
     file: FileId,
     stream: Vec<u32>,
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for Watcher {
     fn access(&mut self, _task: usize, index: u64, served: &Served) {
         if *served == Served::Major {
-            self.missed[self.script.op_of[index as usize] as usize] = true;
+            self.missed[index as usize] = true;
         }
     }
 
