@@ -12,7 +12,7 @@
 
 use pageout_engine::{
     Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, MemcgId, Nanos, Policy,
-    StatFlush, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec,
+    StatFlush, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
 };
 use pageout_workload::rng::SplitMix64;
 
@@ -87,11 +87,13 @@ impl Scenario {
                     }
                 }
                 ("memcg.stat_flush_phase", _) => {} // the machine's
-                _ => {
-                    return Err(problem(
-                        &format!("kernel.{name}"),
-                        format!("`{name}` is no switch of the engine"),
-                    ));
+                (name, value) => {
+                    let is_set = Switch::by_name(name)
+                        .is_some_and(|switch| switch.set(&mut config.policy, &value.to_string()));
+                    if !is_set {
+                        let message = format!("`{name}` is no switch of the engine that takes `{value}`");
+                        return Err(problem(&format!("kernel.{name}"), message));
+                    }
                 }
             }
         }

@@ -9,6 +9,9 @@
 mod workload;
 
 use std::fmt;
+use std::sync::LazyLock;
+
+use pageout_engine::{SWITCHES, Switch, Values};
 
 pub use workload::WORKLOAD_KEYS;
 
@@ -223,8 +226,26 @@ const fn key(path: &'static str, accepts: Accepts, default: &'static str, meanin
 }
 
 /// All keys in the order a scenario is written.
+pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let mut keys = ROWS.to_vec();
+    let at = keys.iter().position(|key| key.path == "kernel.memcg.stat_flush").expect("a key of the kernel");
+    keys.splice(at..at, SWITCHES.iter().map(switch_key));
+    keys
+});
+
+/// The engine's own reference says what a switch does.
+fn switch_key(switch: &'static Switch) -> Key {
+    let accepts = match switch.values {
+        Values::Bool => Accepts::Bool,
+        Values::Choice(words) => Accepts::Choice(words),
+        Values::Number(least, most) => Accepts::Integer(least.into(), most.into()),
+    };
+    let path = String::leak(format!("kernel.{}", switch.name));
+    Key { path, accepts, default: "as the profile has it", meaning: switch.doc }
+}
+
 #[rustfmt::skip]
-pub const KEYS: &[Key] = &[
+const ROWS: &[Key] = &[
     key("question", Accepts::Text, "\"\"", "The question the scenario answers; shown above the result."),
     key("look_at", Accepts::Text, "\"\"", "What to look at in the result; shown below it."),
     key("seed", ANY, "1", "Seed of every random choice. Same scenario, same seed: same bytes. A fixed default, so that a run without a seed is repeatable too."),
@@ -248,7 +269,7 @@ pub const KEYS: &[Key] = &[
     key("sysctl.vm.swappiness", Accepts::Integer(0, 200), "60", "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only. 60 is the kernel's."),
 
     key("memcg[].path", Accepts::Text, "", "Where the cgroup is, from the root: \"/job/web\". Parents that are not listed exist without limits."),
-    key("memcg[].policy", Accepts::Policy, "the kernel's profile", "The reclaim policy of this cgroup alone."),
+    key("memcg[].policy", Accepts::Policy, "the kernel's profile", "The reclaim policy of this cgroup alone, as the profile has it: the kernel's single switches do not apply."),
     key("memcg[].memory.max", Accepts::Limit, "\"max\"", "Hard limit: a page beyond it is reclaimed for, and when that fails the run ends out of memory."),
     key("memcg[].memory.high", Accepts::Limit, "\"max\"", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
     key("memcg[].memory.low", Accepts::Limit, "0", "Memory that is spared while others have something to give."),
@@ -311,12 +332,13 @@ pub const KEYS: &[Key] = &[
 mod tests {
     use super::super::Scenario;
     use super::*;
+    use std::collections::BTreeMap;
 
     /// A scenario with every key in it once.
     const FULL: &str = r#"{
         "question": "q", "look_at": "l", "seed": 2, "until": "1s",
         "machine": {"cpus": 1, "hz": 100, "memory": "1GiB", "node": [{"memory": "1GiB"}], "quantum": "1us", "costs": "xeon-vm"},
-        "kernel": {"profile": "lru", "folio_batch": 1, "charge_stock": 1, "reclaim_batch": 1,
+        "kernel": {"profile": "lru", "folio_batch": 1, "charge_stock": 1, "reclaim_batch": 1, SWITCHES
             "memcg": {"stat_flush": "live", "stat_flush_phase": "1s", "kernel_memory": true}},
         "sysctl": {"vm.swappiness": 1},
         "memcg": [{"path": "/a", "policy": "lru", "memory": {"max": "max", "high": 0, "low": 0, "min": 0, "swap": {"max": 0}}}],
@@ -330,6 +352,18 @@ mod tests {
                 "share": 3, "read_only": true, "write_first": true, "workload": {"pattern": "zipf"}, "trace": "t", "read": {"a": 1}}]}],
         "event": [{"at": "1s", "every": "1s", "write": "/proc/sys/vm/swappiness", "value": 1, "read": "/proc/vmstat", "show": ["a"]}]
     }"#;
+
+    /// With every switch of the engine.
+    fn full() -> String {
+        let mut switches: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for switch in SWITCHES {
+            let (seam, name) = switch.name.split_once('.').unwrap();
+            switches.entry(seam).or_default().push(format!("\"{name}\": true"));
+        }
+        let tables: Vec<String> =
+            switches.iter().map(|(seam, names)| format!("\"{seam}\": {{{}}},", names.join(", "))).collect();
+        FULL.replace("SWITCHES", &tables.concat())
+    }
 
     /// Paths of all values; tables that other crates define count as values.
     fn leaves(value: &serde_json::Value, path: String, into: &mut Vec<String>) {
@@ -350,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_reference_lists_exactly_the_keys_there_are() {
-        let full: Scenario = serde_json::from_str(FULL).unwrap();
+        let full: Scenario = serde_json::from_str(&full()).unwrap();
         let mut written = Vec::new();
         leaves(&serde_json::to_value(&full).unwrap(), String::new(), &mut written);
         let mut listed: Vec<String> = KEYS.iter().map(|key| key.path.to_string()).collect();
@@ -361,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_was_read_is_written_and_read_alike() {
-        let full: Scenario = serde_json::from_str(FULL).unwrap();
+        let full: Scenario = serde_json::from_str(&full()).unwrap();
         let again: Scenario = serde_json::from_str(&serde_json::to_string(&full).unwrap()).unwrap();
         assert_eq!(full, again);
     }
