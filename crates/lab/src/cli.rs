@@ -10,7 +10,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the result is complete
   1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
-  2  the input is no good: the command line, a scenario, a trace
+  2  the input is no good: the command line, a scenario, a trace, a dump
   3  the result could not be written: disk full, no permission
 A reader that goes away early (`pageout ... | head`) is no error.";
 
@@ -60,6 +60,19 @@ pub(crate) enum Command {
 
     /// Check the simulator against counters recorded on a real kernel.
     Validate(ValidateArgs),
+
+    /// What machines have in use, from their dumps of /sys/kernel/debug/lru_gen, and where a new job would fit.
+    ///
+    /// A generation says between which two moments the use of its pages was last seen. So what was in use within a window
+    /// is known from a least to a most; both are printed, as one figure when they agree, by type and by cgroup (its own
+    /// pages, without those of its children). Idle is the rest. Several dumps of a machine show where it is heading, and
+    /// the latest one counts.
+    ///
+    /// Use that no ageing has seen since is not counted, nor is that by read(2), which makes no page younger: such files
+    /// look idle. Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error
+    /// for all, except that a dump has no end mark: it can't be seen that whole rows are missing at its end.
+    #[command(after_long_help = WORKING_SET_EXAMPLES)]
+    WorkingSet(WorkingSetArgs),
 
     /// Look into traces, and convert them.
     #[command(subcommand)]
@@ -111,6 +124,21 @@ Examples:
   pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
 A percentage is of the distinct pages the trace touches. Memory is the limit of a cgroup (memory.max) that the replaying
 task runs in.";
+
+const WORKING_SET_EXAMPLES: &str = "\
+A file's name names its machine: web1@2026-11-22T10:00.lru_gen is one of several dumps of web1,
+in the order of their names (9:00 is before 10:00); web1.lru_gen and web1/lru_gen are of web1, too.
+A directory is a machine with all its dumps.
+
+Examples:
+  ssh web1 cat /sys/kernel/debug/lru_gen > web1@$(date +%FT%T).lru_gen
+  pageout working-set web1@*.lru_gen
+  pageout working-set fleet/*.lru_gen --within 5m --json | jq '.machines[].total.in_use'
+  pageout working-set fleet/* --job 4GiB --memory 16GiB,db1=64GiB --reserve 5%
+  cat /sys/kernel/debug/lru_gen | pageout working-set -
+Generations are only as young as the last ageing. For a window of 2 minutes let each group age every
+minute; if it ages more often, the oldest of its four generations is within the window, and that one
+also holds everything older.";
 
 /// Options of everything that runs scenarios.
 #[derive(Debug, Args)]
@@ -306,6 +334,48 @@ pub(crate) struct ValidateArgs {
     /// Simulations at a time; 0 is one a CPU
     #[arg(long, default_value_t = 0)]
     pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Arguments of `working-set`.
+#[derive(Debug, Args)]
+pub(crate) struct WorkingSetArgs {
+    /// Dumps of lru_gen, directories of them (one a machine), or - for standard input
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// What was used within this time before the dump is in use
+    ///
+    /// Pages that are not used for 2 minutes cost little when they must be read again. A window much longer than the four
+    /// generations reach back, or shorter than the time since the last ageing, tells less; the output says so.
+    #[arg(long, value_name = "DURATION", default_value = "2min")]
+    pub(crate) within: String,
+
+    /// Rank the machines for a job that needs so much memory: first where it pushes out the least that is in use
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) job: Option<String>,
+
+    /// The memory of every machine, or of one; several separated by commas
+    #[arg(long, value_name = "SIZE|MACHINE=SIZE", value_delimiter = ',', requires = "job")]
+    pub(crate) memory: Vec<String>,
+
+    /// Memory of each machine that a job can't have: the kernel's own, mlocked and huge pages, a margin
+    #[arg(long, value_name = "SIZE|PERCENT", requires = "job")]
+    pub(crate) reserve: Option<String>,
+
+    /// The machines have no swap: idle anonymous pages can't make room
+    #[arg(long, requires = "job")]
+    pub(crate) no_swap: bool,
+
+    /// The size of the machines' pages: 16KiB or 64KiB on some arm64
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub(crate) page_size: String,
+
+    /// Print every cgroup and every dump, also with --job
+    #[arg(long)]
+    pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

@@ -26,6 +26,7 @@ mod metrics; // a result as a flat list of figures
 mod spread; // repeated runs: mean, deviation, noise
 mod replay; // `replay`: from a trace to an answer
 
+mod working_set; // `working-set`: lru_gen dumps of machines
 mod trace; // `trace info` and `trace convert`
 mod keys; // `keys`: the reference of a scenario's keys
 mod validate; // `validate`: against a real kernel
@@ -67,6 +68,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Compare(args) => compare::compare(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::WorkingSet(args) => working_set::run(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

@@ -10,6 +10,7 @@ mod exactness; // the textbook LRU against others
 mod output; // full disks, closed pipes, JSON, completions
 mod results; // what good runs print
 mod validate; // recorded runs
+mod working_set; // dumps of lru_gen
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,192 @@
+use super::*;
+
+/// As recorded on a real 6.12 (two nodes), and a group that was never reclaimed.
+pub(crate) const PLAIN: &str = concat!(
+    "memcg     1 /\n",
+    " node     0\n",
+    "          5     198536          0           0 \n",
+    "          6     197976          0           6 \n",
+    "          7     197692          1           0 \n",
+    "          8     157820          2           0 \n",
+    " node     1\n",
+    "          0     393948          0           0 \n",
+    "          1     393948          0           0 \n",
+    "          2     393948         85           0 \n",
+    "          3     393948        419           0 \n",
+    "memcg    29 /system.slice/a b.service\n",
+    " node     0\n",
+    "          1      25068          0         751 \n",
+    "          2      25068          0        1237 \n",
+    "          3      25068          0           1 \n",
+    " node     1\n",
+    "          0      25068          0           0 \n",
+    "          1      25068          0           0 \n",
+    "          2      25068          0           0 \n",
+    "          3      25068          0           0 \n",
+);
+
+/// `dump` as `lru_gen_full` writes it; `statistics` are the figures, in turn.
+pub(crate) fn full(dump: &Dump, statistics: &[u64]) -> String {
+    let mut figures = statistics.iter().copied().cycle();
+    let mut text = String::new();
+    for line in dump.to_string().lines() {
+        text += &format!("{line}\n");
+        if line.starts_with(|c: char| c != ' ') || line.starts_with(" node") {
+            continue;
+        }
+        for tier in 0..TIERS {
+            text += &format!("            {tier:10}");
+            for mark in ['r', 'e', 'p', 'R', 'T', 'x'] {
+                text += &format!(" {:10}{mark}", figures.next().unwrap());
+            }
+            text.push('\n');
+        }
+        text += &" ".repeat(22);
+        for mark in ['t', 'Y', 'x', 'a'] {
+            text += &format!(" {:10}{mark}", figures.next().unwrap());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Expects a fault in this line (counted from 1; `None` for a text without lines) whose message and help have these `parts`.
+#[track_caller]
+fn check_fault(text: &str, line: usize, parts: &[&str]) {
+    let fault = parse(text).expect_err("there is a fault in it");
+    let said = format!("{}; {}", fault.message, fault.help.join("; "));
+    for part in parts {
+        assert!(said.contains(part), "expected {part:?} in: {said}");
+    }
+    assert_eq!(text[..fault.span.start].matches('\n').count() + 1, line, "{said}");
+    assert!(said.contains("expected"), "{said}");
+}
+
+#[test]
+fn a_dump_of_a_real_kernel_is_read_and_printed_as_it_was() {
+    let dump = parse(PLAIN).unwrap();
+    assert!(!dump.is_full);
+    assert_eq!(dump.memcgs[1].path, "/system.slice/a b.service");
+    assert_eq!(
+        dump.memcgs[0].nodes[1].generations[3],
+        Generation { seq: 3, age_ms: 393_948, pages: [419, 0] }
+    );
+    assert_eq!(dump.to_string(), PLAIN);
+}
+
+#[test]
+fn a_full_dump_holds_what_the_plain_one_does() {
+    let dump = parse(PLAIN).unwrap();
+    let read = parse(&full(&dump, &[0, 17, u64::MAX])).unwrap();
+    assert!(read.is_full);
+    assert_eq!(read.memcgs, dump.memcgs);
+    // Of a type whose oldest generation is younger, the older rows are marked.
+    let marked =
+        full(&dump, &[0]).replace("          5     198536          0 ", "          5     198536          0x");
+    assert_eq!(parse(&marked).unwrap(), read);
+}
+
+#[test]
+fn blanks_are_read_freely() {
+    let dump = parse(PLAIN).unwrap();
+    let tight: Vec<String> =
+        PLAIN.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(parse(&(tight.join("\n") + "\n")).unwrap(), dump);
+    assert_eq!(parse(&(tight.join("\r\n\r\n") + "\r\n")).unwrap(), dump);
+    // Without memory cgroups there is one group, without a path, in the widths of either version.
+    for head in ["memcg     0 \n", "memcg 0\n", "memcg     0\n"] {
+        let dump = parse(&format!("{head} node 0\n 0 9 0 1 \n 1 9 0 1 \n")).unwrap();
+        assert_eq!((dump.memcgs[0].id, dump.memcgs[0].path.as_str()), (0, ""));
+    }
+}
+
+#[test]
+fn time_may_pass_between_two_rows() {
+    // As recorded on a real 6.12: both were born together, and the second row was written a tick later.
+    let text = "memcg     1 /\n node     0\n          0      77120          0           0 \n          1      77124          0       14516 \n";
+    assert_eq!(parse(text).unwrap().memcgs[0].nodes[0].generations[1].age_ms, 77_124);
+}
+
+#[test]
+fn what_is_no_dump_is_told_what_one_is() {
+    check_fault("", 1, &["nothing in it", "needs root"]);
+    check_fault("\n \n", 1, &["nothing in it"]);
+    check_fault("total 12\n", 1, &["no dump of lru_gen", "/sys/kernel/debug/lru_gen"]);
+    check_fault("0x0007\n", 1, &["no dump of lru_gen", "enabled"]);
+    check_fault(" node     0\n 1 2 3 4\n", 1, &["no beginning", "`memcg     1 /`"]);
+    check_fault(" 1 2 3 4\n", 1, &["no beginning"]);
+    check_fault("memcg 1 /\n node 0\n 1 9 0 0\n 2 9 0 0\nDone\n", 5, &["`Done` begins no line of a dump"]);
+}
+
+#[test]
+fn a_dump_that_breaks_off_is_no_dump() {
+    let cut = |at: &str| &PLAIN[..PLAIN.rfind(at).unwrap()];
+    check_fault(cut(" node     1"), 16, &["breaks off", "memcg 29", "has node 0", "node 0, 1"]);
+    check_fault(cut(" node     0"), 12, &["breaks off", "no line of a node"]);
+    check_fault(
+        cut("          1      25068          0           0 "),
+        18,
+        &["breaks off", "only one generation"],
+    );
+    check_fault(cut("           0 \n"), 21, &["4 columns, this one has 3", "cut"]);
+    // Digits may be missing from the last figure, or whole rows behind it.
+    check_fault(PLAIN.trim_end(), 21, &["breaks off", "no end"]);
+    check_fault(PLAIN.trim_end_matches('\n'), 21, &["breaks off", "no end"]);
+    check_fault(&format!("{PLAIN}   "), 21, &["breaks off", "no end"]);
+    let text = full(&parse(PLAIN).unwrap(), &[5]);
+    let lines: Vec<&str> = text.lines().collect();
+    for kept in lines.len() - 5..lines.len() {
+        let text = lines[..kept].join("\n") + "\n";
+        check_fault(&text, kept, &["breaks off", "generation 3 has"]);
+    }
+}
+
+#[test]
+fn columns_of_another_version_are_not_guessed_at() {
+    let group = "memcg 1 /\n node 0\n";
+    check_fault(&format!("{group} 1 9 0 0 0\n"), 3, &["4 columns, this one has 5", "another version"]);
+    check_fault(&format!("{group} 1 9 0 0x\n 2 9 0 0\n"), 3, &["unknown mark `x`", "marks here: none"]);
+    check_fault("memcg 1 /\n node 0 zone 1\n", 2, &["2 columns, this one has 4"]);
+    let text = full(&parse(PLAIN).unwrap(), &[5]);
+    check_fault(&text.replacen("5R", "5Q", 1), 4, &["unknown mark `Q`", "`R` or `r` or `x`"]);
+    check_fault(&text.replacen("5R", "5 ", 1), 4, &["no mark behind it"]);
+    check_fault(&text.replacen(" 2          5r", " 4          5r", 1), 6, &["tier 4 instead of tier 2"]);
+    check_fault(&text.replacen("5Y", "5R", 1), 8, &["unknown mark `R`", "`Y` or `y` or `x`"]);
+    let five_tiers =
+        text.replacen("                      ", "            4 5r 5e 5p 5r 5e 5p\n                      ", 1);
+    check_fault(&five_tiers, 8, &["page-table walk has 4 columns, this one has 7"]);
+}
+
+#[test]
+fn figures_that_cannot_be_are_faults() {
+    let with = |rows: &str| format!("memcg 1 /\n node 0\n{rows}");
+    check_fault(&with(" 1 9 0 -5\n 2 9 0 0\n"), 3, &["-5 is negative", "file pages"]);
+    check_fault(&with(" 1 9 0 0\n 3 9 0 0\n"), 4, &["generation 3 comes after generation 1", "without gaps"]);
+    check_fault(&with(" 2 9 0 0\n 1 9 0 0\n"), 4, &["generation 1 comes after generation 2"]);
+    check_fault(
+        &with(" 1 9 0 0\n 2 1010 0 0\n"),
+        4,
+        &["generation 2 is 1010 ms old, older than", "49.7 days"],
+    );
+    check_fault(&with(" 1 9 0 a lot\n"), 3, &["4 columns, this one has 5"]);
+    check_fault(&with(" 1 9 0 lots\n"), 3, &["`lots` is no number"]);
+    check_fault(&with(" 1 9 0 1.5\n"), 3, &["`1.5` is no number"]);
+    check_fault(&with(" 1 9 0 99999999999999999999\n"), 3, &["larger than any counter"]);
+    check_fault(&with(" 1 9 0 99999999999999999\n"), 3, &["more pages than any machine has"]);
+    check_fault(&with(" 1 9 0 40000000000000\n 2 9 0 40000000000000\n"), 4, &["more pages than"]);
+}
+
+#[test]
+fn groups_and_nodes_come_once_and_in_order() {
+    let rows = " 1 9 0 0\n 2 9 0 0\n";
+    check_fault(&format!("{PLAIN}{PLAIN}"), 22, &["memcg 1 comes twice", "one dump a file"]);
+    check_fault(&format!("memcg 1 /\n{rows}"), 2, &["memcg 1 / has no line of a node", "` node ID`"]);
+    check_fault(&format!("memcg 1 /\n node 1\n{rows} node 0\n{rows}"), 5, &["node 0 comes after node 1"]);
+    check_fault("memcg 1 /\n node 0\n node 1\n", 3, &["node 0 of memcg 1 / has no generation"]);
+    check_fault(&format!("memcg 1 web\n node 0\n{rows}"), 1, &["`web` is no path"]);
+    check_fault(&format!("memcg\n node 0\n{rows}"), 1, &["no number"]);
+    check_fault(&format!("memcg x /\n node 0\n{rows}"), 1, &["`x` is no number"]);
+    check_fault(&format!("memcg 5000000000 /\n node 0\n{rows}"), 1, &["too large"]);
+    let three = format!("memcg 1 /\n node 0\n{rows}memcg 2 /a\n node 1\n{rows}memcg 3 /b\n node 0\n{rows}");
+    check_fault(&three, 5, &["memcg 2 /a has node 1, memcg 1 / has node 0"]);
+}
