@@ -12,14 +12,18 @@
 mod engine; // the engine inside a machine that holds bytes and does things in any order
 mod scenario; // scenario files: read, checked, built, and run for a moment
 mod pgt; // the project's own trace format, with checksums that are right
+mod lru_gen; // dumps of lru_gen: read, printed, read again
 
-// The command is a binary, so the part of it that reads scenario files is compiled in here once more.
+// The command is a binary, so the parts of it that read scenario files and dumps are compiled in here once more.
 #[path = "../../crates/lab/src"]
 #[allow(dead_code)]
 mod lab {
     pub(crate) mod diagnostic;
     pub(crate) mod nearest;
     pub(crate) mod source;
+    pub(crate) mod working_set {
+        pub(crate) mod dump;
+    }
 }
 use lab::{diagnostic, nearest};
 
@@ -33,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("engine", engine::run),
     ("scenario", scenario::run),
     ("pgt", pgt::run),
+    ("lru_gen", lru_gen::run),
     ("oracle_general", fuzz_entry::oracle_general),
     ("csv", fuzz_entry::csv),
     ("fio_iolog", fuzz_entry::fio_iolog),
