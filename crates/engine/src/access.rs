@@ -9,8 +9,9 @@
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
 
 use crate::engine::Engine;
+use crate::mm::Mm;
 use crate::step::{Access, AccessError};
-use crate::table::{Marked, Table, Walk};
+use crate::table::{Marked, Table};
 use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
 
 /// Something a task accesses.
@@ -76,8 +77,22 @@ impl Engine {
             let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
             let (hits, stopped) = match object {
                 Object::Mapping { mm, start, pages, is_regular_file, .. } => {
-                    let walk = self.memory.mms[mm.index()].table.walk(start, pages);
-                    mapped_hits(walk, is_regular_file, id, &accesses[done..], &decode)
+                    let Mm { table, tlb, .. } = &mut self.memory.mms[mm.index()];
+                    let mut walk = table.walk(start, pages);
+                    let rest = &accesses[done..];
+                    match tlb {
+                        None => mapped_hits(
+                            |page, write| walk.touch(page, write),
+                            is_regular_file,
+                            id,
+                            rest,
+                            &decode,
+                        ),
+                        Some(tlb) => {
+                            let touch = |page, write| walk.touch_through(tlb, start, page, write);
+                            mapped_hits(touch, is_regular_file, id, rest, &decode)
+                        }
+                    }
                 }
                 Object::File { file, is_tmpfs, .. } => {
                     let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[id.index()]
@@ -101,7 +116,7 @@ impl Engine {
 
 #[inline]
 fn mapped_hits<A: Copy>(
-    mut walk: Walk<'_>,
+    mut touch: impl FnMut(u64, bool) -> bool,
     refuses_writes: bool,
     id: ObjectId,
     accesses: &[A],
@@ -112,7 +127,7 @@ fn mapped_hits<A: Copy>(
         if object != id {
             return (hits, Stopped::RunOver);
         }
-        if (write && refuses_writes) || !walk.touch(page, write) {
+        if (write && refuses_writes) || !touch(page, write) {
             return (hits, Stopped::NoHit);
         }
     }

@@ -37,6 +37,9 @@ pub struct Config {
     /// Whether kernel memory belongs to the group that uses it, as without `cgroup.memory=nokmem`. Today this decides whose
     /// list a shadow-only index node is on; the nodes themselves are not charged yet. Default: false (Linux's is true).
     pub kernel_memory: bool,
+    /// Translations that a processor holds for an address space, direct-mapped: accesses through them set no accessed bit. A
+    /// power of two up to 65536; 0: each access sets it. Default: 0.
+    pub tlb_entries: u32,
     /// Policy of groups that name none. Default: `classic@6.12`.
     pub policy: Policy,
 }
@@ -53,6 +56,7 @@ impl Default for Config {
             reclaim_batch: 32,
             stat_flush: StatFlush::Periodic,
             kernel_memory: false,
+            tlb_entries: 0,
             policy: Policy::classic_6_12(),
         }
     }
@@ -84,7 +88,11 @@ impl Config {
         check_range("vm.swappiness", u64::from(self.swappiness), 0, 200)?;
         check_range("folio_batch", self.folio_batch as u64, 1, 255)?;
         check_range("charge_stock", self.charge_stock, 1, 4096)?;
-        check_range("reclaim_batch", self.reclaim_batch, 1, 4096)
+        check_range("reclaim_batch", self.reclaim_batch, 1, 4096)?;
+        if !self.tlb_entries.is_power_of_two() {
+            check_range("tlb_entries that are no power of two", u64::from(self.tlb_entries), 0, 0)?;
+        }
+        check_range("tlb_entries", u64::from(self.tlb_entries), 0, 65_536)
     }
 }
 

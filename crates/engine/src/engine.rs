@@ -12,6 +12,7 @@ use crate::op::Op;
 use crate::page_cache::PageCacheEvent;
 use crate::stat::{Counters, STATS};
 use crate::task::Task;
+use crate::tlb::Tlb;
 use crate::units::{CpuId, FileId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId};
 use crate::work::Work;
 use crate::workingset::ShadowNodes;
@@ -158,7 +159,8 @@ impl Engine {
     /// Creates a process: an address space whose memory is charged to `memcg`.
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
         assert!(self.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
-        let mm = self.memory.add_mm(memcg);
+        let tlb = (self.config.tlb_entries > 0).then(|| Tlb::new(self.config.tlb_entries));
+        let mm = self.memory.add_mm(memcg, tlb);
         self.memcgs[memcg].mms.push(mm);
         mm
     }

@@ -340,7 +340,12 @@ impl Engine {
     }
 
     fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
-        self.memory.mm_mut(mm).table.replace(page, Word::mapping(pfn, dirty));
+        let space = self.memory.mm_mut(mm);
+        space.table.replace(page, Word::mapping(pfn, dirty));
+        if let Some(tlb) = &mut space.tlb {
+            // The access that has faulted is made again, and finds the entry.
+            tlb.access(page);
+        }
         let locked = self.memory.mm(mm).vma_of(page).locked;
         self.memory.folios[pfn].mapped += 1;
         if self.memory.folios[pfn].mapped == 1 {

@@ -17,6 +17,7 @@ mod frames; // which frames are free
 mod list; // index-linked lists
 mod table; // 512-entry tables of page words: page tables and page-cache indexes
 mod file; // files: page-cache index, shadow entries
+mod tlb; // translations that the processor holds, whose use leaves no trace
 mod mm; // address spaces: mappings over a page table
 mod swap; // swap devices: slots, swap cache, shadows of swapped pages
 mod memory; // all of the above together: what is where, and how hot

@@ -8,6 +8,7 @@ use crate::mm::Mm;
 use crate::order::Place;
 use crate::swap::Swap;
 use crate::table::{Mark, NodeChange, SwapEntry, Word};
+use crate::tlb::Tlb;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 
 /// All memory of the machine.
@@ -38,8 +39,8 @@ impl Memory {
         FileId((self.files.len() - 1) as u32)
     }
 
-    pub(crate) fn add_mm(&mut self, memcg: MemcgId) -> MmId {
-        self.mms.push(Mm::new(memcg));
+    pub(crate) fn add_mm(&mut self, memcg: MemcgId, tlb: Option<Tlb>) -> MmId {
+        self.mms.push(Mm::new(memcg, tlb));
         MmId((self.mms.len() - 1) as u32)
     }
 

@@ -4,6 +4,7 @@
 //! two mappings share a leaf of the page table.
 
 use crate::table::{LEAF_PAGES, Table};
+use crate::tlb::Tlb;
 use crate::units::{FileId, MemcgId};
 
 /// What the task said about how it will access a mapping or file (madvise, fadvise).
@@ -53,6 +54,8 @@ pub(crate) struct Vma {
 pub(crate) struct Mm {
     pub(crate) memcg: MemcgId,
     pub(crate) table: Table,
+    /// `None`: every access walks the page table.
+    pub(crate) tlb: Option<Tlb>,
     /// In order of address.
     pub(crate) vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
@@ -60,8 +63,8 @@ pub(crate) struct Mm {
 }
 
 impl Mm {
-    pub(crate) fn new(memcg: MemcgId) -> Mm {
-        Mm { memcg, table: Table::new(0), vmas: Vec::new(), used_on_nodes: 0 }
+    pub(crate) fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
+        Mm { memcg, table: Table::new(0), tlb, vmas: Vec::new(), used_on_nodes: 0 }
     }
 
     /// Lays out a mapping behind the others; returns its position.
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn mappings_begin_at_2_mib_and_pages_find_theirs() {
-        let mut mm = Mm::new(MemcgId::ROOT);
+        let mut mm = Mm::new(MemcgId::ROOT, None);
         mm.map(5, Backing::Anon, Advice::Normal, false);
         mm.map(1000, Backing::Anon, Advice::Random, false);
         assert_eq!(mm.vmas[1].start, 512);

@@ -14,6 +14,7 @@
 
 use crate::folio::Heat;
 use crate::order::References;
+use crate::tlb::Tlb;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 
 /// Pages under one upper entry: what a page-table page maps.
@@ -289,6 +290,18 @@ impl Walk<'_> {
             *young = true;
         }
         true
+    }
+}
+
+impl Walk<'_> {
+    /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
+    /// held, no bit is set, but for the first store to a page that its entry says is clean.
+    pub(crate) fn touch_through(&mut self, tlb: &mut Tlb, start: u64, page: u64, write: bool) -> bool {
+        let Some(&word) = self.words.get(page as usize) else { return false };
+        let word = Word(word);
+        let needs_walk = write && (word.is_zero_page() || !word.is_dirty());
+        let is_held = word.is_present() && tlb.access(start + page);
+        is_held && !needs_walk || self.touch(page, write)
     }
 }
 

@@ -91,6 +91,9 @@ impl Engine {
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
         let (word, _) = self.memory.mm_mut(mm).table.replace(page, left);
         let pfn = word.pfn();
+        if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
+            tlb.drop_page(page);
+        }
         self.work.unmapped += 1;
         let folio = &mut self.memory.folios[pfn];
         #[cfg(test)]

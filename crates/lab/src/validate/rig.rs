@@ -176,6 +176,12 @@ fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
     }
 }
 
+/// Most recordings flush translations every 32 accesses, so that the accessed bits are ideal. Those that say `-f 0` don't: there
+/// the emulator's own cache of translations shows, direct-mapped with 256 entries as it starts out.
+fn tlb_entries(run: &Run) -> u32 {
+    if run.wl_options == "-f 0" { 256 } else { 0 }
+}
+
 /// An engine with the run's group, objects and base pages, before the first access.
 struct Stage {
     engine: Engine,
@@ -196,6 +202,7 @@ impl Stage {
             hz: HZ,
             swappiness: run.swappiness,
             stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
+            tlb_entries: tlb_entries(run),
             policy: policy_of(run)?,
             ..Config::default()
         };

@@ -70,6 +70,7 @@ impl Scenario {
             node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),
             cpus: self.machine.cpus,
             hz: self.machine.hz,
+            tlb_entries: self.machine.tlb_entries,
             policy: policy("kernel.profile", &self.kernel.profile)?,
             ..Config::default()
         };

@@ -256,6 +256,7 @@ const ROWS: &[Key] = &[
     key("machine.memory", Accepts::Size(4 << 20, 8 * TIB), "\"1GiB\"", "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about."),
     key("machine.node[].memory", Accepts::Size(4 << 20, 8 * TIB), "", "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory."),
     key("machine.quantum", Accepts::Time(1_000, 1_000_000_000), "\"100us\"", "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read."),
+    key("machine.tlb_entries", Accepts::Integer(0, 65_536), "0", "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often."),
     key("machine.costs", Accepts::Choice(Costs::PROFILES), "\"xeon-vm\"", "The table of CPU costs. xeon-vm is measured; the others are scaled from it."),
 
     key("kernel.profile", Accepts::Policy, "\"classic@6.12\"", "Policy and era whose rules apply, a bundle of switches. 6.12 is the long-term kernel whose counters this project is compared with."),
@@ -337,7 +338,7 @@ mod tests {
     /// A scenario with every key in it once.
     const FULL: &str = r#"{
         "question": "q", "look_at": "l", "seed": 2, "until": "1s",
-        "machine": {"cpus": 1, "hz": 100, "memory": "1GiB", "node": [{"memory": "1GiB"}], "quantum": "1us", "costs": "xeon-vm"},
+        "machine": {"cpus": 1, "hz": 100, "memory": "1GiB", "node": [{"memory": "1GiB"}], "quantum": "1us", "tlb_entries": 4, "costs": "xeon-vm"},
         "kernel": {"profile": "lru", "folio_batch": 1, "charge_stock": 1, "reclaim_batch": 1, SWITCHES
             "memcg": {"stat_flush": "live", "stat_flush_phase": "1s", "kernel_memory": true}},
         "sysctl": {"vm.swappiness": 1},

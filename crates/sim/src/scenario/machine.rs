@@ -24,6 +24,8 @@ pub struct Machine {
     pub node: Vec<Node>,
     /// How far a task may run ahead on its own clock through hits before others get their turn.
     pub quantum: TimeSpan,
+    /// Translations that a processor holds; accesses through them set no accessed bit.
+    pub tlb_entries: u32,
     /// Which table of CPU costs prices the work.
     pub costs: String,
 }
@@ -50,6 +52,7 @@ impl Default for Machine {
             memory: None,
             node: Vec::new(),
             quantum: TimeSpan(100_000),
+            tlb_entries: 0,
             costs: "xeon-vm".to_string(),
         }
     }

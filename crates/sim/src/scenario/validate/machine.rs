@@ -21,6 +21,11 @@ impl Check<'_> {
             self.size(&format!("machine.node[{index}].memory"), node.memory);
         }
         self.time("machine.quantum", machine.quantum);
+        self.integer("machine.tlb_entries", machine.tlb_entries);
+        if machine.tlb_entries > 0 && !machine.tlb_entries.is_power_of_two() {
+            let problem = format!("{} is no power of two", machine.tlb_entries);
+            self.report(Problem::new("machine.tlb_entries", problem));
+        }
         self.text("machine.costs", &machine.costs);
         if let Some(until) = self.scenario.until.filter(|until| until.0 == 0) {
             self.report(Problem::new("until", format!("a run until {until} has no time to do anything")));
