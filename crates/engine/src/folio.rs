@@ -1,9 +1,9 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit.
 //!
 //! A folio is an order and a head frame. Its record is 32 bytes, one a frame, allocated a section (128 MiB of frames) at a
-//! time when the first frame of the section is used, so that a 1 TB machine costs what it uses. Flags that a hit must see
-//! or set are not here while the folio is in a page cache: they live in its index word (`table.rs`), so that a hit
-//! writes only the word it has read. [`crate::memory::Memory::heat`] finds them wherever they are.
+//! time when frames up to there are used, so that a 1 TB machine costs what it uses. Flags that a hit must see or set are
+//! not here while the folio is in a page cache: they live in its index word (`table.rs`), so that a hit writes only the word
+//! it has read. [`crate::memory::Memory::heat`] finds them wherever they are.
 
 use crate::list::Links;
 use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
@@ -108,68 +108,67 @@ impl Folio {
     }
 }
 
-/// Something for each frame, allocated by section of frames when the first frame of the section is used.
-pub(crate) struct Sections<T> {
-    sections: Vec<Option<Box<[T]>>>,
+/// Something for each frame up to the end of the last section used.
+///
+/// One array rather than one a section: a miss looks up some hundred records, and frames are handed out from the lowest
+/// up, so hardly a section lies unused below one in use.
+pub(crate) struct PerFrame<T> {
+    records: Vec<T>,
 }
 
 /// The records of all frames.
-pub(crate) type FolioTable = Sections<Folio>;
+pub(crate) type FolioTable = PerFrame<Folio>;
 
-impl<T> Default for Sections<T> {
-    fn default() -> Sections<T> {
-        Sections { sections: Vec::new() }
+impl<T> Default for PerFrame<T> {
+    fn default() -> PerFrame<T> {
+        PerFrame { records: Vec::new() }
     }
 }
 
-impl<T: Copy + Default> Sections<T> {
+impl<T: Copy + Default> PerFrame<T> {
     /// Makes the frame's record exist.
+    #[inline]
     pub(crate) fn populate(&mut self, pfn: Pfn) {
-        let section = (pfn.0 / SECTION_FRAMES) as usize;
-        if section >= self.sections.len() {
-            self.sections.resize_with(section + 1, || None);
-        }
-        if self.sections[section].is_none() {
-            self.sections[section] = Some(vec![T::default(); SECTION_FRAMES as usize].into_boxed_slice());
+        if pfn.index() >= self.records.len() {
+            let end = (pfn.index() + 1).next_multiple_of(SECTION_FRAMES as usize);
+            self.records.resize(end, T::default());
         }
     }
 
     /// The frame's record, or an empty one where there is none yet.
+    #[inline]
     pub(crate) fn get(&self, pfn: Pfn) -> T {
-        let section = self.sections.get((pfn.0 / SECTION_FRAMES) as usize).and_then(Option::as_deref);
-        section.map_or_else(T::default, |section| section[(pfn.0 % SECTION_FRAMES) as usize])
+        self.records.get(pfn.index()).copied().unwrap_or_default()
     }
 
     /// Bytes of metadata allocated.
     pub(crate) fn bytes(&self) -> usize {
-        self.sections.iter().flatten().map(|section| std::mem::size_of_val(&**section)).sum()
+        size_of_val(&*self.records)
     }
 }
 
-const ALLOCATED: &str = "a frame in use has a record";
-
-impl<T> std::ops::Index<Pfn> for Sections<T> {
+impl<T> std::ops::Index<Pfn> for PerFrame<T> {
     type Output = T;
     #[inline]
     fn index(&self, pfn: Pfn) -> &T {
-        let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref().expect(ALLOCATED);
-        &section[(pfn.0 % SECTION_FRAMES) as usize]
+        &self.records[pfn.index()]
     }
 }
 
-impl<T> std::ops::IndexMut<Pfn> for Sections<T> {
+impl<T> std::ops::IndexMut<Pfn> for PerFrame<T> {
     #[inline]
     fn index_mut(&mut self, pfn: Pfn) -> &mut T {
-        let section = self.sections[(pfn.0 / SECTION_FRAMES) as usize].as_deref_mut().expect(ALLOCATED);
-        &mut section[(pfn.0 % SECTION_FRAMES) as usize]
+        &mut self.records[pfn.index()]
     }
 }
 
 impl Links for FolioTable {
+    #[inline]
     fn links(&self, item: u32) -> (u32, u32) {
         self[Pfn(item)].links
     }
 
+    #[inline]
     fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
         &mut self[Pfn(item)].links
     }
@@ -185,11 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn records_are_allocated_by_section() {
+    fn records_are_allocated_up_to_the_end_of_the_section() {
         let mut table = FolioTable::default();
-        table.populate(Pfn(5 * SECTION_FRAMES + 7));
-        assert_eq!(table.bytes(), 32 * SECTION_FRAMES as usize);
-        table[Pfn(5 * SECTION_FRAMES + 7)].order = 3;
-        assert_eq!(table[Pfn(5 * SECTION_FRAMES + 7)].pages(), 8);
+        table.populate(Pfn(SECTION_FRAMES + 7));
+        assert_eq!(table.bytes(), 2 * 32 * SECTION_FRAMES as usize);
+        table[Pfn(SECTION_FRAMES + 7)].order = 3;
+        table.populate(Pfn(2 * SECTION_FRAMES - 1));
+        assert_eq!(table.bytes(), 2 * 32 * SECTION_FRAMES as usize);
+        assert_eq!(table[Pfn(SECTION_FRAMES + 7)].pages(), 8);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::FileSpec;
 use crate::file::File;
-use crate::folio::{FolioFlags, FolioTable, Heat, Sections};
+use crate::folio::{FolioFlags, FolioTable, Heat, PerFrame};
 use crate::frames::Frames;
 use crate::mm::Mm;
 use crate::order::Place;
@@ -15,7 +15,7 @@ use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 pub(crate) struct Memory {
     pub(crate) folios: FolioTable,
     /// Where each folio is among the generations.
-    pub(crate) places: Sections<Place>,
+    pub(crate) places: PerFrame<Place>,
     pub(crate) frames: Frames,
     pub(crate) files: Vec<File>,
     pub(crate) mms: Vec<Mm>,
@@ -26,7 +26,7 @@ impl Memory {
     pub(crate) fn new(node_pages: &[u64]) -> Memory {
         Memory {
             folios: FolioTable::default(),
-            places: Sections::default(),
+            places: PerFrame::default(),
             frames: Frames::new(node_pages),
             files: Vec::new(),
             mms: Vec::new(),
