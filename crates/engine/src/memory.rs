@@ -95,26 +95,34 @@ impl Memory {
     }
 
     #[inline]
-    pub(crate) fn set_heat(&mut self, pfn: Pfn, heat: Heat) {
-        let folio = &mut self.folios[pfn];
-        if folio.has(FolioFlags::INDEXED) {
-            let index = &mut self.files[folio.owner as usize].index;
-            index.update(folio.index.into(), |word| *word = word.with_heat(heat));
-        } else {
-            folio.heat = heat;
-        }
-    }
-
     pub(crate) fn is_hot(&self, pfn: Pfn, heat: Heat) -> bool {
         self.heat(pfn).contains(heat)
     }
 
+    #[inline]
     pub(crate) fn heat_up(&mut self, pfn: Pfn, heat: Heat) {
-        self.set_heat(pfn, self.heat(pfn) | heat);
+        self.change_heat(pfn, |old| old | heat);
     }
 
+    #[inline]
     pub(crate) fn cool_down(&mut self, pfn: Pfn, heat: Heat) {
-        self.set_heat(pfn, self.heat(pfn) - heat);
+        self.change_heat(pfn, |old| old - heat);
+    }
+
+    #[inline]
+    pub(crate) fn set_heat(&mut self, pfn: Pfn, heat: Heat) {
+        self.change_heat(pfn, |_| heat);
+    }
+
+    #[inline]
+    pub(crate) fn change_heat(&mut self, pfn: Pfn, change: impl FnOnce(Heat) -> Heat) {
+        let folio = &mut self.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.files[folio.owner as usize].index;
+            index.update(folio.index.into(), |word| *word = word.with_heat(change(word.heat())));
+        } else {
+            folio.heat = change(folio.heat);
+        }
     }
 
     /// Puts a folio into the index of its file; from now on its heat lives there. Returns what was in the slot.
@@ -129,12 +137,11 @@ impl Memory {
 
     /// Takes a folio out of the index of its file, leaving `word`; its heat moves to its record.
     pub(crate) fn index_remove(&mut self, pfn: Pfn, word: Word) -> NodeChange {
-        let heat = self.heat(pfn);
         let folio = &mut self.folios[pfn];
-        folio.heat = heat;
-        folio.flags -= FolioFlags::INDEXED;
         let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
         debug_assert!(old.is_present() && old.pfn() == pfn);
+        folio.heat = old.heat();
+        folio.flags -= FolioFlags::INDEXED;
         change
     }
 }
