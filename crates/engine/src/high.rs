@@ -65,8 +65,8 @@ impl Engine {
             match high.stage {
                 HighStage::Slept => return Step::Done(high.served),
                 HighStage::Begin => {
-                    high.groups = self.memcgs.ancestors(memcg);
-                    high.groups.retain(|&id| self.memcgs[id].usage > self.memcgs[id].high);
+                    let is_over = |&id: &MemcgId| self.memcgs[id].usage > self.memcgs[id].high;
+                    high.groups = self.memcgs.ancestors(memcg).filter(is_over).collect();
                     high.groups.reverse();
                     high.reclaimed = 0;
                     high.stage = HighStage::Reclaim;
@@ -116,7 +116,7 @@ impl Engine {
             let above = group.usage.saturating_sub(group.high);
             (u128::from(above) << PRECISION_SHIFT) / u128::from(group.high.max(1))
         };
-        let overage = self.memcgs.ancestors(memcg).into_iter().map(overage).max().unwrap_or(0);
+        let overage = self.memcgs.ancestors(memcg).map(overage).max().unwrap_or(0);
         let penalty = (overage.saturating_mul(overage) * u128::from(hz)) >> (PRECISION_SHIFT + SCALING_SHIFT);
         // The formula is per stock of 64 pages.
         let ticks = penalty.saturating_mul(u128::from(debt)) / 64;

@@ -111,8 +111,8 @@ impl Memcgs {
     }
 
     /// The group itself, its parent, and so on up to the root.
-    pub(crate) fn ancestors(&self, id: MemcgId) -> Vec<MemcgId> {
-        std::iter::successors(Some(id), |&id| self[id].parent).collect()
+    pub(crate) fn ancestors(&self, id: MemcgId) -> impl Iterator<Item = MemcgId> {
+        std::iter::successors(Some(id), |&id| self[id].parent)
     }
 
     /// The group and its descendants, parents before children, siblings in order of creation.
@@ -140,7 +140,7 @@ impl Memcgs {
 
     /// Where a group is in the hierarchy, as cgroupfs shows it.
     pub(crate) fn path(&self, id: MemcgId) -> String {
-        let mut names: Vec<&str> = self.ancestors(id).iter().map(|&id| self[id].name.as_str()).collect();
+        let mut names: Vec<&str> = self.ancestors(id).map(|id| self[id].name.as_str()).collect();
         names.pop();
         names.reverse();
         format!("/{}", names.join("/"))
@@ -155,20 +155,13 @@ impl Memcgs {
 
     /// Counts an event in a group and all its ancestors but the root, which has no such file.
     pub(crate) fn event(&mut self, id: MemcgId, event: MemcgEvent) {
-        for id in self.ancestors(id) {
-            self[id].events[event as usize] += 1;
-        }
+        self.change_upwards(id, |group| group.events[event as usize] += 1);
     }
 
     /// Charges the group and its ancestors; where one is at its limit, charges nothing and names that one.
     pub(crate) fn charge(&mut self, id: MemcgId, pages: u64) -> Result<(), MemcgId> {
-        let mut level = Some(id);
-        while let Some(id) = level {
-            let group = &self[id];
-            if group.usage + pages > group.max {
-                return Err(id);
-            }
-            level = group.parent;
+        if let Some(limited) = self.ancestors(id).find(|&id| self[id].usage + pages > self[id].max) {
+            return Err(limited);
         }
         self.charge_beyond_limits(id, pages);
         Ok(())
@@ -176,19 +169,23 @@ impl Memcgs {
 
     /// Charges whatever the limits say.
     pub(crate) fn charge_beyond_limits(&mut self, id: MemcgId, pages: u64) {
-        let mut level = Some(id);
-        while let Some(id) = level {
-            self[id].usage += pages;
-            level = self[id].parent;
-        }
+        self.change_upwards(id, |group| group.usage += pages);
     }
 
     pub(crate) fn uncharge(&mut self, id: MemcgId, pages: u64) {
+        self.change_upwards(id, |group| {
+            assert!(group.usage >= pages, "{} uncharges {pages} of {} pages", group.name, group.usage);
+            group.usage -= pages;
+        });
+    }
+
+    /// Changes the group and each of its ancestors.
+    #[inline]
+    fn change_upwards(&mut self, id: MemcgId, mut change: impl FnMut(&mut Memcg)) {
         let mut level = Some(id);
         while let Some(id) = level {
             let group = &mut self[id];
-            assert!(group.usage >= pages, "{} uncharges {pages} of {} pages", group.name, group.usage);
-            group.usage -= pages;
+            change(group);
             level = group.parent;
         }
     }
@@ -200,30 +197,26 @@ impl Memcgs {
 
     /// Swap slots may be taken while no ancestor is at its `memory.swap.max`.
     pub(crate) fn charge_swap(&mut self, id: MemcgId) -> bool {
-        let path = self.ancestors(id);
-        let fits = path.iter().all(|&id| self[id].swap_usage < self[id].swap_max);
+        let fits = self.ancestors(id).all(|id| self[id].swap_usage < self[id].swap_max);
         if fits {
-            path.iter().for_each(|&id| self[id].swap_usage += 1);
+            self.change_upwards(id, |group| group.swap_usage += 1);
         }
         fits
     }
 
     pub(crate) fn uncharge_swap(&mut self, id: MemcgId) {
-        for id in self.ancestors(id) {
-            self[id].swap_usage -= 1;
-        }
+        self.change_upwards(id, |group| group.swap_usage -= 1);
     }
 
     /// Free swap slots that this group may use, of `free` on the devices.
     pub(crate) fn free_swap(&self, id: MemcgId, free: u64) -> u64 {
-        let path = std::iter::successors(Some(id), |&id| self[id].parent);
-        path.map(|id| self[id].swap_max.saturating_sub(self[id].swap_usage)).fold(free, u64::min)
+        let left = |id: MemcgId| self[id].swap_max.saturating_sub(self[id].swap_usage);
+        self.ancestors(id).map(left).fold(free, u64::min)
     }
 
     /// More than half of some ancestor's swap limit is used.
     pub(crate) fn is_swap_half_full(&self, id: MemcgId) -> bool {
-        let mut path = std::iter::successors(Some(id), |&id| self[id].parent);
-        path.any(|id| self[id].swap_usage.saturating_mul(2) >= self[id].swap_max)
+        self.ancestors(id).any(|id| self[id].swap_usage.saturating_mul(2) >= self[id].swap_max)
     }
 
     /// What of a group's `min` and `low` counts while `root` is being reclaimed.
@@ -274,12 +267,14 @@ fn muldiv(a: u64, b: u64, divisor: u64) -> u64 {
 
 impl std::ops::Index<MemcgId> for Memcgs {
     type Output = Memcg;
+    #[inline]
     fn index(&self, id: MemcgId) -> &Memcg {
         &self.all[id.index()]
     }
 }
 
 impl std::ops::IndexMut<MemcgId> for Memcgs {
+    #[inline]
     fn index_mut(&mut self, id: MemcgId) -> &mut Memcg {
         &mut self.all[id.index()]
     }

@@ -8,7 +8,7 @@
 //! by up to 8 %. [reclaim 2.15 and its 6.12 form]
 
 use crate::engine::Engine;
-use crate::lruvec::LruvecId;
+use crate::lruvec::{Lruvec, LruvecId};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
 macro_rules! stats {
@@ -133,24 +133,30 @@ impl Engine {
 
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
     pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
-        let memcg = self.lruvecs[lruvec].memcg;
-        self.lruvecs[lruvec].stat_local[stat as usize] += n;
+        let counters = &mut self.lruvecs[lruvec];
+        counters.stat_local[stat as usize] += n;
+        let mut level = Some(counters.memcg);
         if self.config.stat_flush == crate::StatFlush::Live {
-            for ancestor in self.memcgs.ancestors(memcg) {
-                let lruvec = self.lruvecs.id(ancestor, self.lruvecs[lruvec].node);
-                self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
-            }
-            return;
+            return self.count_flushed(lruvec, stat, n);
         }
-        let mut ancestor = Some(memcg);
-        while let Some(id) = ancestor {
+        while let Some(id) = level {
             let group = &mut self.memcgs[id];
             let gathered = &mut group.updates_by_cpu[self.cpu.index()];
             *gathered += n.unsigned_abs();
             if *gathered >= UPDATES_BATCH {
                 group.updates_pending += std::mem::take(gathered);
             }
-            ancestor = group.parent;
+            level = group.parent;
+        }
+    }
+
+    /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
+    #[cold]
+    fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        for id in self.memcgs.ancestors(memcg) {
+            let lruvec = self.lruvecs.id(id, node);
+            self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
         }
     }
 

@@ -61,7 +61,7 @@ impl Engine {
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
         for pfn in self.used_frames() {
             let folio = &self.memory.folios[pfn];
-            let is_of_group = self.memcgs.ancestors(folio.memcg).contains(&memcg);
+            let is_of_group = self.memcgs.ancestors(folio.memcg).any(|id| id == memcg);
             if !is_of_group || folio.refs > 0 || folio.flags.intersects(kept) {
                 continue;
             }
