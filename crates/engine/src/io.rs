@@ -13,13 +13,12 @@ enum Direction {
     Write,
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Transfer {
     direction: Direction,
     pfn: Pfn,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
-    /// Others that came for the same page meanwhile: rare, so the list is hardly ever allocated.
-    others: Vec<TaskId>,
 }
 
 /// All transfers in flight.
@@ -27,6 +26,9 @@ struct Transfer {
 pub(crate) struct Transfers {
     slots: Vec<Option<Transfer>>,
     free: Vec<u32>,
+    /// Tasks that came for a page while it was being transferred, in order of arrival. They are few at any time, so a
+    /// transfer needs no list of its own.
+    joined: Vec<(IoId, TaskId)>,
     writes: usize,
     /// Writes that have ended since the beginning.
     writes_ended: u64,
@@ -36,7 +38,7 @@ pub(crate) struct Transfers {
 
 impl Transfers {
     fn start(&mut self, direction: Direction, pfn: Pfn, starter: Option<TaskId>) -> IoId {
-        let transfer = Some(Transfer { direction, pfn, starter, others: Vec::new() });
+        let transfer = Some(Transfer { direction, pfn, starter });
         self.writes += usize::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
@@ -57,6 +59,15 @@ impl Transfers {
         self.writes -= usize::from(transfer.direction == Direction::Write);
         self.writes_ended += u64::from(transfer.direction == Direction::Write);
         transfer
+    }
+
+    /// Puts a task behind those that wait for the transfer of this folio. Rare (two tasks want the same page at once), so
+    /// the transfer is searched for rather than remembered.
+    fn join(&mut self, pfn: Pfn, task: TaskId) {
+        let is_of_folio = |slot: &Option<Transfer>| slot.is_some_and(|transfer| transfer.pfn == pfn);
+        let slot = self.slots.iter().position(is_of_folio);
+        let slot = slot.expect("a locked folio has a transfer in flight");
+        self.joined.push((IoId(slot as u32), task));
     }
 
     pub(crate) fn writes_ended(&self) -> u64 {
@@ -107,11 +118,9 @@ impl Engine {
         self.plugged.push(Op::WriteSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
-    /// Puts a task to sleep until the transfer of this folio ends. Rare (two tasks want the same page at once), so the
-    /// transfer is searched for rather than remembered.
+    /// Puts a task to sleep until the transfer of this folio ends.
     pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) {
-        let transfer = self.io.slots.iter_mut().flatten().find(|transfer| transfer.pfn == pfn);
-        transfer.expect("a locked folio has a transfer in flight").others.push(task);
+        self.io.join(pfn, task);
     }
 
     /// Puts a task to sleep until any write has ended.
@@ -127,21 +136,25 @@ impl Engine {
             Direction::Read => self.read_done(transfer.pfn, result),
             Direction::Write => self.write_done(transfer.pfn, result),
         }
+        let first = self.woken.len();
+        self.woken.extend(transfer.starter);
+        if !self.io.joined.is_empty() {
+            self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
+        }
         if result.is_err() && transfer.direction == Direction::Read {
-            for task in transfer.starter.iter().chain(&transfer.others) {
+            for task in &self.woken[first..] {
                 self.tasks[task.index()].read_failed = true;
             }
         }
-        self.woken.extend(transfer.starter);
-        self.woken.extend(transfer.others);
         if transfer.direction == Direction::Write {
             self.woken.append(&mut self.io.write_waiters);
         }
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
-        self.memory.folios[pfn].flags -= FolioFlags::LOCKED;
-        let folio = self.memory.folios[pfn];
+        let folio = &mut self.memory.folios[pfn];
+        folio.flags -= FolioFlags::LOCKED;
+        let folio = *folio;
         if folio.has(FolioFlags::INDEXED) {
             let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
             index.update(folio.index.into(), |word| word.set_busy(false));
