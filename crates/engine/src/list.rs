@@ -72,6 +72,17 @@ impl List {
         self.len -= 1;
     }
 
+    pub(crate) fn pop_tail(&mut self, links: &mut impl Links) -> Option<u32> {
+        let item = self.tail()?;
+        self.tail = links.links(item).0;
+        match self.tail {
+            NONE => self.head = NONE,
+            tail => links.links_mut(tail).1 = NONE,
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
     pub(crate) fn move_head(&mut self, links: &mut impl Links, item: u32) {
         if self.head != item {
             self.remove(links, item);
@@ -123,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..4, 0u32..8), 1..200)) {
+        fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..5, 0u32..8), 1..200)) {
             let mut links = vec![(NONE, NONE); 8];
             let mut list = List::default();
             let mut model: VecDeque<u32> = VecDeque::new();
@@ -137,6 +148,7 @@ mod tests {
                         model.retain(|&other| other != item);
                         model.push_front(item);
                     }
+                    (4, _) => prop_assert_eq!(list.pop_tail(&mut links), model.pop_back()),
                     _ => continue,
                 }
                 list.check_invariants(&links);

@@ -14,15 +14,17 @@ impl Engine {
         debug_assert!(into.is_empty());
         let active = self.order_of(lruvec) == Order::TwoLists && LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
+        let mut warm = 0;
         while taken[0] + taken[1] < n {
-            let list = &mut self.lruvecs[lruvec].lists[list];
-            let Some(item) = list.tail() else { break };
-            list.remove(&mut self.memory.folios, item);
-            let folio = &mut self.memory.folios[Pfn(item)];
+            let tail = self.lruvecs[lruvec].lists[list].pop_tail(&mut self.memory.folios);
+            let Some(pfn) = tail.map(Pfn) else { break };
+            let folio = &mut self.memory.folios[pfn];
             folio.flags -= FolioFlags::LRU;
             taken[folio.lru_type() as usize] += folio.pages();
-            into.push(Pfn(item));
+            into.push(pfn);
+            warm ^= self.touch_words(pfn);
         }
+        std::hint::black_box(warm);
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
@@ -31,18 +33,14 @@ impl Engine {
         let taken = taken[0] + taken[1];
         self.work.scanned += taken;
         self.work.list_moves += into.len() as u64;
-        self.warm_up(into);
         taken
     }
 
-    /// Reads one word of each folio's index and page table, so that the cache misses that judging the batch would take one
-    /// after the other overlap. Changes nothing.
-    pub(crate) fn warm_up(&self, folios: &[Pfn]) {
-        let words = folios.iter().map(|&pfn| {
-            let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
-            mapped ^ u32::from(self.memory.heat(pfn).bits())
-        });
-        std::hint::black_box(words.fold(0, |sum, word| sum ^ word));
+    /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one
+    /// after the other overlap with those of the walk down the list. What it returns means nothing.
+    pub(crate) fn touch_words(&self, pfn: Pfn) -> u32 {
+        let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
+        mapped ^ u32::from(self.memory.heat(pfn).bits())
     }
 
     /// Counts scanned pages. A group's own reclaim appears in `memory.stat` under its reclaimer's name, and in

@@ -157,6 +157,7 @@ impl Engine {
         }
         let list = generations.list_of(generations.oldest(kind), kind);
         let (mut scanned, mut sorted, mut isolated) = (0, 0, 0);
+        let mut warm = 0;
         while scanned < MAX_LRU_BATCH && isolated < MIN_LRU_BATCH {
             let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
             let pfn = Pfn(item);
@@ -168,11 +169,12 @@ impl Engine {
                 self.isolate_from_generation(lruvec, pfn);
                 isolated += pages;
                 batch.push(pfn);
+                warm ^= self.touch_words(pfn);
             }
         }
+        std::hint::black_box(warm);
         self.work.scanned += scanned;
         self.work.list_moves += batch.len() as u64;
-        self.warm_up(batch);
         self.count_memcg(lruvec, Stat::Pgrefill, sorted as i64);
         self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
         self.note_taken(lruvec, kind, isolated);
