@@ -181,7 +181,8 @@ impl Engine {
         }
     }
 
-    fn stock_take(&mut self, memcg: MemcgId) -> bool {
+    /// Takes one of the pages charged ahead for a group, if there is one.
+    pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
         let stock = &mut self.cpus[self.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);

@@ -18,9 +18,9 @@ use crate::folio::{FolioFlags, Heat};
 use crate::mm::Backing;
 use crate::op::Op;
 use crate::stat::Stat;
-use crate::step::{Access, AccessError, Served, Step, Wait};
+use crate::step::{Access, AccessError, OomReport, Served, Step, Wait};
 use crate::table::{Entry, SwapEntry, Word};
-use crate::units::{FileId, MmId, Pfn, TaskId};
+use crate::units::{FileId, MemcgId, MmId, Pfn, TaskId};
 
 /// An access under way.
 pub(crate) struct Attempt {
@@ -66,6 +66,19 @@ enum Source {
     Swap(SwapEntry),
 }
 
+/// Until when an access pauses.
+enum Pause {
+    /// A batch of reclaim is over, and others may have their turn.
+    Reclaim,
+    Io,
+}
+
+/// Why a page can't be brought in at once.
+enum Stop {
+    Pause(Pause),
+    Oom(Box<OomReport>),
+}
+
 impl Engine {
     /// Takes an access as far as it goes without waiting.
     pub(crate) fn attempt(&mut self, task: TaskId, mut attempt: Attempt) -> Step {
@@ -74,55 +87,64 @@ impl Engine {
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let found = self.find(&attempt);
-            match found {
-                Found::Ready(_) | Found::Zeroes => {
-                    return self.finish(task, attempt, found);
-                }
+            let pause = match self.find(&attempt) {
+                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, attempt, found),
                 Found::InFlight(pfn) => {
                     attempt.waited = true;
                     self.wait_for_folio(pfn, task);
-                    self.tasks[task.index()].suspend(attempt);
-                    return Step::Wait(Wait::Io);
+                    Pause::Io
                 }
-                Found::Absent(source) => {
-                    let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
-                    // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
-                    let may_enter_fs = !matches!(attempt.object, Object::File { is_tmpfs: false, .. });
-                    let charge = attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
-                    match self.charge_step(charge) {
-                        Charged::Yes => attempt.charge = None,
-                        Charged::Again => {
-                            self.tasks[task.index()].suspend(attempt);
-                            return Step::Again;
-                        }
-                        Charged::WaitForWriteback => {
-                            self.wait_for_any_write(task);
-                            self.tasks[task.index()].suspend(attempt);
-                            return Step::Wait(Wait::Io);
-                        }
-                        Charged::Oom(report) => return Step::Done(Served::Failed(AccessError::Oom(report))),
+                Found::Absent(source) => match self.bring_in(task, &mut attempt, source) {
+                    Ok(()) => continue,
+                    Err(Stop::Pause(pause)) => pause,
+                    Err(Stop::Oom(report)) => {
+                        return Step::Done(Served::Failed(AccessError::Oom(report)));
                     }
-                    // Reclaim may have taken steps in which others ran.
-                    if !matches!(self.find(&attempt), Found::Absent(_)) {
-                        self.charge_cancel(memcg);
-                        continue;
-                    }
-                    let Some(pfn) = self.memory.alloc(0, memcg) else {
-                        self.charge_cancel(memcg);
-                        let report = self.oom_report(crate::MemcgId::ROOT, None, 0);
-                        return Step::Done(Served::Failed(AccessError::Oom(Box::new(report))));
-                    };
-                    self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
-                    self.in_lru_fault = self.is_fault_with_recency(&attempt);
-                    self.fill(task, &mut attempt, pfn, source);
-                    self.in_lru_fault = false;
-                    if self.memory.folios[pfn].has(FolioFlags::LOCKED) {
-                        self.tasks[task.index()].suspend(attempt);
-                        return Step::Wait(Wait::Io);
-                    }
-                }
+                },
+            };
+            self.tasks[task.index()].suspend(attempt);
+            return match pause {
+                Pause::Reclaim => Step::Again,
+                Pause::Io => Step::Wait(Wait::Io),
+            };
+        }
+    }
+
+    /// Gives an absent page a folio and starts filling it.
+    fn bring_in(&mut self, task: TaskId, attempt: &mut Attempt, source: Source) -> Result<(), Stop> {
+        let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
+        self.charge_page(task, attempt, memcg)?;
+        // The charge may have reclaimed, which takes pages away but brings none in.
+        debug_assert!(matches!(self.find(attempt), Found::Absent(_)));
+        let Some(pfn) = self.memory.alloc(0, memcg) else {
+            self.charge_cancel(memcg);
+            return Err(Stop::Oom(Box::new(self.oom_report(MemcgId::ROOT, None, 0))));
+        };
+        self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
+        self.in_lru_fault = self.is_fault_with_recency(attempt);
+        self.fill(task, attempt, pfn, source);
+        self.in_lru_fault = false;
+        if self.memory.folios[pfn].has(FolioFlags::LOCKED) { Err(Stop::Pause(Pause::Io)) } else { Ok(()) }
+    }
+
+    fn charge_page(&mut self, task: TaskId, attempt: &mut Attempt, memcg: MemcgId) -> Result<(), Stop> {
+        if attempt.charge.is_none() && self.stock_take(memcg) {
+            return Ok(());
+        }
+        // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
+        let may_enter_fs = !matches!(attempt.object, Object::File { is_tmpfs: false, .. });
+        let charge = attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
+        match self.charge_step(charge) {
+            Charged::Yes => {
+                attempt.charge = None;
+                Ok(())
             }
+            Charged::Again => Err(Stop::Pause(Pause::Reclaim)),
+            Charged::WaitForWriteback => {
+                self.wait_for_any_write(task);
+                Err(Stop::Pause(Pause::Io))
+            }
+            Charged::Oom(report) => Err(Stop::Oom(report)),
         }
     }
 
@@ -306,8 +328,7 @@ impl Engine {
             }
         }
         self.let_go(&mut attempt);
-        let served = if attempt.waited { Served::Major } else { Served::Minor };
-        self.return_to_user(task, served)
+        self.return_to_user(task, if attempt.waited { Served::Major } else { Served::Minor })
     }
 
     fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, found: Found, major: bool) {

@@ -100,6 +100,7 @@ impl Engine {
     }
 
     /// The last thing before an access is complete: pays what it owes for `memory.high`.
+    #[inline]
     pub(crate) fn return_to_user(&mut self, task: TaskId, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),
