@@ -134,12 +134,14 @@ impl Engine {
 
     /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
     /// turn out not to map this one.
+    #[inline]
     fn rmap_len(&self, pfn: Pfn) -> usize {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::ANON) { 1 } else { self.memory.file(FileId(folio.owner)).mappings.len() }
     }
 
     /// The address space and the page in it at which the folio would be mapped.
+    #[inline]
     fn rmap_entry(&self, pfn: Pfn, at: usize) -> Option<(MmId, u64)> {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::ANON) {

@@ -14,7 +14,7 @@ impl Engine {
         debug_assert!(into.is_empty());
         let active = self.order_of(lruvec) == Order::TwoLists && LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
-        let mut warm = 0;
+        let mut touched = 0;
         while taken[0] + taken[1] < n {
             let tail = self.lruvecs[lruvec].lists[list].pop_tail(&mut self.memory.folios);
             let Some(pfn) = tail.map(Pfn) else { break };
@@ -22,9 +22,9 @@ impl Engine {
             folio.flags -= FolioFlags::LRU;
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
-            warm ^= self.touch_words(pfn);
+            touched ^= self.touch_words(pfn);
         }
-        std::hint::black_box(warm);
+        std::hint::black_box(touched);
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
@@ -37,7 +37,8 @@ impl Engine {
     }
 
     /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one
-    /// after the other overlap with those of the walk down the list. What it returns means nothing.
+    /// after the other overlap with each other and with those of the walk down the list. What it returns means nothing.
+    #[inline]
     pub(crate) fn touch_words(&self, pfn: Pfn) -> u32 {
         let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
         mapped ^ u32::from(self.memory.heat(pfn).bits())
