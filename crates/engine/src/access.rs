@@ -177,9 +177,9 @@ fn file_hits<A: Copy>(
 
 impl Engine {
     /// Checks what can be wrong with an access before anything is done for it.
-    pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<Object, AccessError> {
+    pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<(), AccessError> {
         let objects = &self.tasks[task.index()].objects;
-        let object = *objects
+        let object = objects
             .get(access.object.index())
             .ok_or(AccessError::NoObject { object: access.object, objects: objects.len() })?;
         if access.page >= object.pages() {
@@ -188,6 +188,6 @@ impl Engine {
         if access.write && object.refuses_writes() {
             return Err(AccessError::FileWrite);
         }
-        Ok(object)
+        Ok(())
     }
 }

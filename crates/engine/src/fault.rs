@@ -24,9 +24,9 @@ use crate::units::{FileId, MemcgId, MmId, Pfn, TaskId};
 
 /// An access under way.
 pub(crate) struct Attempt {
-    access: Access,
-    object: Object,
-    charge: Option<Charge>,
+    pub(crate) access: Access,
+    /// The charge of its page, while that takes more than one step.
+    charge: Option<Box<Charge>>,
     /// The page that this task has had read in.
     held: Option<Pfn>,
     waited: bool,
@@ -35,12 +35,12 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn new(access: Access, object: Object) -> Attempt {
-        Attempt { access, object, charge: None, held: None, waited: false, created: false }
+    pub(crate) fn new(access: Access) -> Attempt {
+        Attempt { access, charge: None, held: None, waited: false, created: false }
     }
 
     pub(crate) fn in_reclaim(&self) -> bool {
-        self.charge.as_ref().is_some_and(Charge::in_reclaim)
+        self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
     }
 }
 
@@ -80,21 +80,21 @@ enum Stop {
 }
 
 impl Engine {
-    /// Takes an access as far as it goes without waiting.
-    pub(crate) fn attempt(&mut self, task: TaskId, mut attempt: Attempt) -> Step {
+    /// Takes a task's access as far as it goes without waiting.
+    pub(crate) fn attempt(&mut self, task: TaskId) -> Step {
         if std::mem::take(&mut self.tasks[task.index()].read_failed) {
-            self.let_go(&mut attempt);
+            self.let_go(task);
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let pause = match self.find(&attempt) {
-                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, attempt, found),
+            let pause = match self.find(task) {
+                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
                 Found::InFlight(pfn) => {
-                    attempt.waited = true;
+                    self.tasks[task.index()].attempt.waited = true;
                     self.wait_for_folio(pfn, task);
                     Pause::Io
                 }
-                Found::Absent(source) => match self.bring_in(task, &mut attempt, source) {
+                Found::Absent(source) => match self.bring_in(task, source) {
                     Ok(()) => continue,
                     Err(Stop::Pause(pause)) => pause,
                     Err(Stop::Oom(report)) => {
@@ -102,7 +102,7 @@ impl Engine {
                     }
                 },
             };
-            self.tasks[task.index()].suspend(attempt);
+            self.tasks[task.index()].suspend_access();
             return match pause {
                 Pause::Reclaim => Step::Again,
                 Pause::Io => Step::Wait(Wait::Io),
@@ -111,65 +111,69 @@ impl Engine {
     }
 
     /// Gives an absent page a folio and starts filling it.
-    fn bring_in(&mut self, task: TaskId, attempt: &mut Attempt, source: Source) -> Result<(), Stop> {
+    fn bring_in(&mut self, task: TaskId, source: Source) -> Result<(), Stop> {
         let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
-        self.charge_page(task, attempt, memcg)?;
+        self.charge_page(task, memcg)?;
         // The charge may have reclaimed, which takes pages away but brings none in.
-        debug_assert!(matches!(self.find(attempt), Found::Absent(_)));
+        debug_assert!(matches!(self.find(task), Found::Absent(_)));
         let Some(pfn) = self.memory.alloc(0, memcg) else {
             self.charge_cancel(memcg);
             return Err(Stop::Oom(Box::new(self.oom_report(MemcgId::ROOT, None, 0))));
         };
         self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
-        self.in_lru_fault = self.is_fault_with_recency(attempt);
-        self.fill(task, attempt, pfn, source);
+        self.in_lru_fault = self.is_fault_with_recency(task);
+        self.fill(task, pfn, source);
         self.in_lru_fault = false;
         if self.memory.folios[pfn].has(FolioFlags::LOCKED) { Err(Stop::Pause(Pause::Io)) } else { Ok(()) }
     }
 
-    fn charge_page(&mut self, task: TaskId, attempt: &mut Attempt, memcg: MemcgId) -> Result<(), Stop> {
-        if attempt.charge.is_none() && self.stock_take(memcg) {
-            return Ok(());
-        }
-        // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
-        let may_enter_fs = !matches!(attempt.object, Object::File { is_tmpfs: false, .. });
-        let charge = attempt.charge.get_or_insert_with(|| self.charge_begin(memcg, may_enter_fs));
-        match self.charge_step(charge) {
-            Charged::Yes => {
-                attempt.charge = None;
-                Ok(())
+    fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<(), Stop> {
+        let mut charge = match self.tasks[task.index()].attempt.charge.take() {
+            Some(charge) => *charge,
+            None if self.stock_take(memcg) => return Ok(()),
+            None => {
+                // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
+                let object = self.tasks[task.index()].accessed();
+                let may_enter_fs = !matches!(object, Object::File { is_tmpfs: false, .. });
+                self.charge_begin(memcg, may_enter_fs)
             }
-            Charged::Again => Err(Stop::Pause(Pause::Reclaim)),
+        };
+        let pause = match self.charge_step(&mut charge) {
+            Charged::Yes => return Ok(()),
+            Charged::Oom(report) => return Err(Stop::Oom(report)),
+            Charged::Again => Pause::Reclaim,
             Charged::WaitForWriteback => {
                 self.wait_for_any_write(task);
-                Err(Stop::Pause(Pause::Io))
+                Pause::Io
             }
-            Charged::Oom(report) => Err(Stop::Oom(report)),
-        }
+        };
+        self.tasks[task.index()].attempt.charge = Some(Box::new(charge));
+        Err(Stop::Pause(pause))
     }
 
     /// Whether the page is wanted by a fault that says it will be used again.
-    fn is_fault_with_recency(&self, attempt: &Attempt) -> bool {
-        match attempt.object {
+    fn is_fault_with_recency(&self, task: TaskId) -> bool {
+        match *self.tasks[task.index()].accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, vma, .. } => self.memory.mm(mm).vmas[vma].advice.has_recency(),
         }
     }
 
-    fn find(&self, attempt: &Attempt) -> Found {
-        let page = attempt.access.page;
-        match attempt.object {
-            Object::File { file, .. } => self.find_cached(file, page, attempt.access.write),
+    fn find(&self, task: TaskId) -> Found {
+        let task = &self.tasks[task.index()];
+        let Access { page, write, .. } = task.attempt.access;
+        match *task.accessed() {
+            Object::File { file, .. } => self.find_cached(file, page, write),
             Object::Mapping { mm, vma, start, .. } => {
                 let entry = self.memory.mm(mm).table.word(start + page);
-                if entry.is_zero_page() && !attempt.access.write {
+                if entry.is_zero_page() && !write {
                     return Found::Zeroes;
                 }
                 match (entry.decode(), self.memory.mm(mm).vmas[vma].backing) {
                     (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
                     (Entry::Swap(entry), _) => self.find_swapped(entry, false),
                     (_, Backing::File(file)) => self.find_cached(file, page, true),
-                    (_, Backing::Anon) if attempt.access.write => Found::Absent(Source::NewAnon),
+                    (_, Backing::Anon) if write => Found::Absent(Source::NewAnon),
                     (_, Backing::Anon) => Found::Zeroes,
                 }
             }
@@ -204,51 +208,49 @@ impl Engine {
     }
 
     /// Gives an absent page a folio and starts reading it in, where there is something to read.
-    fn fill(&mut self, task: TaskId, attempt: &mut Attempt, pfn: Pfn, source: Source) {
-        self.hold(attempt, pfn);
+    fn fill(&mut self, task: TaskId, pfn: Pfn, source: Source) {
+        self.hold(task, pfn);
         match source {
             Source::File(file, page) => {
                 self.memory.folios[pfn].flags |= FolioFlags::LOCKED;
                 self.page_cache_add(pfn, file, page);
                 self.lru_add(pfn);
                 self.start_read_file(pfn, task);
-                attempt.waited = true;
+                self.tasks[task.index()].attempt.waited = true;
             }
             Source::NewTmpfs(file, page) => {
                 self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
                 self.ops.push(Op::Zero { pfn, pages: 1 });
                 self.page_cache_add(pfn, file, page);
                 self.lru_add(pfn);
-                if matches!(attempt.object, Object::File { .. }) {
+                if matches!(self.tasks[task.index()].accessed(), Object::File { .. }) {
                     // Written through a descriptor: the write itself is the first of the two accesses that activate.
                     self.memory.heat_up(pfn, Heat::REFERENCED);
-                    attempt.created = true;
+                    self.tasks[task.index()].attempt.created = true;
                 }
             }
             Source::NewAnon => {
-                let Object::Mapping { mm, start, .. } = attempt.object else {
-                    unreachable!("anonymous memory is mapped")
-                };
+                let (mm, page) = self.accessed_address(task).expect("anonymous memory is mapped");
                 let folio = &mut self.memory.folios[pfn];
                 folio.flags |= FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
                 folio.owner = mm.0;
-                folio.index = (start + attempt.access.page) as u32;
+                folio.index = page as u32;
                 self.ops.push(Op::Zero { pfn, pages: 1 });
-                self.map(mm, start + attempt.access.page, pfn, true);
+                self.map(mm, page, pfn, true);
                 self.lru_add(pfn);
             }
-            Source::Swap(entry) => self.swap_in(task, attempt, pfn, entry),
+            Source::Swap(entry) => self.swap_in(task, pfn, entry),
         }
     }
 
     /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
-    fn swap_in(&mut self, task: TaskId, attempt: &mut Attempt, pfn: Pfn, entry: SwapEntry) {
-        self.name_swapped_owner(attempt, pfn);
+    fn swap_in(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry) {
+        self.name_swapped_owner(task, pfn);
         let shadow = self.memory.swap.take_shadow(entry);
         self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
-        attempt.waited = true;
+        self.tasks[task.index()].attempt.waited = true;
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
-            self.swap_in_now(attempt, pfn, entry, shadow);
+            self.swap_in_now(task, pfn, entry, shadow);
             return;
         }
         self.memory.folios[pfn].flags |= FolioFlags::LOCKED;
@@ -264,7 +266,7 @@ impl Engine {
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
     /// compressed copy would only be a second one in memory. [6.12 M9]
-    fn swap_in_now(&mut self, attempt: &Attempt, pfn: Pfn, entry: SwapEntry, shadow: Word) {
+    fn swap_in_now(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry, shadow: Word) {
         let node = self.memory.folios[pfn].node;
         self.count_node(node, Stat::Pswpin, 1);
         self.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
@@ -275,19 +277,20 @@ impl Engine {
         self.workingset_refault(pfn, shadow);
         self.lru_add(pfn);
         self.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
-        if let Object::Mapping { mm, start, .. } = attempt.object
+        if let Some((mm, page)) = self.accessed_address(task)
             && is_anon
         {
             self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
-            self.map(mm, start + attempt.access.page, pfn, attempt.access.write);
+            self.map(mm, page, pfn, self.tasks[task.index()].attempt.access.write);
             self.free_slot(entry);
         }
     }
 
     /// Records whose page a swapped-in folio is.
-    fn name_swapped_owner(&mut self, attempt: &Attempt, pfn: Pfn) {
-        let page = attempt.access.page;
-        let (owner, index, anon) = match attempt.object {
+    fn name_swapped_owner(&mut self, task: TaskId, pfn: Pfn) {
+        let task = &self.tasks[task.index()];
+        let page = task.attempt.access.page;
+        let (owner, index, anon) = match *task.accessed() {
             Object::File { file, .. } => (file.0, page, false),
             Object::Mapping { mm, vma, start, .. } => match self.memory.mm(mm).vmas[vma].backing {
                 Backing::Anon => (mm.0, start + page, true),
@@ -300,21 +303,34 @@ impl Engine {
         folio.flags.set(FolioFlags::ANON, anon);
     }
 
+    /// The address space and the page of it that are accessed, where that is through a mapping.
+    fn accessed_address(&self, task: TaskId) -> Option<(MmId, u64)> {
+        let task = &self.tasks[task.index()];
+        match *task.accessed() {
+            Object::File { .. } => None,
+            Object::Mapping { mm, start, .. } => Some((mm, start + task.attempt.access.page)),
+        }
+    }
+
     /// The page is in memory: makes the access.
-    fn finish(&mut self, task: TaskId, mut attempt: Attempt, found: Found) -> Step {
+    fn finish(&mut self, task: TaskId, found: Found) -> Step {
+        let attempt = &mut self.tasks[task.index()].attempt;
+        // It was still being charged for when another task brought the page in.
+        attempt.charge = None;
         let Access { object, page, write } = attempt.access;
+        let (waited, created) = (attempt.waited, attempt.created);
         if let Found::Ready(pfn) = found
             && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.memory.folios[pfn].has(FolioFlags::ANON)
         {
             self.tmpfs_from_swap_cache(pfn);
         }
-        match attempt.object {
+        match *self.tasks[task.index()].accessed() {
             Object::File { is_tmpfs, last_page, .. } => {
                 self.work.file_calls += 1;
                 if let Found::Ready(pfn) = found
                     && (is_tmpfs || page != last_page)
-                    && !attempt.created
+                    && !created
                 {
                     self.mark_accessed(pfn);
                 }
@@ -324,11 +340,11 @@ impl Engine {
                 }
             }
             Object::Mapping { mm, start, .. } => {
-                self.finish_fault(mm, start + page, write, found, attempt.waited);
+                self.finish_fault(mm, start + page, write, found, waited);
             }
         }
-        self.let_go(&mut attempt);
-        self.return_to_user(task, if attempt.waited { Served::Major } else { Served::Minor })
+        self.let_go(task);
+        self.return_to_user(task, if waited { Served::Major } else { Served::Minor })
     }
 
     fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, found: Found, major: bool) {
@@ -387,13 +403,13 @@ impl Engine {
         self.free_slot(entry);
     }
 
-    fn hold(&mut self, attempt: &mut Attempt, pfn: Pfn) {
+    fn hold(&mut self, task: TaskId, pfn: Pfn) {
         self.memory.folios[pfn].refs += 1;
-        attempt.held = Some(pfn);
+        self.tasks[task.index()].attempt.held = Some(pfn);
     }
 
-    fn let_go(&mut self, attempt: &mut Attempt) {
-        if let Some(pfn) = attempt.held.take() {
+    fn let_go(&mut self, task: TaskId) {
+        if let Some(pfn) = self.tasks[task.index()].attempt.held.take() {
             self.memory.folios[pfn].refs -= 1;
             self.release_if_unused(pfn);
         }

@@ -223,7 +223,7 @@ impl Engine {
                 // Unused stocks count against the limit too.
                 self.stock_drain_all();
                 let request = UserReclaim::new(memcg, excess, self.config.swappiness, false);
-                Ok(self.user_reclaim(task, request))
+                Ok(self.user_reclaim(task, Box::new(request)))
             }
         }
     }
@@ -232,7 +232,7 @@ impl Engine {
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
         let swappiness = swappiness.unwrap_or(self.config.swappiness);
-        self.user_reclaim(task, UserReclaim::new(memcg, pages, swappiness, true))
+        self.user_reclaim(task, Box::new(UserReclaim::new(memcg, pages, swappiness, true)))
     }
 
     fn file_at(&self, path: &str) -> Result<Target, FileError> {

@@ -6,7 +6,7 @@ use crate::fault::Attempt;
 use crate::high::HighReclaim;
 use crate::reclaim::{ReclaimStep, UserReclaim};
 use crate::step::{Access, Served, Step};
-use crate::units::{CpuId, MmId, TaskId};
+use crate::units::{CpuId, MmId, ObjectId, TaskId};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -18,25 +18,43 @@ pub(crate) struct Task {
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
     stage: Stage,
+    /// The access under way, or the last one. It is not part of the stage because it is worked on where it lies: each miss
+    /// writes it field by field, and a processor that moves it as a whole soon after waits for all stores before.
+    pub(crate) attempt: Attempt,
 }
 
 /// What a task is in the middle of.
 enum Stage {
     Idle,
-    Access(Attempt),
+    Access,
     /// A write to `memory.reclaim`, or a limit lowered below usage.
-    UserReclaim(UserReclaim),
+    UserReclaim(Box<UserReclaim>),
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighReclaim>),
 }
 
 impl Task {
     pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
-        Task { mm, cpu, objects: Vec::new(), high_debt: 0, read_failed: false, stage: Stage::Idle }
+        let nothing_yet = Access { object: ObjectId(0), page: 0, write: false };
+        Task {
+            mm,
+            cpu,
+            objects: Vec::new(),
+            high_debt: 0,
+            read_failed: false,
+            stage: Stage::Idle,
+            attempt: Attempt::new(nothing_yet),
+        }
     }
 
-    pub(crate) fn suspend(&mut self, attempt: Attempt) {
-        self.stage = Stage::Access(attempt);
+    /// What the access under way is to.
+    #[inline]
+    pub(crate) fn accessed(&self) -> &Object {
+        &self.objects[self.attempt.access.object.index()]
+    }
+
+    pub(crate) fn suspend_access(&mut self) {
+        self.stage = Stage::Access;
     }
 }
 
@@ -60,10 +78,11 @@ impl Engine {
         match self.check_access(task, access) {
             Err(error) => Step::Done(Served::Failed(error)),
             // What the fast path could have served is a hit here too.
-            Ok(_) if self.run_hits(task, &[access], |access| access) == 1 => {
-                self.return_to_user(task, Served::Hit)
+            Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => self.return_to_user(task, Served::Hit),
+            Ok(()) => {
+                self.tasks[task.index()].attempt = Attempt::new(access);
+                self.attempt(task)
             }
-            Ok(object) => self.attempt(task, Attempt::new(access, object)),
         }
     }
 
@@ -72,7 +91,7 @@ impl Engine {
         self.enter(task);
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
             Stage::Idle => panic!("task {} is in the middle of nothing", task.0),
-            Stage::Access(attempt) => self.attempt(task, attempt),
+            Stage::Access => self.attempt(task),
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::High(high) => self.pay_high(task, high),
         }
@@ -82,14 +101,14 @@ impl Engine {
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
             Stage::Idle => false,
-            Stage::Access(attempt) => attempt.in_reclaim(),
+            Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) => true,
             Stage::High(high) => high.in_reclaim(),
         }
     }
 
     /// Goes on with reclaim that a user asked for.
-    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: UserReclaim) -> Step {
+    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
         match self.user_reclaim_step(&mut request) {
             ReclaimStep::Again => {
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
@@ -100,7 +119,8 @@ impl Engine {
     }
 
     /// The last thing before an access is complete: pays what it owes for `memory.high`.
-    #[inline]
+    /// Always inlined because it is told what it returns: handed over in memory, that costs more than all the rest of it.
+    #[inline(always)]
     pub(crate) fn return_to_user(&mut self, task: TaskId, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),
