@@ -20,11 +20,14 @@ use crate::op::Op;
 use crate::stat::Stat;
 use crate::step::{Access, AccessError, OomReport, Served, Step, Wait};
 use crate::table::{Entry, SwapEntry, Word};
-use crate::units::{FileId, MemcgId, MmId, Pfn, TaskId};
+use crate::units::{FileId, MemcgId, MmId, ObjectId, Pfn, TaskId};
 
 /// An access under way.
+#[derive(Default)]
 pub(crate) struct Attempt {
-    pub(crate) access: Access,
+    object: ObjectId,
+    page: u64,
+    write: bool,
     /// The charge of its page, while that takes more than one step.
     charge: Option<Box<Charge>>,
     /// The page that this task has had read in.
@@ -35,8 +38,19 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn new(access: Access) -> Attempt {
-        Attempt { access, charge: None, held: None, waited: false, created: false }
+    /// Begins an access where the last one was.
+    pub(crate) fn begin(&mut self, access: Access) {
+        debug_assert!(self.charge.is_none());
+        self.object = access.object;
+        self.page = access.page;
+        self.write = access.write;
+        self.held = None;
+        self.waited = false;
+        self.created = false;
+    }
+
+    pub(crate) fn object(&self) -> ObjectId {
+        self.object
     }
 
     pub(crate) fn in_reclaim(&self) -> bool {
@@ -161,7 +175,7 @@ impl Engine {
 
     fn find(&self, task: TaskId) -> Found {
         let task = &self.tasks[task.index()];
-        let Access { page, write, .. } = task.attempt.access;
+        let Attempt { page, write, .. } = task.attempt;
         match *task.accessed() {
             Object::File { file, .. } => self.find_cached(file, page, write),
             Object::Mapping { mm, vma, start, .. } => {
@@ -281,7 +295,7 @@ impl Engine {
             && is_anon
         {
             self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
-            self.map(mm, page, pfn, self.tasks[task.index()].attempt.access.write);
+            self.map(mm, page, pfn, self.tasks[task.index()].attempt.write);
             self.free_slot(entry);
         }
     }
@@ -289,7 +303,7 @@ impl Engine {
     /// Records whose page a swapped-in folio is.
     fn name_swapped_owner(&mut self, task: TaskId, pfn: Pfn) {
         let task = &self.tasks[task.index()];
-        let page = task.attempt.access.page;
+        let page = task.attempt.page;
         let (owner, index, anon) = match *task.accessed() {
             Object::File { file, .. } => (file.0, page, false),
             Object::Mapping { mm, vma, start, .. } => match self.memory.mm(mm).vmas[vma].backing {
@@ -308,7 +322,7 @@ impl Engine {
         let task = &self.tasks[task.index()];
         match *task.accessed() {
             Object::File { .. } => None,
-            Object::Mapping { mm, start, .. } => Some((mm, start + task.attempt.access.page)),
+            Object::Mapping { mm, start, .. } => Some((mm, start + task.attempt.page)),
         }
     }
 
@@ -317,8 +331,7 @@ impl Engine {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.
         attempt.charge = None;
-        let Access { object, page, write } = attempt.access;
-        let (waited, created) = (attempt.waited, attempt.created);
+        let Attempt { object, page, write, waited, created, .. } = *attempt;
         if let Found::Ready(pfn) = found
             && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.memory.folios[pfn].has(FolioFlags::ANON)

@@ -6,7 +6,7 @@ use crate::fault::Attempt;
 use crate::high::HighReclaim;
 use crate::reclaim::{ReclaimStep, UserReclaim};
 use crate::step::{Access, Served, Step};
-use crate::units::{CpuId, MmId, ObjectId, TaskId};
+use crate::units::{CpuId, MmId, TaskId};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -35,7 +35,6 @@ enum Stage {
 
 impl Task {
     pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
-        let nothing_yet = Access { object: ObjectId(0), page: 0, write: false };
         Task {
             mm,
             cpu,
@@ -43,14 +42,14 @@ impl Task {
             high_debt: 0,
             read_failed: false,
             stage: Stage::Idle,
-            attempt: Attempt::new(nothing_yet),
+            attempt: Attempt::default(),
         }
     }
 
     /// What the access under way is to.
     #[inline]
     pub(crate) fn accessed(&self) -> &Object {
-        &self.objects[self.attempt.access.object.index()]
+        &self.objects[self.attempt.object().index()]
     }
 
     pub(crate) fn suspend_access(&mut self) {
@@ -80,7 +79,7 @@ impl Engine {
             // What the fast path could have served is a hit here too.
             Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => self.return_to_user(task, Served::Hit),
             Ok(()) => {
-                self.tasks[task.index()].attempt = Attempt::new(access);
+                self.tasks[task.index()].attempt.begin(access);
                 self.attempt(task)
             }
         }
