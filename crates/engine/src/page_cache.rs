@@ -46,13 +46,14 @@ impl Engine {
     }
 
     fn page_cache_count(&mut self, pfn: Pfn, sign: i64) {
-        let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
-        let pages = sign * folio.pages() as i64;
+        let lruvec = self.lruvec_of(pfn);
+        let pages = sign * self.memory.folios[pfn].pages() as i64;
         self.count(lruvec, Stat::NrFilePages, pages);
-        if folio.has(FolioFlags::SWAPBACKED) {
+        if self.memory.folios[pfn].has(FolioFlags::SWAPBACKED) {
             self.count(lruvec, Stat::NrShmem, pages);
         }
         if let Some(events) = &mut self.page_cache_events {
+            let folio = &self.memory.folios[pfn];
             let (file, page) = (FileId(folio.owner), folio.index.into());
             events.push(PageCacheEvent { file, page, removed: sign < 0 });
         }
