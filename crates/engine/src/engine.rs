@@ -228,16 +228,19 @@ impl Engine {
     }
 
     /// Hands over the operations to carry out, in order.
+    #[inline]
     pub fn take_ops(&mut self, into: &mut Vec<Op>) {
-        into.append(&mut self.ops);
+        hand_over(&mut self.ops, into);
     }
 
     /// Hands over the tasks whose wait for I/O has ended: resume them now.
+    #[inline]
     pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
-        into.append(&mut self.woken);
+        hand_over(&mut self.woken, into);
     }
 
     /// Hands over the work done since the last call.
+    #[inline]
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }
@@ -275,3 +278,13 @@ impl Engine {
 /// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
 /// space in full, 8 bytes a page, and a system grants no more of that than it might have.
 const TABLE_PAGES_MAX: u64 = 1 << 30;
+
+/// Moves everything behind what is in `into`; mostly there is nothing to move, or nothing in `into`.
+#[inline]
+fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
+    if into.is_empty() {
+        std::mem::swap(from, into);
+    } else {
+        into.append(from);
+    }
+}

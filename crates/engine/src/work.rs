@@ -18,6 +18,12 @@ macro_rules! work {
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($field), self.$field)),*].into_iter()
             }
+
+            /// Whether there is nothing to price. Asked after every call, so without a branch a field.
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                0 $(| self.$field)* == 0
+            }
         }
 
         impl std::ops::AddAssign for Work {
@@ -57,11 +63,4 @@ work! {
     reclaim_calls,
     /// Statistics flushes, in memcgs flushed.
     stat_flushes,
-}
-
-impl Work {
-    /// Whether there is nothing to price.
-    pub fn is_empty(&self) -> bool {
-        *self == Work::default()
-    }
 }
