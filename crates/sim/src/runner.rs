@@ -45,11 +45,13 @@ pub(crate) struct Runner {
     pub(crate) state: State,
     /// Where its last piece of work ended, or when it will come back.
     pub(crate) clock: Nanos,
-    pub(crate) cpu_time: Nanos,
     pub(crate) cpu_wait: Nanos,
     pub(crate) io_wait: Nanos,
     pub(crate) delayed: Nanos,
     pub(crate) idle: Nanos,
+    /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
+    /// often set on its own just before, has reached the cache.
+    pub(crate) cpu_time: Nanos,
 }
 
 impl Runner {
