@@ -297,11 +297,15 @@ impl Machine {
     }
 
     /// Gives every task that the engine names its turn, now or when its own clock has come.
+    #[inline]
     fn wake(&mut self) {
         self.engine.take_woken(&mut self.woken);
-        if self.woken.is_empty() {
-            return;
+        if !self.woken.is_empty() {
+            self.wake_named();
         }
+    }
+
+    fn wake_named(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);
         let now = self.agenda.now();
         for id in woken.drain(..) {
