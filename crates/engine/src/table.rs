@@ -105,7 +105,7 @@ impl Word {
     const DIRTY: u64 = 1 << 2;
     const HEAT_SHIFT: u32 = 3;
     const HEAT: u64 = (Heat::all().bits() as u64) << Word::HEAT_SHIFT;
-    /// Two bits, one of the four below.
+    /// Two bits: classic without either; the higher one says that accesses are counted.
     const MARK: u64 = 3 << 8;
     const MARK_EVERY: u64 = 1 << 8;
     const MARK_COUNT_6_12: u64 = 2 << 8;
@@ -363,13 +363,15 @@ impl Table {
         const COUNT_6_16: u64 = Word::PRESENT | Word::MARK_COUNT_6_16;
         const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
         const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
+        const TOP: Heat = Heat::REFERENCED.union(Heat::WORKINGSET).union(Heat::COUNTER);
+        const COUNTED: u64 = Word::PRESENT | Word::MARK_COUNT_6_12 | (TOP.bits() as u64) << Word::HEAT_SHIFT;
         const REFERENCED: u64 = (Heat::REFERENCED.bits() as u64) << Word::HEAT_SHIFT;
         const ACTIVE: u64 = (Heat::ACTIVE.bits() as u64) << Word::HEAT_SHIFT;
         const WHAT_MATTERS: u64 = Word::PRESENT | Word::BUSY | Word::MARK | REFERENCED | ACTIVE;
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
         let state = *word & WHAT_MATTERS;
-        // First what a page in use settles into.
-        if state == Word::PRESENT | REFERENCED | ACTIVE {
+        // First what a page in use settles into, on the one kind of lists and on the other.
+        if state == Word::PRESENT | REFERENCED | ACTIVE || *word & (COUNTED | Word::BUSY) == COUNTED {
             return Marked::Done;
         }
         if state & !ACTIVE == Word::PRESENT {

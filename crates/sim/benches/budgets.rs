@@ -50,27 +50,34 @@ fn main() {
     let mut words = vec![1u64; PAGES as usize];
     let everything = PAGES + 64;
     let part = PAGES * 3 / 10;
-    let mut resident = [By::Read, By::Mapping].map(|by| Bench::new(by, everything, Policy::classic_6_12()));
-    if is_wanted("resident") {
-        for bench in &mut resident {
+    let mut resident = [
+        ("engine, read(2), all resident", By::Read, Policy::classic_6_12()),
+        ("engine, mapped, all resident", By::Mapping, Policy::classic_6_12()),
+        ("engine, read(2), all resident, MGLRU", By::Read, Policy::mglru_6_12()),
+        ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::mglru_6_12()),
+    ]
+    .map(|(name, by, policy)| (name, Bench::new(by, everything, policy)));
+    for (name, bench) in &mut resident {
+        if is_wanted(name) {
             bench.run(&accesses);
             bench.run(&accesses);
         }
     }
     for _ in 0..rounds {
         record(BARE, timed(|| bare_walk(&mut words, &accesses)));
-        for (name, bench) in
-            ["engine, read(2), all resident", "engine, mapped, all resident"].into_iter().zip(&mut resident)
-        {
+        for (name, bench) in &mut resident {
             if is_wanted(name) {
                 record(name, timed(|| bench.run(&accesses)));
             }
         }
-        for (name, by) in
-            [("engine, read(2), memory for 30 %", By::Read), ("engine, mapped, memory for 30 %", By::Mapping)]
-        {
+        for (name, by, policy) in [
+            ("engine, read(2), memory for 30 %", By::Read, Policy::classic_6_12()),
+            ("engine, mapped, memory for 30 %", By::Mapping, Policy::classic_6_12()),
+            ("engine, read(2), memory for 30 %, MGLRU", By::Read, Policy::mglru_6_12()),
+            ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::mglru_6_12()),
+        ] {
             if is_wanted(name) {
-                let mut bench = Bench::new(by, part, Policy::classic_6_12());
+                let mut bench = Bench::new(by, part, policy);
                 record(name, timed(|| bench.run(&accesses)));
             }
         }
