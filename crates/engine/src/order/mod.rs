@@ -9,7 +9,7 @@
 //! | what does a young page-table entry, or a fault, mean? | `order_young`, `order_young_nearby`, `order_faulted_in` |
 //! | what may passes do, given the target's state? | `order_prepare` |
 //! | how is a pass over the lruvec made, round by round? | `begin_pass`, `pass_round` |
-//! | what follows from a reference found by reclaim? | the order's own file |
+//! | what follows from references found by reclaim? | `order_referenced` |
 //!
 //! To add one: a file beside `two_lists.rs` with its pass, and an arm in each `match` below; the compiler names them.
 
@@ -19,8 +19,9 @@ mod two_lists;
 
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
+use crate::harvest::Referenced;
 use crate::lruvec::{LruList, LruvecId};
-use crate::reclaim::ScanControl;
+use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::switch::choice;
 use crate::table::Mark;
@@ -102,6 +103,18 @@ impl Engine {
         match self.order_of(self.lruvec_of(pfn)) {
             Order::Generations => self.generations_young_nearby(pfn),
             Order::TwoLists | Order::SingleList => self.order_young(pfn),
+        }
+    }
+
+    /// Asks what is to become of a folio that reclaim has in its hands, by what was found of its use.
+    pub(crate) fn order_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let lruvec = self.lruvec_of(pfn);
+        let ladder = self.generation_switches(lruvec).references;
+        match self.order_of(lruvec) {
+            Order::Generations if ladder == References::Linux6_16 => {
+                self.referenced_6_16(pfn, referenced.young)
+            }
+            Order::TwoLists | Order::Generations | Order::SingleList => self.two_steps(pfn, referenced),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::harvest::Referenced;
 use crate::lruvec::{LruList, LruvecId};
-use crate::reclaim::ScanControl;
+use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::units::{LruType, Pfn};
 
@@ -109,6 +109,29 @@ impl Engine {
             self.memory.cool_down(pfn, Heat::REFERENCED);
             self.lru_activate(pfn);
         }
+    }
+
+    /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
+    /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
+    pub(super) fn two_steps(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let (memcg, kind) = (self.memory.folios[pfn].memcg, self.memory.folios[pfn].lru_type());
+        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
+        self.memory.cool_down(pfn, Heat::REFERENCED);
+        if referenced.young > 0 {
+            self.memory.heat_up(pfn, Heat::REFERENCED);
+            if was_referenced || referenced.young > 1 {
+                return FolioReferences::Activate;
+            }
+            let protects_executables = self.memcgs[memcg].policy.executable_protection;
+            if referenced.executable && protects_executables && kind == LruType::File {
+                return FolioReferences::Activate;
+            }
+            return FolioReferences::Keep;
+        }
+        if was_referenced && kind == LruType::File {
+            return FolioReferences::ReclaimClean;
+        }
+        FolioReferences::Reclaim
     }
 
     fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {

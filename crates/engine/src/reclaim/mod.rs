@@ -23,6 +23,7 @@ use crate::memcg::MemcgEvent;
 use crate::order::{Pass, Round};
 use crate::units::{MemcgId, NodeId};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
+pub(crate) use shrink_list::FolioReferences;
 pub(crate) use user::UserReclaim;
 
 /// A reclaim call under way.

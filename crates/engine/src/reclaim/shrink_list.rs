@@ -10,10 +10,9 @@
 use crate::config::SwapKind;
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
-use crate::harvest::Referenced;
 use crate::lruvec::LruvecId;
 use crate::op::Op;
-use crate::order::{Order, References as Ladder};
+use crate::order::Order;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::table::Word;
@@ -29,9 +28,9 @@ enum Verdict {
     Activate,
 }
 
-/// What its references say of a folio.
+/// What its references say of a folio, as its order reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum References {
+pub(crate) enum FolioReferences {
     Reclaim,
     /// Reclaim it only if that needs no write: it has been read once before.
     ReclaimClean,
@@ -100,9 +99,9 @@ impl Engine {
         }
         let references = self.folio_check_references(pfn, sc);
         match references {
-            References::Activate => return Verdict::Activate,
-            References::Keep => return Verdict::Keep,
-            References::Reclaim | References::ReclaimClean => {}
+            FolioReferences::Activate => return Verdict::Activate,
+            FolioReferences::Keep => return Verdict::Keep,
+            FolioReferences::Reclaim | FolioReferences::ReclaimClean => {}
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
             if !self.add_to_swap(pfn) {
@@ -126,7 +125,7 @@ impl Engine {
         if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
             // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
             let may_enter = sc.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
-            if references == References::ReclaimClean || !may_enter {
+            if references == FolioReferences::ReclaimClean || !may_enter {
                 return Verdict::Keep;
             }
             match self.pageout(pfn) {
@@ -146,52 +145,14 @@ impl Engine {
         if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep }
     }
 
-    /// Whether the folio was used since reclaim last looked.
-    ///
-    /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
-    /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
-    fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> References {
-        let Referenced { young, locked, executable } = self.folio_referenced(pfn, sc.has_walk_buffer());
-        if locked {
+    /// Whether the folio was used since reclaim last looked, and what its order makes of that.
+    fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
+        let referenced = self.folio_referenced(pfn, sc.has_walk_buffer());
+        if referenced.locked {
             self.memory.cool_down(pfn, Heat::REFERENCED);
-            return References::Activate;
+            return FolioReferences::Activate;
         }
-        let (memcg, kind) = (self.memory.folios[pfn].memcg, self.memory.folios[pfn].lru_type());
-        let policy = self.memcgs[memcg].policy;
-        if policy.order == Order::Generations && policy.generations.references == Ladder::Linux6_16 {
-            return self.check_references_6_16(pfn, young);
-        }
-        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
-        self.memory.cool_down(pfn, Heat::REFERENCED);
-        if young > 0 {
-            self.memory.heat_up(pfn, Heat::REFERENCED);
-            if was_referenced || young > 1 {
-                return References::Activate;
-            }
-            if executable && policy.executable_protection && kind == LruType::File {
-                return References::Activate;
-            }
-            return References::Keep;
-        }
-        if was_referenced && kind == LruType::File {
-            return References::ReclaimClean;
-        }
-        References::Reclaim
-    }
-
-    /// Generations as of 6.16 take the same two steps as their walk does, and file accesses for no reason to keep a page:
-    /// those have been judged by its tier already.
-    fn check_references_6_16(&mut self, pfn: Pfn, young: u32) -> References {
-        if young == 0 {
-            return References::Reclaim;
-        }
-        let heat = self.memory.heat(pfn);
-        if heat.intersects(Heat::REFERENCED | Heat::WORKINGSET) {
-            self.memory.set_heat(pfn, heat - (Heat::REFERENCED | Heat::COUNTER) | Heat::WORKINGSET);
-            return References::Activate;
-        }
-        self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
-        References::Keep
+        self.order_referenced(pfn, referenced)
     }
 
     /// A folio that can't be reclaimed although it should goes to the active list, so that the next batch doesn't meet it

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::LruvecId;
 use crate::order::Round;
-use crate::reclaim::ScanControl;
+use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
 use crate::units::{LruType, Pfn};
 
@@ -286,5 +286,20 @@ impl Engine {
             References::Linux6_16 => heat - (Heat::REFERENCED | Heat::COUNTER) | Heat::ACTIVE,
         };
         self.memory.set_heat(pfn, heat);
+    }
+
+    /// What 6.16 makes of a folio's use: the same two steps as its walk takes, and file accesses are no reason to keep a page,
+    /// for those have been judged by its tier already.
+    pub(in crate::order) fn referenced_6_16(&mut self, pfn: Pfn, young: u32) -> FolioReferences {
+        if young == 0 {
+            return FolioReferences::Reclaim;
+        }
+        let heat = self.memory.heat(pfn);
+        if heat.intersects(Heat::REFERENCED | Heat::WORKINGSET) {
+            self.memory.set_heat(pfn, (heat - (Heat::REFERENCED | Heat::COUNTER)) | Heat::WORKINGSET);
+            return FolioReferences::Activate;
+        }
+        self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
+        FolioReferences::Keep
     }
 }
