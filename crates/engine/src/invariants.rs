@@ -95,11 +95,14 @@ impl Engine {
     /// Lists hold exactly the folios that say so, and sizes agree with them.
     fn check_lruvec(&self, lruvec: &Lruvec) {
         let mut sizes = [0; 5];
-        for (list, gauge) in lruvec.lists.iter().zip(LruList::EVICTABLE) {
+        for (at, list) in lruvec.lists.iter().enumerate() {
             for pfn in self.check_list(lruvec, list) {
                 let folio = &self.memory.folios[pfn];
                 assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is on a list and in a generation");
-                sizes[LruList::new(folio.lru_type(), gauge.is_active()) as usize] += folio.pages();
+                let (expected, gauge) = self.list_of(self.lruvec_of(pfn), pfn);
+                assert_eq!(at, expected, "{pfn:?} is on another list than its state says");
+                assert_eq!(LruList::EVICTABLE[at].is_active(), gauge.is_active(), "{pfn:?} counts as active");
+                sizes[gauge as usize] += folio.pages();
             }
         }
         if let Some(generations) = &lruvec.generations {

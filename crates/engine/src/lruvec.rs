@@ -67,7 +67,8 @@ impl LruList {
 pub(crate) struct Lruvec {
     pub(crate) memcg: MemcgId,
     pub(crate) node: NodeId,
-    /// By [`LruList`], for orders of two lists; one for all, for an order of one.
+    /// By [`LruList`], for an order of two lists. Others use some of them as they like: where a folio stands tells no more than
+    /// whether the gauges call it active.
     pub(crate) lists: [List; 4],
     /// For an order of generations, and while folios are left there of one that was.
     pub(crate) generations: Option<Box<GenerationLists>>,

@@ -222,8 +222,8 @@ impl Engine {
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
     }
 
-    /// The list on which a folio's state puts it where there are two lists or one, and the gauge that counts it there.
-    fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
+    /// The list on which a folio's state puts it where there are no generations, and the gauge that counts it there.
+    pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
         let kind = self.memory.folios[pfn].lru_type();
         match self.order_of(lruvec) {
             Order::SingleList => (0, LruList::inactive(kind)),

@@ -3,7 +3,6 @@
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::lruvec::{LruList, LruvecId};
-use crate::order::Order;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::units::{LruType, Pfn};
@@ -12,7 +11,7 @@ impl Engine {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
     pub(crate) fn isolate_from(&mut self, lruvec: LruvecId, list: usize, n: u64, into: &mut Vec<Pfn>) -> u64 {
         debug_assert!(into.is_empty());
-        let active = self.order_of(lruvec) == Order::TwoLists && LruList::EVICTABLE[list].is_active();
+        let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         let mut touched = 0;
         while taken[0] + taken[1] < n {
