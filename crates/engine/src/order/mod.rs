@@ -151,7 +151,7 @@ impl Engine {
         match pass {
             Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
             Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
-            Pass::SingleList { remaining } => self.single_list_round(lruvec, remaining, sc),
+            Pass::SingleList { remaining } => self.untyped_round(lruvec, single_list::SINGLE, remaining, sc),
         }
     }
 
@@ -226,7 +226,7 @@ impl Engine {
     pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
         let kind = self.memory.folios[pfn].lru_type();
         match self.order_of(lruvec) {
-            Order::SingleList => (0, LruList::inactive(kind)),
+            Order::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
             Order::TwoLists | Order::Generations => {
                 let list = LruList::new(kind, self.memory.is_hot(pfn, Heat::ACTIVE));
                 (list as usize, list)

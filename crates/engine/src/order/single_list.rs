@@ -9,29 +9,34 @@
 use super::Round;
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
-use crate::lruvec::LruvecId;
+use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::{PGSCAN, PGSTEAL};
 use crate::units::{LruType, Pfn};
+
+/// The only list in use.
+pub(super) const SINGLE: usize = LruList::InactiveAnon as usize;
 
 impl Engine {
     pub(super) fn single_list_accessed(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
             let lruvec = self.lruvec_of(pfn);
-            self.lruvecs[lruvec].lists[0].move_head(&mut self.memory.folios, pfn.0);
+            self.lruvecs[lruvec].lists[SINGLE].move_head(&mut self.memory.folios, pfn.0);
             self.work.list_moves += 1;
         }
     }
 
     pub(super) fn single_list_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
-        let size = self.lruvecs[lruvec].lists[0].len() >> sc.priority;
+        let size = self.lruvecs[lruvec].lists[SINGLE].len() >> sc.priority;
         size.min(sc.nr_to_reclaim - sc.nr_reclaimed.min(sc.nr_to_reclaim))
     }
 
-    pub(super) fn single_list_round(
+    /// One round over a list on which both types stand: up to a batch from its cold end.
+    pub(super) fn untyped_round(
         &mut self,
         lruvec: LruvecId,
+        list: usize,
         remaining: &mut u64,
         sc: &mut ScanControl,
     ) -> Round {
@@ -42,8 +47,8 @@ impl Engine {
         *remaining -= n;
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
-        self.isolate_from(lruvec, 0, n, &mut folios);
-        // One list, but the counters are by type.
+        self.isolate_from(lruvec, list, n, &mut folios);
+        // The counters are by type.
         for kind in LruType::BOTH {
             let of_kind = |pfn: &&Pfn| self.memory.folios[**pfn].lru_type() == kind;
             let mut batch: Vec<Pfn> = folios.iter().filter(of_kind).copied().collect();
