@@ -134,8 +134,8 @@ fn mapped_hits<A: Copy>(
     (accesses.len(), Stopped::RunOver)
 }
 
-/// Reading the same page twice in a row marks it once: the second read is most likely the rest of the same request, and says
-/// nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
+/// Reading the same page twice in a row marks it once, by the rule of Linux: the second read is most likely the rest of the
+/// same request, and says nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
 #[inline]
 fn file_hits<A: Copy>(
     index: &mut Table,
@@ -158,7 +158,7 @@ fn file_hits<A: Copy>(
             end = (hits, Stopped::NoHit);
             break;
         }
-        let marked = if page == last { index.look(page) } else { index.mark(page) };
+        let marked = if page == last { index.reread(page) } else { index.mark(page) };
         if marked == Marked::Absent {
             end = (hits, Stopped::NoHit);
             break;

@@ -236,7 +236,12 @@ impl Engine {
     /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
     /// and ages twice, although it moves once. [6.12 1.2]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
-        match self.mark_of(self.lruvec_of(pfn)) {
+        self.mark_accessed_by(pfn, self.mark_of(self.lruvec_of(pfn)));
+    }
+
+    /// The same, where what its order wants to know is at hand.
+    pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
+        match mark {
             Mark::Classic => {
                 let heat = self.memory.heat(pfn);
                 if !heat.contains(Heat::REFERENCED) {

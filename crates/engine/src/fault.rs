@@ -238,8 +238,10 @@ impl Engine {
                 self.page_cache_add(pfn, file, page);
                 self.lru_add(pfn);
                 if matches!(self.tasks[task.index()].accessed(), Object::File { .. }) {
-                    // Written through a descriptor: the write itself is the first of the two accesses that activate.
-                    self.memory.heat_up(pfn, Heat::REFERENCED);
+                    // Written through a descriptor: the write itself may be the first of the two accesses that activate.
+                    if self.mark_of(self.lruvec_of(pfn)).counts(true, false) {
+                        self.memory.heat_up(pfn, Heat::REFERENCED);
+                    }
                     self.tasks[task.index()].attempt.created = true;
                 }
             }
@@ -331,7 +333,7 @@ impl Engine {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.
         attempt.charge = None;
-        let Attempt { object, page, write, waited, created, .. } = *attempt;
+        let Attempt { object, page, write, held, waited, created, .. } = *attempt;
         if let Found::Ready(pfn) = found
             && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.memory.folios[pfn].has(FolioFlags::ANON)
@@ -341,11 +343,14 @@ impl Engine {
         match *self.tasks[task.index()].accessed() {
             Object::File { is_tmpfs, last_page, .. } => {
                 self.work.file_calls += 1;
+                let is_reread = !is_tmpfs && page == last_page;
                 if let Found::Ready(pfn) = found
-                    && (is_tmpfs || page != last_page)
                     && !created
                 {
-                    self.mark_accessed(pfn);
+                    let mark = self.mark_of(self.lruvec_of(pfn));
+                    if mark.counts(held == Some(pfn), is_reread) {
+                        self.mark_accessed_by(pfn, mark);
+                    }
                 }
                 if let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[object.index()]
                 {

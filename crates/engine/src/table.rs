@@ -67,6 +67,17 @@ pub(crate) enum Mark {
     Count(References),
 }
 
+impl Mark {
+    /// Whether an access through a file descriptor counts that is the one for which the page was brought in, or that of the
+    /// page read last.
+    pub(crate) fn counts(self, _is_first_use: bool, is_reread: bool) -> bool {
+        match self {
+            // The first use is the first of two steps, and the rest of one request is no second one.
+            Mark::Classic | Mark::EveryAccess | Mark::Count(_) => !is_reread,
+        }
+    }
+}
+
 impl Shadow {
     /// 35 bits of evictions: a clock that wraps after 128 TiB of pages, far beyond any distance that matters.
     pub(crate) const STAMP_BITS: u32 = 35;
@@ -394,9 +405,9 @@ impl Table {
         Marked::Done
     }
 
-    /// As [`Table::mark`], recording nothing.
+    /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
-    pub(crate) fn look(&self, page: u64) -> Marked {
+    pub(crate) fn reread(&self, page: u64) -> Marked {
         let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
         if word.is_plain() { Marked::Done } else { Marked::Absent }
     }
