@@ -260,6 +260,7 @@ impl Engine {
                 }
             }
             Mark::EveryAccess => self.order_accessed(pfn),
+            Mark::Visited => self.memory.heat_up(pfn, Heat::REFERENCED),
             Mark::Count(references) => {
                 if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
                     let heat = self.memory.heat(pfn);

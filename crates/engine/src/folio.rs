@@ -36,6 +36,8 @@ bitflags::bitflags! {
         const INDEXED = 1 << 10;
         /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
         const PINNED = 1 << 11;
+        /// The hand of SIEVE comes to it in an odd round.
+        const ODD_ROUND = 1 << 12;
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Lruvec {
     pub(crate) lists: [List; 4],
     /// For an order of generations, and while folios are left there of one that was.
     pub(crate) generations: Option<Box<GenerationLists>>,
+    /// For SIEVE: the round that its hand is in is an odd one.
+    pub(crate) is_odd_round: bool,
     pub(crate) feedback: Feedback,
     pub(crate) walk: WalkState,
     /// Pages by [`LruList`], live.
@@ -112,6 +114,7 @@ impl Lruvecs {
                 memcg,
                 node: NodeId(node as u8),
                 lists: [List::default(); 4],
+                is_odd_round: false,
                 feedback: Feedback::new(slots),
                 walk: WalkState::new(slots, generations.max_seq),
                 generations: keeps_generations.then(|| Box::new(generations)),

@@ -70,6 +70,11 @@ impl Policy {
         Policy { order: Order::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
     }
 
+    /// One queue and a hand that spares what was used: SIEVE, profile `sieve`. Not a kernel's; it shows what the seams carry.
+    pub fn sieve() -> Policy {
+        Policy { order: Order::Sieve, ..Policy::exact_lru() }
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         check_range("order.generations", self.generations.count.into(), 2, 64)
     }
@@ -108,4 +113,5 @@ pub const PROFILES: &[Profile] = &[
     Profile { name: "mglru@6.12", policy: Policy::mglru_6_12 },
     Profile { name: "mglru@6.16", policy: Policy::mglru_6_16 },
     Profile { name: "lru", policy: Policy::exact_lru },
+    Profile { name: "sieve", policy: Policy::sieve },
 ];

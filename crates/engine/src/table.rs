@@ -63,6 +63,8 @@ pub(crate) enum Mark {
     Classic,
     /// The order is told of each access.
     EveryAccess,
+    /// Each access sets REFERENCED but the one for which the page was brought in.
+    Visited,
     /// Accesses are counted in the word, on one or the other ladder.
     Count(References),
 }
@@ -70,8 +72,9 @@ pub(crate) enum Mark {
 impl Mark {
     /// Whether an access through a file descriptor counts that is the one for which the page was brought in, or that of the
     /// page read last.
-    pub(crate) fn counts(self, _is_first_use: bool, is_reread: bool) -> bool {
+    pub(crate) fn counts(self, is_first_use: bool, is_reread: bool) -> bool {
         match self {
+            Mark::Visited => !is_first_use,
             // The first use is the first of two steps, and the rest of one request is no second one.
             Mark::Classic | Mark::EveryAccess | Mark::Count(_) => !is_reread,
         }
@@ -116,13 +119,14 @@ impl Word {
     const DIRTY: u64 = 1 << 2;
     const HEAT_SHIFT: u32 = 3;
     const HEAT: u64 = (Heat::all().bits() as u64) << Word::HEAT_SHIFT;
-    /// Two bits: classic without either; the higher one says that accesses are counted.
-    const MARK: u64 = 3 << 8;
+    /// Three bits: none for [`Mark::Classic`], or one of those below; the middle one says that accesses are counted.
+    const MARK: u64 = 7 << 8;
     const MARK_EVERY: u64 = 1 << 8;
     const MARK_COUNT_6_12: u64 = 2 << 8;
     const MARK_COUNT_6_16: u64 = 3 << 8;
+    const MARK_VISITED: u64 = 4 << 8;
     /// A read into the frame is in flight.
-    const BUSY: u64 = 1 << 10;
+    const BUSY: u64 = 1 << 11;
     /// Maps the shared page of zeroes, which a write must replace.
     const ZERO: u64 = 1 << 12;
     const PFN_SHIFT: u32 = 32;
@@ -153,6 +157,7 @@ impl Word {
         let bits = match mark {
             Mark::Classic => 0,
             Mark::EveryAccess => Self::MARK_EVERY,
+            Mark::Visited => Self::MARK_VISITED,
             Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
             Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
         };
@@ -372,6 +377,7 @@ impl Table {
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
         const COUNT_6_12: u64 = Word::PRESENT | Word::MARK_COUNT_6_12;
         const COUNT_6_16: u64 = Word::PRESENT | Word::MARK_COUNT_6_16;
+        const VISITED: u64 = Word::PRESENT | Word::MARK_VISITED;
         const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
         const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
         const TOP: Heat = Heat::REFERENCED.union(Heat::WORKINGSET).union(Heat::COUNTER);
@@ -392,6 +398,10 @@ impl Table {
         let ladder = match state & (Word::PRESENT | Word::BUSY | Word::MARK) {
             COUNT_6_12 => &LADDER_6_12,
             COUNT_6_16 => &LADDER_6_16,
+            VISITED => {
+                *word |= REFERENCED;
+                return Marked::Done;
+            }
             _ if state & (Word::PRESENT | Word::BUSY) == Word::PRESENT => {
                 return Marked::Slow(Word(*word).pfn());
             }
@@ -407,9 +417,13 @@ impl Table {
 
     /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
-    pub(crate) fn reread(&self, page: u64) -> Marked {
+    pub(crate) fn reread(&mut self, page: u64) -> Marked {
         let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
-        if word.is_plain() { Marked::Done } else { Marked::Absent }
+        match word.is_plain() {
+            true if word.0 & Word::MARK == Word::MARK_VISITED => self.mark(page),
+            true => Marked::Done,
+            false => Marked::Absent,
+        }
     }
 
     /// Replaces a word; returns the old one and what this means for its index node.
@@ -532,6 +546,21 @@ mod tests {
         assert_eq!(table.mark(3), Marked::Done);
         table.update(3, |word| word.set_busy(true));
         assert_eq!(table.mark(3), Marked::Absent);
+    }
+
+    #[test]
+    fn a_word_that_records_visits_does_so_at_each_access_rereads_included() {
+        for access in [Table::mark, Table::reread] {
+            let mut table = Table::new(64);
+            let word = Word::cached(Pfn(7), Heat::WORKINGSET, Mark::Visited);
+            table.replace(3, word);
+            for _ in 0..2 {
+                assert_eq!(access(&mut table, 3), Marked::Done);
+                assert!(table.word(3) == word.with_heat(Heat::REFERENCED | Heat::WORKINGSET));
+            }
+            table.update(3, |word| word.set_busy(true));
+            assert_eq!(access(&mut table, 3), Marked::Absent);
+        }
     }
 
     #[test]

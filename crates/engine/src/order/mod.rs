@@ -14,6 +14,7 @@
 //! To add one: a file beside `two_lists.rs` with its pass, and an arm in each `match` below; the compiler names them.
 
 mod generations;
+mod sieve;
 mod single_list;
 mod two_lists;
 
@@ -39,6 +40,8 @@ choice! {
         Generations = "generations",
         /// One list in order of access: the textbook LRU.
         SingleList = "single_list",
+        /// One queue in order of arrival and a hand that spares what was used: SIEVE.
+        Sieve = "sieve",
     }
 }
 
@@ -58,6 +61,7 @@ pub(crate) enum Pass {
     TwoLists(TwoListsPass),
     Generations(GenerationsPass),
     SingleList { remaining: u64 },
+    Sieve { remaining: u64 },
 }
 
 /// Whether a pass goes on.
@@ -78,13 +82,14 @@ impl Engine {
             Order::TwoLists => Mark::Classic,
             Order::Generations => Mark::Count(self.generation_switches(lruvec).references),
             Order::SingleList => Mark::EveryAccess,
+            Order::Sieve => Mark::Visited,
         }
     }
 
     /// Tells an order that asked for it of an access.
     pub(crate) fn order_accessed(&mut self, pfn: Pfn) {
         match self.order_of(self.lruvec_of(pfn)) {
-            Order::TwoLists | Order::Generations => {}
+            Order::TwoLists | Order::Generations | Order::Sieve => {}
             Order::SingleList => self.single_list_accessed(pfn),
         }
     }
@@ -95,6 +100,7 @@ impl Engine {
             Order::TwoLists => self.two_lists_young(pfn),
             Order::Generations => self.generations_young(pfn),
             Order::SingleList => self.single_list_accessed(pfn),
+            Order::Sieve => self.sieve_young(pfn),
         }
     }
 
@@ -102,7 +108,7 @@ impl Engine {
     pub(crate) fn order_young_nearby(&mut self, pfn: Pfn) {
         match self.order_of(self.lruvec_of(pfn)) {
             Order::Generations => self.generations_young_nearby(pfn),
-            Order::TwoLists | Order::SingleList => self.order_young(pfn),
+            Order::TwoLists | Order::SingleList | Order::Sieve => self.order_young(pfn),
         }
     }
 
@@ -115,6 +121,7 @@ impl Engine {
                 self.referenced_6_16(pfn, referenced.young)
             }
             Order::TwoLists | Order::Generations | Order::SingleList => self.two_steps(pfn, referenced),
+            Order::Sieve => self.sieve_referenced(pfn, referenced),
         }
     }
 
@@ -132,7 +139,7 @@ impl Engine {
         match self.order_of(target) {
             Order::TwoLists => self.two_lists_prepare(target, sc),
             // They have no opinion on how a descendant with other lists should age its pages.
-            Order::Generations | Order::SingleList => {
+            Order::Generations | Order::SingleList | Order::Sieve => {
                 sc.may_deactivate = [true; 2];
                 sc.cache_trim_mode = false;
             }
@@ -144,6 +151,7 @@ impl Engine {
             Order::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
             Order::Generations => Pass::Generations(self.generations_begin()),
             Order::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
+            Order::Sieve => Pass::Sieve { remaining: self.sieve_begin(lruvec, sc) },
         }
     }
 
@@ -152,6 +160,7 @@ impl Engine {
             Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
             Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
             Pass::SingleList { remaining } => self.untyped_round(lruvec, single_list::SINGLE, remaining, sc),
+            Pass::Sieve { remaining } => self.sieve_round(lruvec, remaining, sc),
         }
     }
 
@@ -178,6 +187,7 @@ impl Engine {
         match self.order_of(lruvec) {
             Order::Generations => self.generations_place(lruvec, pfn, arrival),
             Order::TwoLists | Order::SingleList => self.list_place(lruvec, pfn, arrival),
+            Order::Sieve => self.sieve_place(lruvec, pfn, arrival),
         }
         self.memory.folios[pfn].flags |= FolioFlags::LRU;
     }
@@ -222,11 +232,12 @@ impl Engine {
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
     }
 
-    /// The list on which a folio's state puts it where there are no generations, and the gauge that counts it there.
+    /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
     pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
         let kind = self.memory.folios[pfn].lru_type();
         match self.order_of(lruvec) {
             Order::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
+            Order::Sieve => (sieve::sieve_list(&self.memory.folios[pfn]), LruList::inactive(kind)),
             Order::TwoLists | Order::Generations => {
                 let list = LruList::new(kind, self.memory.is_hot(pfn, Heat::ACTIVE));
                 (list as usize, list)

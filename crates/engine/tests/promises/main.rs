@@ -4,5 +4,6 @@ mod access; // descriptors, mappings, advice
 mod limits; // charging, protection, memory.high, out of memory
 mod refault; // shadows and the working set
 mod scenario; // the text that a scenario is written in
+mod sieve; // a policy that is not a kernel's
 mod statistics; // how old a reader's numbers are
 mod swap; // slots, the swap cache, transfers that fail

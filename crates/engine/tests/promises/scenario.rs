@@ -19,6 +19,7 @@
 //! | `stat PATH NAME`, `cat PATH NAME` | of `memory.stat`, as of the last flush, and as its reader gets it; pages or events |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
+//! | `work NAME` | units of work since the last `work` |
 //! | `why` | the last failure |
 //!
 //! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
@@ -180,6 +181,11 @@ impl Machine {
             ["ops"] => {
                 let ops = std::mem::take(&mut self.ops);
                 ops.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+            }
+            ["work", name] => {
+                let work = self.engine.take_work();
+                let (_, count) = work.iter().find(|(other, _)| other == name).expect("a unit of work");
+                count.to_string()
             }
             ["why"] => self.failure.clone(),
             [task, rest @ ..] => {
