@@ -279,11 +279,11 @@ impl Engine {
                 if is_used { heat | Heat::REFERENCED } else { heat }
             }
             References::Linux6_12 => {
-                heat - (Heat::REFERENCED | Heat::COUNTER | Heat::WORKINGSET) | Heat::ACTIVE
+                (heat - (Heat::REFERENCED | Heat::COUNTER | Heat::WORKINGSET)) | Heat::ACTIVE
             }
             // Only what would land in the oldest generation again is pushed up.
             References::Linux6_16 if waits_for_write || heat.contains(Heat::ACTIVE) => heat,
-            References::Linux6_16 => heat - (Heat::REFERENCED | Heat::COUNTER) | Heat::ACTIVE,
+            References::Linux6_16 => (heat - (Heat::REFERENCED | Heat::COUNTER)) | Heat::ACTIVE,
         };
         self.memory.set_heat(pfn, heat);
     }

@@ -429,7 +429,7 @@ impl Engine {
             return;
         }
         let workingset = if references == References::Linux6_16 { Heat::WORKINGSET } else { Heat::empty() };
-        self.memory.set_heat(pfn, heat - (used | Heat::COUNTER) | workingset);
+        self.memory.set_heat(pfn, (heat - (used | Heat::COUNTER)) | workingset);
         self.lru_activate(pfn);
     }
 
