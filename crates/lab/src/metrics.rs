@@ -95,6 +95,10 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
             list.add(name, counter(&result.vmstat, name) as f64, Unit::Count);
         }
     }
+    if all {
+        list.group = "work".to_string();
+        list.counters(&result.work, all);
+    }
     for device in &result.devices {
         list.group = format!("device {}", device.name);
         list.add("pages read", device.pages_read as f64, Unit::Count);

@@ -34,6 +34,8 @@ pub(crate) struct RunResult {
     pub(crate) reclaim: Latency,
     /// CPU time that no task pays for.
     pub(crate) kernel_time_ns: u64,
+    /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
+    pub(crate) work: Counters,
     /// How often a CPU went from one waiting task to another.
     pub(crate) context_switches: u64,
     /// `/proc/vmstat` at the end.
@@ -165,6 +167,7 @@ impl RunResult {
             memcgs,
             reclaim: report.reclaim.into(),
             kernel_time_ns: report.kernel_time.0,
+            work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
             context_switches: report.context_switches,
             vmstat: counters(&read(machine, "/proc/vmstat")),
             events_not_reached: report.timed_left,

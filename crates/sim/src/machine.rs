@@ -30,7 +30,7 @@ pub use error::{BuildError, RunError};
 pub use timed::{TimedAction, TimedEvent};
 
 use pageout_engine::{
-    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, SwapId, TaskId,
+    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, SwapId, TaskId, Work,
 };
 
 use crate::cost::Costs;
@@ -106,6 +106,7 @@ pub struct Machine {
     progress_at: u64,
     is_interrupted: bool,
     kernel_time: Nanos,
+    work: Work,
     reclaim: LatencyHistogram,
     reclaim_by_memcg: Vec<(MemcgId, String, LatencyHistogram)>,
     outcome: timed::Outcome,
@@ -146,6 +147,7 @@ impl Machine {
             progress_at: PROGRESS_EVERY,
             is_interrupted: false,
             kernel_time: Nanos::ZERO,
+            work: Work::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
             outcome: timed::Outcome::default(),
@@ -218,6 +220,7 @@ impl Machine {
                 .collect(),
             devices: self.devices.iter().map(Device::report).collect(),
             kernel_time: self.kernel_time,
+            work: self.work,
             context_switches: self.cpus.switches(),
             reads: self.outcome.reads.clone(),
             writes: self.outcome.writes.clone(),

@@ -1,6 +1,6 @@
 //! What a run was like: plain figures, equal for equal runs.
 
-use pageout_engine::Nanos;
+use pageout_engine::{Nanos, Work};
 
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
@@ -24,6 +24,8 @@ pub struct Report {
     pub devices: Vec<DeviceReport>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
+    /// The kernel's work in units, whoever paid for it.
+    pub work: Work,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
     /// Kernel files read by timed events, in order of time.

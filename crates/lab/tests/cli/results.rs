@@ -35,6 +35,16 @@ fn the_same_scenario_and_seed_print_the_same_bytes() {
 }
 
 #[test]
+fn a_result_says_what_work_the_kernel_did() {
+    let directory = with_scenario(&GOOD.replace("\"file\"", "\"mapped\""));
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    for unit in ["faults", "list_moves", "scanned", "rmap_steps", "reclaimed"] {
+        assert!(result["work"][unit].as_u64().unwrap() > 0, "{unit}: {}", result["work"]);
+    }
+    assert_eq!(result["work"]["ptes_walked"], 0, "two lists ask the reverse map alone");
+}
+
+#[test]
 fn a_comparison_does_not_depend_on_how_many_run_at_the_same_time() {
     let directory = with_scenario(GOOD);
     let compare = |jobs: &str| {

@@ -26,7 +26,11 @@ impl Machine {
     /// they take together. The observer hears what the call did to page caches.
     pub(super) fn settle(&mut self, cpu: CpuId, observer: &mut dyn Observer) -> Settled {
         let work = self.engine.take_work();
-        let mut spent = if work.is_empty() { Nanos::ZERO } else { self.costs.price(&work) };
+        let mut spent = Nanos::ZERO;
+        if !work.is_empty() {
+            spent = self.costs.price(&work);
+            self.work += work;
+        }
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
             let ops = std::mem::take(&mut self.ops);
