@@ -48,7 +48,8 @@ pub(crate) enum Command {
     /// Run variants of a scenario side by side.
     ///
     /// Every --vary gives one key several values; each combination is a column, the first one the base that the others are
-    /// compared with in percent, as kernel cover letters print it. Variants run in parallel; results do not depend on that.
+    /// compared with in percent, as kernel cover letters print it, or in percentage points (pp) where they are percentages.
+    /// Variants run in parallel; results do not depend on that.
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
 

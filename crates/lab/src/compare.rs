@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{CompareArgs, Variation};
 use crate::failure::{Failure, Outcome};
-use crate::metrics::{Metric, metrics};
+use crate::metrics::{Metric, Unit, metrics};
 use crate::result::RunResult;
 use crate::run::{load, name_of};
 use crate::simulate::{accesses, simulate};
@@ -222,7 +222,7 @@ fn row(metric: &Metric, cells: &[Option<Spread>]) -> Vec<String> {
         });
         if index > 0 {
             row.push(match (base, cell) {
-                (Some(base), Some(spread)) => difference(&base, spread),
+                (Some(base), Some(spread)) => difference(metric.unit, &base, spread),
                 _ => "-".to_string(),
             });
         }
@@ -230,8 +230,12 @@ fn row(metric: &Metric, cells: &[Option<Spread>]) -> Vec<String> {
     row
 }
 
-fn difference(base: &Spread, spread: &Spread) -> String {
+/// A percentage's change is told in points: percent of a percentage are taken for them anyway.
+fn difference(unit: Unit, base: &Spread, spread: &Spread) -> String {
     let mark = if spread.is_within_noise_of(base) { "~" } else { "" };
+    if unit == Unit::Share {
+        return format!("{mark}{:+.2} pp", points(base, spread));
+    }
     match spread.percent_from(base) {
         None => "n/a".to_string(),
         Some(0.0) => "0.0%".to_string(),
@@ -239,6 +243,10 @@ fn difference(base: &Spread, spread: &Spread) -> String {
         Some(percent) if percent >= 1000.0 => format!("{mark}x{:.0}", percent / 100.0 + 1.0),
         Some(percent) => format!("{mark}{percent:+.1}%"),
     }
+}
+
+fn points(base: &Spread, spread: &Spread) -> f64 {
+    (spread.mean - base.mean) * 100.0
 }
 
 fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
@@ -250,10 +258,14 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
             .map(|(metric, spread)| {
                 let name = format!("{}: {}{}", metric.group, metric.name, metric.unit.suffix());
                 let base = find(&base, metric);
+                let (of_difference, difference) = match metric.unit {
+                    Unit::Share => ("difference_points", base.as_ref().map(|base| points(base, spread))),
+                    _ => ("difference_percent", base.as_ref().and_then(|base| spread.percent_from(base))),
+                };
                 let values = json!({
                     "mean": spread.mean,
                     "deviation": spread.deviation,
-                    "difference_percent": base.as_ref().and_then(|base| spread.percent_from(base)),
+                    of_difference: difference,
                     "within_noise": base.as_ref().is_some_and(|base| spread.is_within_noise_of(base)),
                 });
                 (name, values)
@@ -302,10 +314,18 @@ mod tests {
     #[test]
     fn a_difference_from_nothing_has_no_percentage() {
         let spread = |value: f64| Spread::of(&[value]);
-        assert_eq!(difference(&spread(0.0), &spread(5.0)), "n/a");
-        assert_eq!(difference(&spread(4.0), &spread(5.0)), "+25.0%");
-        assert_eq!(difference(&spread(4.0), &spread(3.0)), "-25.0%");
-        assert_eq!(difference(&spread(4.0), &spread(4.0)), "0.0%");
-        assert_eq!(difference(&spread(4.0), &spread(400.0)), "x100");
+        assert_eq!(difference(Unit::Count, &spread(0.0), &spread(5.0)), "n/a");
+        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(5.0)), "+25.0%");
+        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(3.0)), "-25.0%");
+        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(4.0)), "0.0%");
+        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(400.0)), "x100");
+    }
+
+    #[test]
+    fn a_percentage_changes_in_points() {
+        let spread = |value: f64| Spread::of(&[value]);
+        assert_eq!(difference(Unit::Share, &spread(0.9123), &spread(0.8648)), "-4.75 pp");
+        assert_eq!(difference(Unit::Share, &spread(0.0), &spread(0.5)), "+50.00 pp");
+        assert_eq!(difference(Unit::Share, &spread(0.5), &spread(0.5)), "+0.00 pp");
     }
 }
