@@ -13,12 +13,11 @@ use serde_json::{Value, json};
 use crate::cli::{CompareArgs, Variation};
 use crate::failure::{Failure, Outcome};
 use crate::metrics::{Metric, Unit, metrics};
-use crate::result::RunResult;
 use crate::run::{load, name_of};
-use crate::simulate::{accesses, simulate};
 use crate::source::{Setting, Source};
 use crate::spread::Spread;
-use crate::{output, parallel, progress, table};
+use crate::variants::{Plan, Runs, verdict};
+use crate::{output, table};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there.
@@ -29,43 +28,32 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         let scenario = load(&source, &args.options, &settings)?;
         variants.push(Variant { label: label(&settings), settings, scenario });
     }
-    let runs: Vec<Scenario> = variants
-        .iter()
-        .flat_map(|variant| (0..args.repeat).map(move |repeat| with_seed(&variant.scenario, repeat)))
-        .collect();
-    let length = progress::is_seen(&args.options.output).then(|| runs.iter().map(accesses).sum()).flatten();
-    let bar = progress::bar(
-        &args.options.output,
-        length,
-        &format!("{}, {} runs", name_of(&args.scenario), runs.len()),
-    );
-    let results = parallel::map(&runs, args.jobs, |scenario| {
-        simulate(scenario, &bar).map_err(|stopped| format!("seed {}: {stopped}", scenario.seed))
-    });
-    bar.finish_and_clear();
-
-    let per_variant = results.chunks(args.repeat as usize);
+    let plan = Plan {
+        name: name_of(&args.scenario),
+        repeat: args.repeat,
+        jobs: args.jobs,
+        output: &args.options.output,
+    };
+    let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
+    let results = plan.run(&scenarios);
     let columns: Vec<Column> =
-        variants.iter().zip(per_variant).map(|(variant, runs)| Column::of(variant, runs)).collect();
+        variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
     let failures: Vec<String> = columns
         .iter()
         .flat_map(|column| {
-            column.failures.iter().map(|failure| format!("{}: {failure}", column.variant.label))
+            column.runs.failures.iter().map(|failure| format!("{}: {failure}", column.variant.label))
         })
         .collect();
-    if failures.len() == results.len() {
+    let runs = variants.len() * args.repeat as usize;
+    if failures.len() == runs {
         return Err(Failure::Workload(anyhow::anyhow!("every variant failed\n  {}", failures.join("\n  "))));
     }
     if args.options.output.json {
         output::print_json(&to_json(args, &columns))?;
     } else {
-        output::print(&to_text(args, &variants[0].scenario, &columns))?;
+        output::print(&to_text(args, &plan, &variants[0].scenario, &columns))?;
     }
-    if failures.is_empty() {
-        return Ok(());
-    }
-    let message = format!("{} of {} runs failed\n  {}", failures.len(), results.len(), failures.join("\n  "));
-    Err(Failure::Workload(anyhow::anyhow!(message)))
+    verdict(&failures, runs)
 }
 
 /// One column: a scenario and what makes it different.
@@ -78,25 +66,16 @@ struct Variant {
 /// What came of one column.
 struct Column<'a> {
     variant: &'a Variant,
-    runs: Vec<&'a RunResult>,
-    failures: Vec<&'a str>,
+    runs: &'a Runs,
 }
 
-impl<'a> Column<'a> {
-    fn of(variant: &'a Variant, results: &'a [Result<RunResult, String>]) -> Column<'a> {
-        Column {
-            variant,
-            runs: results.iter().filter_map(|result| result.as_ref().ok()).collect(),
-            failures: results.iter().filter_map(|result| result.as_ref().err().map(String::as_str)).collect(),
-        }
-    }
-
+impl Column<'_> {
     /// The spread of every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
     fn figures(&self, all: bool) -> Vec<(Metric, Spread)> {
-        if !self.failures.is_empty() {
+        if !self.runs.failures.is_empty() {
             return Vec::new();
         }
-        let runs: Vec<Vec<Metric>> = self.runs.iter().map(|result| metrics(result, all)).collect();
+        let runs: Vec<Vec<Metric>> = self.runs.results.iter().map(|result| metrics(result, all)).collect();
         let Some(first) = runs.first() else { return Vec::new() };
         first
             .iter()
@@ -134,11 +113,7 @@ fn label(settings: &[Setting]) -> String {
     settings.iter().map(|setting| setting.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
-    Scenario { seed: scenario.seed.wrapping_add(repeat.into()), ..scenario.clone() }
-}
-
-fn to_text(args: &CompareArgs, base: &Scenario, columns: &[Column]) -> String {
+fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column]) -> String {
     let mut text = String::new();
     if !base.question.is_empty() {
         text += &output::wrap(&base.question, output::width(), "");
@@ -146,19 +121,15 @@ fn to_text(args: &CompareArgs, base: &Scenario, columns: &[Column]) -> String {
     }
     let keys: Vec<&str> = args.vary.iter().map(|variation| variation.key.as_str()).collect();
     let _ = write!(text, "{} by {}", args.scenario.display(), keys.join(", "));
+    let seeds = plan.seeds(base.seed);
     let _ = match args.repeat {
-        1 => writeln!(text, ", seed {}\n", base.seed),
-        n => writeln!(
-            text,
-            ", mean ± standard deviation of {n} runs, seeds {} to {}\n",
-            base.seed,
-            base.seed.wrapping_add(u64::from(n) - 1)
-        ),
+        1 => writeln!(text, ", {seeds}\n"),
+        n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}\n"),
     };
     let figures: Vec<Vec<(Metric, Spread)>> = columns.iter().map(|column| column.figures(args.all)).collect();
     let mut heading = vec![String::new()];
     for (index, column) in columns.iter().enumerate() {
-        heading.push(if column.failures.is_empty() {
+        heading.push(if column.runs.failures.is_empty() {
             column.variant.label.clone()
         } else {
             format!("{} (failed)", column.variant.label)
@@ -280,14 +251,14 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
         json!({
             "label": column.variant.label,
             "settings": settings,
-            "complete": column.failures.is_empty(),
-            "failures": column.failures,
+            "complete": column.runs.failures.is_empty(),
+            "failures": column.runs.failures,
             "metrics": metrics,
-            "runs": column.runs,
+            "runs": column.runs.results,
         })
     });
     json!({
-        "complete": columns.iter().all(|column| column.failures.is_empty()),
+        "complete": columns.iter().all(|column| column.runs.failures.is_empty()),
         "scenario": args.scenario.to_string_lossy(),
         "repeat": args.repeat,
         "variants": variants.collect::<Vec<_>>(),

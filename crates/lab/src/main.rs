@@ -19,6 +19,8 @@ mod simulate; // a machine built, run, and turned into figures
 mod result; // the figures, as plain data
 mod parallel; // runs side by side
 
+mod variants; // several scenarios with several seeds
+
 mod run; // `run`: one scenario
 mod summary; // its result in words and tables
 mod compare; // `compare`: variants side by side

@@ -1,0 +1,82 @@
+//! Variants of a scenario, each run with several seeds, all runs side by side: what `compare`, `ablate` and `crossover` share.
+//!
+//! Run number *n* of every variant has the same seed, so that figures can be compared run by run.
+
+use pageout_sim::scenario::Scenario;
+
+use crate::cli::OutputOptions;
+use crate::failure::{Failure, Outcome};
+use crate::result::RunResult;
+use crate::simulate::{accesses, simulate};
+use crate::{parallel, progress};
+
+/// How often to run, how many at a time, and who watches.
+pub(crate) struct Plan<'a> {
+    /// What the bar is called.
+    pub(crate) name: String,
+    /// Seeds for each variant, counted up from the scenario's.
+    pub(crate) repeat: u32,
+    /// Runs at the same time; 0 is one a CPU.
+    pub(crate) jobs: usize,
+    pub(crate) output: &'a OutputOptions,
+}
+
+/// What came of one variant.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
+    pub(crate) results: Vec<RunResult>,
+    /// Why the others didn't, with their seeds.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Plan<'_> {
+    /// Runs all variants; the answer is in their order and depends on nothing else.
+    pub(crate) fn run(&self, variants: &[Scenario]) -> Vec<Runs> {
+        let runs: Vec<Scenario> = variants
+            .iter()
+            .flat_map(|variant| (0..self.repeat).map(move |repeat| with_seed(variant, repeat)))
+            .collect();
+        let length = progress::is_seen(self.output).then(|| runs.iter().map(accesses).sum()).flatten();
+        let bar = progress::bar(self.output, length, &format!("{}, {} runs", self.name, runs.len()));
+        let results = parallel::map(&runs, self.jobs, |scenario| {
+            simulate(scenario, &bar).map_err(|stopped| format!("seed {}: {stopped}", scenario.seed))
+        });
+        bar.finish_and_clear();
+        let mut results = results.into_iter();
+        variants
+            .iter()
+            .map(|_| {
+                let mut runs = Runs::default();
+                for result in results.by_ref().take(self.repeat as usize) {
+                    match result {
+                        Ok(result) => runs.results.push(result),
+                        Err(failure) => runs.failures.push(failure),
+                    }
+                }
+                runs
+            })
+            .collect()
+    }
+
+    /// `seed 1`, or `seeds 1 to 5`.
+    pub(crate) fn seeds(&self, first: u64) -> String {
+        match self.repeat {
+            1 => format!("seed {first}"),
+            repeat => format!("seeds {first} to {}", first.wrapping_add(u64::from(repeat) - 1)),
+        }
+    }
+}
+
+fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
+    Scenario { seed: scenario.seed.wrapping_add(repeat.into()), ..scenario.clone() }
+}
+
+/// Whether everything is there, after what there is was printed: of runs that failed standard error and the exit code tell.
+pub(crate) fn verdict(failures: &[String], runs: usize) -> Outcome {
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} of {runs} runs failed\n  {}", failures.len(), failures.join("\n  "));
+    Err(Failure::Workload(anyhow::anyhow!(message)))
+}
