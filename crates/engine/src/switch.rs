@@ -130,7 +130,7 @@ pub const SWITCHES: &[Switch] = &[
     switch!("harvest.rmap", bool harvest.rmap, None,
         "Reclaim asks through the reverse map whether a mapped page in its hands was used. Without it such a page looks idle: what accessed bits are worth."),
     switch!("harvest.page_table_walk", bool harvest.page_table_walk, None,
-        "Ageing walks page tables for pages that were used, at a cost that goes with what was accessed; without it only the reverse map finds them, one by one."),
+        "Page tables are walked for pages that were used, at a cost that goes with what was accessed: when generations age, on two lists once a turn of the inactive ones. Without it only the reverse map finds them, one by one."),
     switch!("harvest.non_leaf_young", bool harvest.non_leaf_young, None,
         "A walk passes by page tables whose upper entry was not accessed. Some processors don't record that."),
     switch!("harvest.bloom_filter", bool harvest.bloom_filter, None,

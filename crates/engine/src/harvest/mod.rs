@@ -26,7 +26,7 @@ pub struct Harvest {
     /// From the folio that reclaim has in its hands, through the reverse map. Without it every mapped page looks idle
     /// there: it shows what accessed bits are worth.
     pub rmap: bool,
-    /// From address spaces, when the order ages.
+    /// From address spaces: when generations age, and once a turn of inactive lists.
     pub page_table_walk: bool,
     /// A walk passes by tables whose upper entry's accessed bit says that nothing below was used. Some processors don't
     /// set it.
@@ -40,6 +40,11 @@ pub struct Harvest {
 }
 
 impl Harvest {
+    /// Whether accessed bits are also cleared where reclaim did not ask for them.
+    pub(crate) fn sees_elsewhere(self) -> bool {
+        self.page_table_walk || self.look_around
+    }
+
     pub(crate) fn rmap_only() -> Harvest {
         Harvest { page_table_walk: false, look_around: false, ..Harvest::page_table_walk() }
     }

@@ -31,6 +31,8 @@ impl Engine {
         }
         let memcg = self.memory.folios[pfn].memcg;
         let harvest = self.memcgs[memcg].policy.harvest;
+        let was_seen = self.take_use_seen(pfn);
+        found.young += u32::from(was_seen);
         for at in 0..self.rmap_len(pfn) {
             let Some((mm_id, page)) = self.rmap_entry(pfn, at) else { continue };
             self.work.rmap_steps += 1;
@@ -44,6 +46,7 @@ impl Engine {
                 found.locked = true;
                 return found;
             }
+            found.executable |= was_seen && vma.executable;
             if word.is_young() && vma.advice.has_recency() && harvest.rmap {
                 found.young += 1;
                 found.executable |= vma.executable;

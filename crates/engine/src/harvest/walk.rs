@@ -52,6 +52,8 @@ pub(crate) struct WalkState {
     walkers: u32,
     /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
     known: usize,
+    /// Pages scanned since the last walk, where the lists have no generations to mark the time.
+    pub(crate) scanned_since: u64,
     /// By slot of the generation.
     pub(crate) stats: Vec<WalkStats>,
 }
@@ -66,6 +68,7 @@ impl WalkState {
             has_filter: false,
             walkers: 0,
             known: 0,
+            scanned_since: 0,
             stats: vec![WalkStats::default(); slots],
         }
     }

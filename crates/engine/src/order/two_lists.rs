@@ -10,14 +10,19 @@
 //! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
 //! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8 and their 6.12 form]
 //!
+//! **With a page-table walk**, which is not Linux's: where the policy harvests by walks, a pass that finds the inactive lists
+//! turned over once since the last walk begins with one, so that each page is walked by once while it is inactive. A walk
+//! touches no list. What it or a look-around finds young is a use seen, kept with the folio until reclaim asks: one earns the
+//! round that the accessed bit would have earned, two the active list.
+//!
 //! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on
 //! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
 //! keeps nothing of it.
 
-use super::Round;
+use super::{Order, Round};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
-use crate::harvest::Referenced;
+use crate::harvest::{Referenced, Walk, Walked};
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
@@ -25,6 +30,8 @@ use crate::units::{LruType, Pfn};
 
 /// What is left to do of a pass.
 pub(crate) struct TwoListsPass {
+    /// What goes before: a walk of page tables, where it is time for one.
+    walk: Option<Walk>,
     /// Pages still to scan, by list.
     remaining: [u64; 4],
     /// Pages to scan at the start.
@@ -62,7 +69,25 @@ impl Engine {
 
     pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
         let targets = self.scan_count(lruvec, sc);
-        TwoListsPass { remaining: targets, targets, reclaimed: 0 }
+        TwoListsPass { walk: self.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
+    }
+
+    /// A walk, where the inactive lists have been turned over since the last one.
+    fn two_lists_walk(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<Walk> {
+        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
+            return None;
+        }
+        let inactive: u64 = LruType::BOTH
+            .iter()
+            .map(|&kind| self.lruvecs[lruvec].sizes[LruList::inactive(kind) as usize])
+            .sum();
+        let state = &mut self.lruvecs[lruvec].walk;
+        if state.scanned_since < inactive {
+            return None;
+        }
+        state.scanned_since = 0;
+        let seq = state.seq + 1;
+        self.walk_begin(lruvec, seq, sc.may_swap && sc.swappiness > 0, false)
     }
 
     /// One round: up to a batch of each list.
@@ -72,6 +97,12 @@ impl Engine {
         pass: &mut TwoListsPass,
         sc: &mut ScanControl,
     ) -> Round {
+        if let Some(walk) = &mut pass.walk {
+            if self.walk_step(lruvec, walk) != Walked::More {
+                pass.walk = None;
+            }
+            return Round::More;
+        }
         // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
         let keeps_going = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
         if keeps_going.iter().all(|&list| pass.remaining[list as usize] == 0) {
@@ -100,14 +131,16 @@ impl Engine {
         Round::Last
     }
 
-    /// An entry that maps the folio was found young other than by reclaim that had it in its hands: the same two steps lead to
-    /// the active list.
+    /// An entry that maps the folio was found young, and cleared, other than by reclaim that had it in its hands. The use is
+    /// kept in the counter, for which two lists have no use of their own; a second one activates.
     pub(super) fn two_lists_young(&mut self, pfn: Pfn) {
-        if !self.memory.is_hot(pfn, Heat::REFERENCED) {
-            self.memory.heat_up(pfn, Heat::REFERENCED);
-        } else if !self.memory.is_hot(pfn, Heat::ACTIVE) {
-            self.memory.cool_down(pfn, Heat::REFERENCED);
+        let heat = self.memory.heat(pfn);
+        let is_second = heat.counter() > 0 || heat.contains(Heat::REFERENCED);
+        if is_second && !heat.contains(Heat::ACTIVE) {
+            self.memory.set_heat(pfn, (heat - Heat::REFERENCED).with_counter(0));
             self.lru_activate(pfn);
+        } else {
+            self.memory.set_heat(pfn, heat.with_counter(1));
         }
     }
 
@@ -134,6 +167,17 @@ impl Engine {
         FolioReferences::Reclaim
     }
 
+    /// Hands the use that `two_lists_young` has kept to reclaim, which asks for it once.
+    pub(crate) fn take_use_seen(&mut self, pfn: Pfn) -> bool {
+        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        if policy.order != Order::TwoLists || !policy.harvest.sees_elsewhere() {
+            return false;
+        }
+        let heat = self.memory.heat(pfn);
+        self.memory.set_heat(pfn, heat.with_counter(0));
+        heat.counter() > 0
+    }
+
     fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
         if !list.is_active() {
             return self.shrink_inactive(lruvec, list, n, sc);
@@ -156,6 +200,7 @@ impl Engine {
             self.isolated = folios;
             return 0;
         }
+        self.lruvecs[lruvec].walk.scanned_since += taken;
         self.count_node(node, ISOLATED.of(kind), taken as i64);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
         let (reclaimed, written) = self.shrink_folio_list(lruvec, &mut folios, sc);
@@ -245,8 +290,12 @@ mod tests {
 
     #[test]
     fn the_larger_side_is_trimmed_to_the_share_that_the_smaller_one_has_done() {
-        let mut pass =
-            TwoListsPass { remaining: [60, 0, 800, 100], targets: [99, 0, 1000, 200], reclaimed: 40 };
+        let mut pass = TwoListsPass {
+            walk: None,
+            remaining: [60, 0, 800, 100],
+            targets: [99, 0, 1000, 200],
+            reclaimed: 40,
+        };
         assert!(pass.trim_to_proportion());
         assert_eq!(pass.remaining, [0, 0, 1000 * 40 / 100 - 200, 0]);
         assert!(!pass.trim_to_proportion());

@@ -11,6 +11,7 @@
 //! recent; where they are short, none is.
 
 use super::Workingset;
+use crate::balance::BalanceRule;
 use crate::engine::Engine;
 use crate::folio::Heat;
 use crate::lruvec::LruvecId;
@@ -43,7 +44,12 @@ impl Engine {
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages() as i64);
         let lruvec = self.lruvec_of(pfn);
-        let references = self.generation_switches(lruvec).references;
+        let policy = self.memcgs[folio.memcg].policy;
+        if shadow.workingset && policy.balance.rule == BalanceRule::Cost {
+            // Not MGLRU's own, which has no costs: what classic charges for a page that was in use.
+            self.note_cost(lruvec, kind, folio.pages(), 0);
+        }
+        let references = policy.generations.references;
         match references {
             References::Linux6_12 => {
                 self.count(lruvec, ACTIVATE.of(kind), pages);

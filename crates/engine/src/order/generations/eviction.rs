@@ -78,10 +78,14 @@ impl Engine {
             // Nothing evictable is left without ageing.
             scanned = 0;
         }
+        let taken: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let (mut freed, mut written) = (0, 0);
         let mut is_retry = false;
         while !batch.is_empty() {
-            let (reclaimed, _) = self.shrink_folio_list(lruvec, &mut batch, sc);
+            let (reclaimed, written_now) = self.shrink_folio_list(lruvec, &mut batch, sc);
             sc.nr_reclaimed += reclaimed;
+            freed += reclaimed;
+            written += written_now;
             self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
             let mut again = Vec::new();
             for pfn in batch.drain(..) {
@@ -97,6 +101,9 @@ impl Engine {
             is_retry = true;
         }
         self.isolated = batch;
+        if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
+            self.note_cost(lruvec, kind, written, taken - freed);
+        }
         scanned
     }
 
