@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::source::Setting;
+use crate::switches::Wanted;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -52,6 +53,18 @@ pub(crate) enum Command {
     /// Variants run in parallel; results do not depend on that.
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
+
+    /// Turn every mechanism of the reclaim policy alone, and say what that changes.
+    ///
+    /// A policy is a set of switches in four seams: harvest (how accessed bits are found), order (which lists, who is next),
+    /// workingset (what a refault means), balance (anonymous against file memory). The scenario runs as it is, and once more
+    /// for every other value of every switch, each with several seeds; the table has a line a value. A mechanism that can be
+    /// turned off without harm has not earned its place in this scenario; it may in another.
+    ///
+    /// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan doesn't: under generations it leaves
+    /// out what is only sorted, and active pages everywhere.
+    #[command(after_long_help = ABLATE_EXAMPLES)]
+    Ablate(AblateArgs),
 
     /// Replay a trace against memory of one or several sizes, without a scenario file.
     ///
@@ -116,6 +129,17 @@ Examples:
   pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
 With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation, and a difference within the
 spread of the two is marked `~`: it may be noise.";
+
+const ABLATE_EXAMPLES: &str = "\
+Examples:
+  pageout ablate web.toml                                           all switches of the scenario's profile
+  pageout ablate web.toml --set kernel.profile=mglru@6.12
+  pageout ablate web.toml --switch harvest.bloom_filter --switch balance
+  pageout ablate web.toml --switch order.generations=2,3,8,16 --repeat 20
+  pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
+  pageout keys kernel.order                                         what the switches of a seam do
+Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
+noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -209,6 +233,32 @@ pub(crate) struct CompareArgs {
     /// Print every counter, not only those that tell a story
     #[arg(long)]
     pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// Arguments of `ablate`.
+#[derive(Debug, Args)]
+pub(crate) struct AblateArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// Turn only this switch, or those of this seam; may be given several times
+    ///
+    /// harvest.bloom_filter turns it the other way, order.generations=2,8 tries these values, balance is a whole seam.
+    /// `pageout keys kernel.` lists all switches.
+    #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
+    pub(crate) switches: Vec<Wanted>,
+
+    /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

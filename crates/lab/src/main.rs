@@ -26,6 +26,9 @@ mod summary; // its result in words and tables
 mod compare; // `compare`: variants side by side
 mod metrics; // a result as a flat list of figures
 mod spread; // repeated runs: mean, deviation, noise
+mod ablate; // `ablate`: each mechanism alone
+mod effect; // what turning a rule does, in figures
+mod switches; // the engine's switches in a scenario
 mod replay; // `replay`: from a trace to an answer
 
 mod working_set; // `working-set`: lru_gen dumps of machines
@@ -68,6 +71,7 @@ fn dispatch(command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Ablate(args) => ablate::ablate(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),

@@ -41,6 +41,7 @@ pub(crate) enum Unit {
     Bytes,
     Share,
     PerSecond,
+    Ratio,
 }
 
 impl Unit {
@@ -52,13 +53,14 @@ impl Unit {
             Unit::Bytes => figures::bytes(value.round().max(0.0) as u64),
             Unit::Share => figures::percent(value),
             Unit::PerSecond => figures::rate(value),
+            Unit::Ratio => format!("{value:.2}"),
         }
     }
 
     /// The ending of the name in JSON.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
-            Unit::Count | Unit::Share => "",
+            Unit::Count | Unit::Share | Unit::Ratio => "",
             Unit::Nanoseconds => "_ns",
             Unit::Bytes => "_bytes",
             Unit::PerSecond => "_per_s",

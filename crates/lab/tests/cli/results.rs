@@ -57,6 +57,8 @@ fn a_comparison_does_not_depend_on_how_many_run_at_the_same_time() {
     let printed = compare("1");
     assert_eq!(printed, compare("4"));
     assert!(printed.contains("512KiB") && printed.contains('±') && printed.contains('%'), "{printed}");
+    let change = printed.lines().find(|line| line.contains("hit ratio")).unwrap();
+    assert!(change.ends_with(" pp"), "a percentage changes in points: {change}");
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Mechanisms turned one by one.
+
+use serde_json::Value;
+
+use super::{GOOD, check_failure, check_success, pageout, with_scenario};
+
+/// Anonymous, mapped and read pages in one group, small enough for hundreds of runs.
+const MIXED: &str = r#"
+[[memcg]]
+path = "/app"
+memory.max = "1MiB"
+
+[[swap]]
+size = "4MiB"
+
+[[task]]
+name = "app"
+memcg = "/app"
+
+[[task.object]]
+channel = "anonymous"
+size = "768KiB"
+workload = { pattern = "hot_set", ops = 3000, move_every = 1000, write_ratio = 0.3 }
+
+[[task.object]]
+channel = "mapped"
+size = "1MiB"
+workload = { pattern = "zipf", ops = 3000 }
+
+[[task.object]]
+channel = "file"
+size = "1MiB"
+workload = { pattern = "zipf", ops = 3000 }
+"#;
+
+/// More anonymous memory than classic needs swap for, and than generations find a way to evict.
+const NARROW: &str = r#"
+[[memcg]]
+path = "/app"
+memory.max = "1MiB"
+
+[[swap]]
+size = "600KiB"
+kind = "zram"
+
+[[task]]
+name = "app"
+memcg = "/app"
+
+[[task.object]]
+channel = "anonymous"
+size = "1400KiB"
+workload = { pattern = "uniform", ops = 5000 }
+"#;
+
+/// Runs the command on the scenario and returns what was printed.
+#[track_caller]
+fn printed(scenario: &str, command: &str) -> String {
+    let directory = with_scenario(scenario);
+    let arguments: Vec<&str> = command.split_whitespace().collect();
+    check_success(&pageout(directory.path(), &arguments))
+}
+
+#[track_caller]
+fn json(scenario: &str, command: &str) -> Value {
+    serde_json::from_str(&printed(scenario, &format!("{command} --json"))).unwrap()
+}
+
+/// Lines in this order, whatever is between them.
+#[track_caller]
+fn check_order(printed: &str, parts: &[&str]) {
+    let mut rest = printed;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            panic!("expected {part:?} after the parts before it in:\n{printed}")
+        };
+        rest = &rest[at + part.len()..];
+    }
+}
+
+#[test]
+fn an_ablation_has_a_line_for_every_value_below_its_seam() {
+    let text = printed(MIXED, "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12");
+    check_order(
+        &text,
+        &[
+            "seeds 1 to 2",
+            "What comes of it",
+            "pages read",
+            "mglru@6.12",
+            "\nharvest",
+            "\n  rmap=false",
+            "\n  page_table_walk=false",
+            "\norder",
+            "\n  lists (generations)",
+            "\n    two_lists",
+            "\n    single_list",
+            "\n  tiers=false",
+            "\nworkingset",
+            "\n  recency (oldest_generation)",
+            "\n    count_only",
+            "\nbalance",
+            "\n  rule (feedback)",
+            "What reclaim does for it",
+            "looked at per",
+            "rmap",
+            "PTEs",
+            "\nharvest",
+            "± half of the 95 %",
+            "~ may be noise",
+        ],
+    );
+}
+
+#[test]
+fn an_effect_within_noise_is_marked_and_one_seed_has_no_noise_to_go_by() {
+    let result = json(MIXED, "ablate scenario.toml --repeat 3 --switch harvest.look_around");
+    let effects = result["variants"][0]["effects"].as_object().unwrap();
+    for (name, effect) in effects {
+        let number = |key: &str| effect[key].as_f64().unwrap();
+        let contains_nothing = number("difference").abs() <= number("half_width");
+        let expected = contains_nothing && effect["same_in_every_run"] == false;
+        assert_eq!(effect["within_noise"], expected, "{name}: {effect}");
+    }
+    let is_noise = |effect: &Value| effect["within_noise"] == true;
+    assert!(effects.values().any(is_noise) && !effects.values().all(is_noise), "{effects:?}");
+    let text = printed(MIXED, "ablate scenario.toml --repeat 3 --switch harvest.look_around");
+    assert!(text.contains("look_around=true") && text.contains('~'), "{text}");
+    let text = printed(MIXED, "ablate scenario.toml --repeat 1 --switch harvest.look_around");
+    assert!(!text.contains('~') && !text.contains('±') && text.contains("One seed"), "{text}");
+}
+
+#[test]
+fn a_switch_of_the_other_family_is_said_to_have_no_effect() {
+    let text =
+        printed(GOOD, "ablate scenario.toml --repeat 2 --switch order.tiers --switch balance.smoothing");
+    check_order(&text, &["Without any effect", "order.tiers=false, balance.smoothing=false"]);
+}
+
+#[test]
+fn an_unknown_switch_is_refused_with_the_nearest() {
+    let directory = with_scenario(GOOD);
+    for (switch, meant) in [
+        ("harvest.bloom_fliter", "did you mean `harvest.bloom_filter`?"),
+        ("bloom_filter", "did you mean `harvest.bloom_filter`?"),
+        ("harvset", "no switch `harvset`"),
+    ] {
+        let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
+        check_failure(&output, 2, &["there is no switch", meant]);
+    }
+}
+
+#[test]
+fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
+    let directory = with_scenario(GOOD);
+    for (switch, parts) in [
+        ("balance.rule=costs", ["can't be `costs`", "did you mean `cost`?"]),
+        ("order.generations=1", ["can't be `1`", "2 to 64"]),
+        ("harvest.rmap=perhaps", ["can't be `perhaps`", "true, false"]),
+        ("harvest.rmap=true", ["`harvest.rmap` is `true`", "already"]),
+    ] {
+        let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
+        check_failure(&output, 2, &parts);
+    }
+    let output = pageout(directory.path(), &["ablate", "scenario.toml", "--repeat", "0"]);
+    check_failure(&output, 2, &["--repeat"]);
+}
+
+#[test]
+fn a_value_that_fails_is_shown_and_not_dropped() {
+    let directory = with_scenario(NARROW);
+    let arguments = ["ablate", "scenario.toml", "--repeat", "2", "--switch", "order.lists"];
+    let output = pageout(directory.path(), &arguments);
+    let (stdout, stderr) = (super::text(&output.stdout), super::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    check_order(
+        &stdout,
+        &["generations", "failed 2 of 2", "single_list", "\nFailed", "order.lists=generations: seed 1"],
+    );
+    assert!(stderr.contains("2 of 6 runs failed") && stderr.contains("out of memory"), "{stderr}");
+    let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&result["complete"], &result["variants"][0]["complete"]), (&false.into(), &false.into()));
+    assert_eq!(result["variants"][1]["complete"], true);
+}
+
+#[test]
+fn a_scenario_that_fails_as_it_is_has_no_ablation() {
+    let directory = with_scenario(NARROW);
+    let settings = ["ablate", "scenario.toml", "--set", "kernel.profile=mglru@6.12", "--repeat", "1"];
+    check_failure(&pageout(directory.path(), &settings), 1, &["fails as it is", "out of memory"]);
+}
+
+#[test]
+fn an_ablation_does_not_depend_on_how_many_run_at_the_same_time() {
+    let command = "ablate scenario.toml --switch harvest --switch balance";
+    let with_jobs = |jobs: &str| printed(MIXED, &format!("{command} --repeat 2 --json --jobs {jobs}"));
+    assert!(with_jobs("1") == with_jobs("2"));
+}
+
+#[test]
+fn groups_with_a_policy_of_their_own_are_said_to_be_left_alone() {
+    let scenario = GOOD.replace("path = \"/web\"", "path = \"/web\"\npolicy = \"lru\"");
+    let text = printed(&scenario, "ablate scenario.toml --switch harvest.rmap --repeat 1");
+    assert!(text.contains("Not turned for /web"), "{text}");
+}
