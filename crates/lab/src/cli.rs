@@ -66,6 +66,15 @@ pub(crate) enum Command {
     #[command(after_long_help = ABLATE_EXAMPLES)]
     Ablate(AblateArgs),
 
+    /// Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
+    ///
+    /// Two lists or generations; accessed bits by the reverse map alone, by page-table walks, with a Bloom filter, with
+    /// look-around; refaults by distance or by the oldest generation; types balanced by cost or by feedback. Each cell is
+    /// compared with both natural corners. Below, what a step at one seam does alone, on the way out of classic and on the
+    /// last way into MGLRU, and the interaction: what the four do together beyond the sum of each alone.
+    #[command(after_long_help = CROSSOVER_EXAMPLES)]
+    Crossover(CrossoverArgs),
+
     /// Replay a trace against memory of one or several sizes, without a scenario file.
     ///
     /// Prints miss ratio, runtime, device reads and refaults for each size; of several sizes also the curve.
@@ -140,6 +149,15 @@ Examples:
   pageout keys kernel.order                                         what the switches of a seam do
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
 noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
+
+const CROSSOVER_EXAMPLES: &str = "\
+Examples:
+  pageout crossover web.toml
+  pageout crossover web.toml --set kernel.executable_protection=false --repeat 10
+  pageout crossover web.toml --all                                  all figures, also those that reclaim costs
+  pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'
+On two lists no refault is from the oldest generation, as they have none: there `oldest_generation` means that refaults
+are only counted.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -253,6 +271,29 @@ pub(crate) struct AblateArgs {
     pub(crate) switches: Vec<Wanted>,
 
     /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// Arguments of `crossover`.
+#[derive(Debug, Args)]
+pub(crate) struct CrossoverArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// Print every figure, not only those that tell the story
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Run every combination with so many seeds, counted up from the scenario's
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
 

@@ -27,6 +27,7 @@ mod compare; // `compare`: variants side by side
 mod metrics; // a result as a flat list of figures
 mod spread; // repeated runs: mean, deviation, noise
 mod ablate; // `ablate`: each mechanism alone
+mod crossover; // `crossover`: the families' mechanisms exchanged
 mod effect; // what turning a rule does, in figures
 mod switches; // the engine's switches in a scenario
 mod replay; // `replay`: from a trace to an answer
@@ -72,6 +73,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ablate(args) => ablate::ablate(&args),
+        Command::Crossover(args) => crossover::crossover(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),

@@ -1,4 +1,4 @@
-//! Mechanisms turned one by one.
+//! Mechanisms turned one by one, and exchanged between the families.
 
 use serde_json::Value;
 
@@ -162,8 +162,10 @@ fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
         let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
         check_failure(&output, 2, &parts);
     }
-    let output = pageout(directory.path(), &["ablate", "scenario.toml", "--repeat", "0"]);
-    check_failure(&output, 2, &["--repeat"]);
+    for command in ["ablate", "crossover"] {
+        let output = pageout(directory.path(), &[command, "scenario.toml", "--repeat", "0"]);
+        check_failure(&output, 2, &["--repeat"]);
+    }
 }
 
 #[test]
@@ -192,15 +194,72 @@ fn a_scenario_that_fails_as_it_is_has_no_ablation() {
 }
 
 #[test]
-fn an_ablation_does_not_depend_on_how_many_run_at_the_same_time() {
-    let command = "ablate scenario.toml --switch harvest --switch balance";
-    let with_jobs = |jobs: &str| printed(MIXED, &format!("{command} --repeat 2 --json --jobs {jobs}"));
-    assert!(with_jobs("1") == with_jobs("2"));
+fn ablation_and_crossover_do_not_depend_on_how_many_run_at_the_same_time() {
+    for command in ["ablate scenario.toml --switch harvest --switch balance", "crossover scenario.toml"] {
+        let with_jobs = |jobs: &str| printed(MIXED, &format!("{command} --repeat 2 --json --jobs {jobs}"));
+        assert!(with_jobs("1") == with_jobs("2"), "{command}");
+    }
+}
+
+#[test]
+fn a_crossover_marks_its_corners_and_they_are_the_profiles() {
+    let text = printed(MIXED, "crossover scenario.toml --repeat 2");
+    check_order(
+        &text,
+        &[
+            "Pages read from devices",
+            "oldest_generation",
+            "two_lists",
+            "rmap",
+            "CLASSIC /",
+            "walk+bloom+around",
+            "generations",
+            "/ MGLRU",
+            "lists: two_lists to generations",
+            "the four together",
+            "interaction",
+            "Accesses a second",
+        ],
+    );
+    let result = json(MIXED, "crossover scenario.toml --repeat 1");
+    let cells = result["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 32);
+    for (corner, profile) in [("classic", "classic@6.12"), ("mglru", "mglru@6.12")] {
+        let cell = cells.iter().find(|cell| cell["corner"] == corner).unwrap();
+        let alone = json(MIXED, &format!("run scenario.toml --set kernel.profile={profile}"));
+        for part in ["vmstat", "work", "tasks", "devices"] {
+            assert_eq!(cell["runs"][0][part], alone[part], "{corner}: {part}");
+        }
+    }
+}
+
+/// A cell of the cross-over by its choices.
+fn cell<'a>(result: &'a Value, choices: [&str; 4]) -> &'a Value {
+    let names = ["lists", "harvest", "workingset", "balance"];
+    let is_meant = |cell: &&Value| names.iter().zip(choices).all(|(name, choice)| cell[*name] == choice);
+    result["cells"].as_array().unwrap().iter().find(is_meant).unwrap()
+}
+
+#[test]
+fn page_tables_are_walked_on_two_lists_and_costs_noted_on_generations() {
+    let result = json(MIXED, "crossover scenario.toml --repeat 1");
+    let walked = |harvest: &str| {
+        let cell = cell(&result, ["two_lists", harvest, "distance", "cost"]);
+        cell["figures"]["ptes_walked"]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(walked("rmap"), 0.0);
+    assert!(walked("walk") > 0.0 && walked("walk+bloom") > 0.0 && walked("walk+bloom") <= walked("walk"));
+    let by_cost = cell(&result, ["generations", "walk+bloom+around", "oldest_generation", "cost"]);
+    let by_swappiness =
+        json(MIXED, "run scenario.toml --set kernel.profile=mglru@6.12 --set kernel.balance.rule=swappiness");
+    assert_ne!(by_cost["runs"][0]["vmstat"], by_swappiness["vmstat"]);
 }
 
 #[test]
 fn groups_with_a_policy_of_their_own_are_said_to_be_left_alone() {
     let scenario = GOOD.replace("path = \"/web\"", "path = \"/web\"\npolicy = \"lru\"");
-    let text = printed(&scenario, "ablate scenario.toml --switch harvest.rmap --repeat 1");
-    assert!(text.contains("Not turned for /web"), "{text}");
+    for command in ["ablate scenario.toml --switch harvest.rmap", "crossover scenario.toml"] {
+        let text = printed(&scenario, &format!("{command} --repeat 1"));
+        assert!(text.contains("Not turned for /web"), "{text}");
+    }
 }

@@ -4,7 +4,7 @@
 // Tests write the files they need, and a test that can't is a failed test.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
-mod ablate; // mechanisms turned
+mod ablate; // mechanisms turned and exchanged
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod exactness; // the textbook LRU against others
