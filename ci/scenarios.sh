@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every shipped scenario runs, and prints the same bytes twice, on one thread and on two.
+# Every shipped scenario runs, and so do all combinations of mechanisms; all print the same bytes twice, on one thread and on two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "+ cargo build --locked --release --bin pageout"
@@ -19,4 +19,13 @@ for scenario in scenarios/*.toml; do
         exit 1
     fi
     echo "$scenario: same bytes each time"
+done
+# The mechanisms of the two families in all combinations, and each turned alone.
+mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=20_000')
+for command in crossover ablate; do
+    for jobs in 1 2; do
+        "$pageout" "$command" "${mixed[@]}" --set kernel.profile=mglru@6.12 --jobs "$jobs" > "$results/$jobs"
+    done
+    cmp "$results/1" "$results/2"
+    echo "$command: every combination ends well, same bytes on one thread and on two"
 done
