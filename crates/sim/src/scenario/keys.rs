@@ -75,10 +75,14 @@ impl Accepts {
     pub fn check(self, value: &Scalar) -> Result<(), String> {
         match (self, value) {
             (Accepts::Bool, Scalar::Bool(_)) => Ok(()),
-            (Accepts::Choice(_) | Accepts::Policy, Scalar::Text(text)) => match self.words().contains(text) {
-                true => Ok(()),
-                false => Err(format!("`{text}` is none of the allowed values")),
-            },
+            // `6.12` without quotes is a number to TOML, and the name of an era here.
+            (Accepts::Choice(_) | Accepts::Policy, Scalar::Text(_) | Scalar::Float(_)) => {
+                let text = value.to_string();
+                match self.words().contains(&text) {
+                    true => Ok(()),
+                    false => Err(format!("`{text}` is none of the allowed values")),
+                }
+            }
             (Accepts::Integer(min, max), Scalar::Integer(number)) => {
                 in_range(*number, min, max, |n| n.to_string())
             }
@@ -399,6 +403,14 @@ mod tests {
         let full: Scenario = serde_json::from_str(&full()).unwrap();
         let again: Scenario = serde_json::from_str(&serde_json::to_string(&full).unwrap()).unwrap();
         assert_eq!(full, again);
+    }
+
+    #[test]
+    fn an_era_needs_no_quotes() {
+        let aging = Key::find("kernel.order.aging").unwrap().accepts;
+        assert_eq!(aging.check(&Scalar::Float(6.16)), Ok(()));
+        assert_eq!(aging.check(&Scalar::Text("6.16".into())), Ok(()));
+        assert!(aging.check(&Scalar::Float(6.99)).is_err());
     }
 
     #[test]
