@@ -13,6 +13,7 @@ Exit codes:
   1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
   2  the input is no good: the command line, a scenario, a trace, a dump
   3  the result could not be written: disk full, no permission
+  4  the result is not what the scenario expects
 A reader that goes away early (`pageout ... | head`) is no error.";
 
 /// Linux page reclaim and memory tiering, out of the kernel.
@@ -51,6 +52,9 @@ pub(crate) enum Command {
     /// Every --vary gives one key several values; each combination is a column, the first one the base that the others are
     /// compared with in percent, as kernel cover letters print it, or in percentage points (pp) where they are percentages.
     /// Variants run in parallel; results do not depend on that.
+    ///
+    /// Without --vary the scenario's own variants are run, its `[[variant]]`, and what it expects of them, its `[[expect]]`, is
+    /// checked.
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
 
@@ -136,6 +140,7 @@ Examples:
   pageout compare web.toml --vary memcg./web.memory.max=64MiB,128MiB,256MiB
   pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 --vary swap.0.kind=disk,zram
   pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
+  pageout compare scenarios/regressions/m12-idle-memory-out-of-reach.toml
 With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation, and a difference within the
 spread of the two is marked `~`: it may be noise.";
 
@@ -224,6 +229,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) options: RunOptions,
 
+    /// Run this variant of the scenario, one of its `[[variant]]`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+
     /// Only check the scenario, run nothing
     #[arg(long)]
     pub(crate) check: bool,
@@ -236,8 +245,9 @@ pub(crate) struct CompareArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 
-    /// A key and its values, separated by commas; may be given several times, and then all combinations are run
-    #[arg(long, value_name = "KEY=A,B[,C]", required = true, value_parser = parse_variation)]
+    /// A key and its values, separated by commas; may be given several times, and then all combinations are run. Without
+    /// it the scenario's own variants are
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
     pub(crate) vary: Vec<Variation>,
 
     /// Run every variant with so many seeds, counted up from the scenario's

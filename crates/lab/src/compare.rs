@@ -3,6 +3,7 @@
 //! ```text
 //!   --vary A=1,2 --vary B=x,y      columns  A=1 B=x   A=1 B=y   A=2 B=x   A=2 B=y      the first is the base
 //!   --repeat 3                     each column is three runs, seeds s, s+1, s+2; all runs share the CPUs
+//!   no --vary                      the scenario's own variants, and below them what it expects
 //! ```
 
 use std::fmt::Write;
@@ -13,11 +14,12 @@ use serde_json::{Value, json};
 use crate::cli::{CompareArgs, Variation};
 use crate::failure::{Failure, Outcome};
 use crate::metrics::{Metric, Unit, metrics};
+use crate::result::RunResult;
 use crate::run::{load, name_of};
 use crate::source::{Setting, Source};
 use crate::spread::Spread;
 use crate::variants::{Plan, Runs, verdict};
-use crate::{output, table};
+use crate::{expectations, output, own_variants, table};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there.
@@ -27,6 +29,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     for settings in combinations(&args.vary) {
         let scenario = load(&source, &args.options, &settings)?;
         variants.push(Variant { label: label(&settings), settings, scenario });
+    }
+    let own = args.vary.is_empty();
+    if own {
+        variants = own_variants::all(&source, &args.options, &variants[0].scenario)?;
+        if variants.is_empty() {
+            let path = args.scenario.display();
+            let message = format!("nothing to compare: give a --vary; {path} has no [[variant]] of its own");
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
     }
     let plan = Plan {
         name: name_of(&args.scenario),
@@ -48,19 +59,31 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     if failures.len() == runs {
         return Err(Failure::Workload(anyhow::anyhow!("every variant failed\n  {}", failures.join("\n  "))));
     }
+    let sides: Vec<(&str, Vec<&RunResult>)> = columns
+        .iter()
+        .map(|column| (column.variant.label.as_str(), column.runs.results.iter().collect()))
+        .collect();
+    let expected = if own { &variants[0].scenario.expect[..] } else { &[] };
+    let checked = expectations::check(&source, expected, &sides)?;
     if args.options.output.json {
-        output::print_json(&to_json(args, &columns))?;
+        let mut json = to_json(args, &columns);
+        if own {
+            json["expectations"] = json!(checked);
+        }
+        output::print_json(&json)?;
     } else {
-        output::print(&to_text(args, &plan, &variants[0].scenario, &columns))?;
+        let text = to_text(args, &plan, &variants[0].scenario, &columns);
+        output::print(&(text + &expectations::to_text(&checked)))?;
     }
-    verdict(&failures, runs)
+    verdict(&failures, runs)?;
+    expectations::outcome(&checked)
 }
 
 /// One column: a scenario and what makes it different.
-struct Variant {
-    label: String,
-    settings: Vec<Setting>,
-    scenario: Scenario,
+pub(crate) struct Variant {
+    pub(crate) label: String,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) scenario: Scenario,
 }
 
 /// What came of one column.

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Output(std::io::Error),
     /// Whoever read our output has gone: nothing to complain about.
     ReaderGone,
+    /// The result is not what was expected of it.
+    Unexpected(anyhow::Error),
 }
 
 impl Failure {
@@ -24,6 +26,7 @@ impl Failure {
             Failure::Workload(_) => 1,
             Failure::Input(_) => 2,
             Failure::Output(_) => 3,
+            Failure::Unexpected(_) => 4,
         })
     }
 
@@ -47,7 +50,7 @@ impl From<anyhow::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Workload(error) | Failure::Input(error) => {
+            Failure::Workload(error) | Failure::Input(error) | Failure::Unexpected(error) => {
                 // Many errors of the crates below say what their cause says; it is told once.
                 let mut told = String::new();
                 for cause in error.chain().map(ToString::to_string) {

@@ -24,6 +24,8 @@ mod variants; // several scenarios with several seeds
 mod run; // `run`: one scenario
 mod summary; // its result in words and tables
 mod compare; // `compare`: variants side by side
+mod own_variants; // the variants that a scenario brings along
+mod expectations; // and what it expects of them
 mod metrics; // a result as a flat list of figures
 mod spread; // repeated runs: mean, deviation, noise
 mod ablate; // `ablate`: each mechanism alone

@@ -18,6 +18,11 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
+    /// The name by which JSON and expectations call it: `task reader: runtime_ns`.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}: {}{}", self.group, self.name, self.unit.suffix())
+    }
+
     /// Whether this figure says nothing new where it has the same values as `total`: all reclaim was direct, all misses
     /// were major, there is one task.
     pub(crate) fn may_repeat(&self, total: &Metric) -> bool {

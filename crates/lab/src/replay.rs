@@ -206,6 +206,8 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             object: objects,
         }],
         event: Vec::new(),
+        variant: Vec::new(),
+        expect: Vec::new(),
     })
 }
 

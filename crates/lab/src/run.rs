@@ -11,15 +11,19 @@ use crate::result::RunResult;
 use crate::simulate::{Stopped, accesses, simulate};
 use crate::source::{Setting, Source};
 use crate::summary::summary;
-use crate::{output, prepare, progress};
+use crate::{output, own_variants, prepare, progress};
 
 /// Runs the scenario and prints what happened. Of a run that fails nothing goes to standard output; how far it came is
 /// told on standard error, below the error.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
-    let scenario = load(&source, &args.options, &[])?;
+    let mut scenario = load(&source, &args.options, &[])?;
     if args.check {
+        own_variants::all(&source, &args.options, &scenario)?;
         return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
+    }
+    if let Some(name) = &args.variant {
+        scenario = own_variants::one(&source, &args.options, &scenario, name)?;
     }
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &name_of(&args.scenario));

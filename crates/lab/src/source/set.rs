@@ -127,7 +127,7 @@ fn insert(
     value: &Value,
     changed: &mut Vec<String>,
 ) -> Result<(), NoSuchKey> {
-    const LISTS: &[&str] = &["memcg", "device", "swap", "file", "task", "event"];
+    const LISTS: &[&str] = &["memcg", "device", "swap", "file", "task", "event", "variant", "expect"];
     let first = rest.split('.').next().unwrap_or(rest);
     if path.is_empty() && LISTS.contains(&first) {
         return Err(NoSuchKey {

@@ -331,6 +331,12 @@ const ROWS: &[Key] = &[
     key("event[].value", Accepts::Scalar, "", "What is written; sizes as elsewhere (\"64MiB\")."),
     key("event[].read", Accepts::KernelFile, "", "The kernel file to read: \"/proc/vmstat\"."),
     key("event[].show", Accepts::Texts, "[]", "Of a file that is read, the lines to show in the summary, by their first word; --json has all of it."),
+
+    key("variant[].name", Accepts::Text, "", "What the variant's column is called in `pageout compare`, and expectations call it."),
+    key("variant[].set", Accepts::Table("keys and values, as --set takes them"), "{}", "What is different in this variant: { kernel.order.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\"."),
+    key("expect[].figure", Accepts::Text, "", "A figure of the result, under the name that `pageout compare --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\"."),
+    key("expect[].holds", Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\""), "", "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it."),
+    key("expect[].because", Accepts::Text, "\"\"", "Why it should be; shown where it isn't."),
 ];
 
 #[cfg(test)]
@@ -355,7 +361,9 @@ mod tests {
         "task": [{"name": "t", "memcg": "/a", "cpu": 0, "start": "1s", "think_time": "1us", "copies": 2, "loops": 2, "background": true,
             "object": [{"channel": "mapped", "file": "f", "size": "1MiB", "advice": "random", "locked": true, "executable": true,
                 "share": 3, "read_only": true, "write_first": true, "workload": {"pattern": "zipf"}, "trace": "t", "read": {"a": 1}}]}],
-        "event": [{"at": "1s", "every": "1s", "write": "/proc/sys/vm/swappiness", "value": 1, "read": "/proc/vmstat", "show": ["a"]}]
+        "event": [{"at": "1s", "every": "1s", "write": "/proc/sys/vm/swappiness", "value": 1, "read": "/proc/vmstat", "show": ["a"]}],
+        "variant": [{"name": "v", "set": {"kernel.profile": "lru"}}],
+        "expect": [{"figure": "f", "holds": "v == 1", "because": "b"}]
     }"#;
 
     /// With every switch of the engine.
@@ -372,7 +380,9 @@ mod tests {
 
     /// Paths of all values; tables that other crates define count as values.
     fn leaves(value: &serde_json::Value, path: String, into: &mut Vec<String>) {
-        let is_foreign = path.ends_with(".workload") || path.ends_with(".read") && path.contains("object");
+        let is_foreign = path.ends_with(".workload")
+            || path.ends_with(".read") && path.contains("object")
+            || path.ends_with(".set");
         match value {
             serde_json::Value::Object(table) if !is_foreign => {
                 for (key, value) in table {

@@ -41,6 +41,7 @@ mod memcg; // [[memcg]]
 mod storage; // [[device]], [[swap]], [[file]]
 mod task; // [[task]] and [[task.object]]
 mod event; // [[event]], and the kernel files an event may name
+mod expect; // [[variant]] and [[expect]]
 
 /// The reference of all keys, and what each accepts.
 pub mod keys;
@@ -51,6 +52,7 @@ mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
 pub use event::{Event, KernelFile};
+pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
 pub use machine::{Kernel, Machine, Node};
@@ -106,6 +108,12 @@ pub struct Scenario {
     /// What is written or read while it runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<Event>,
+    /// The sides of the question, for `compare`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variant: Vec<Variant>,
+    /// What is known of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Expect>,
 }
 
 impl Scenario {

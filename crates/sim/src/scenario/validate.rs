@@ -5,6 +5,7 @@
 //! writes a scenario wants to mend them in one go.
 
 mod event;
+mod expect;
 mod machine;
 mod storage;
 mod task;
@@ -81,6 +82,8 @@ impl Scenario {
         for (index, event) in self.event.iter().enumerate() {
             check.event(&format!("event[{index}]"), event);
         }
+        check.variants();
+        check.expectations();
         check.problems
     }
 }

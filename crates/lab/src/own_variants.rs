@@ -1,0 +1,52 @@
+//! The variants that a scenario brings along, each as `--set` would make it.
+
+use pageout_sim::scenario::{self, Scenario};
+
+use crate::cli::RunOptions;
+use crate::compare::Variant;
+use crate::failure::Failure;
+use crate::nearest::nearest;
+use crate::run::load;
+use crate::source::{Setting, Source};
+
+/// All variants of `scenario`, which was read from `source`, in its order.
+pub(crate) fn all(
+    source: &Source,
+    options: &RunOptions,
+    scenario: &Scenario,
+) -> Result<Vec<Variant>, Failure> {
+    let variants = scenario.variant.iter().map(|variant| {
+        let settings = settings(variant);
+        let scenario = load(source, options, &settings)?;
+        Ok(Variant { label: variant.name.clone(), settings, scenario })
+    });
+    variants.collect()
+}
+
+/// The variant called `name`.
+pub(crate) fn one(
+    source: &Source,
+    options: &RunOptions,
+    scenario: &Scenario,
+    name: &str,
+) -> Result<Scenario, Failure> {
+    let Some(variant) = scenario.variant.iter().find(|variant| variant.name == name) else {
+        let known: Vec<&str> = scenario.variant.iter().map(|variant| variant.name.as_str()).collect();
+        let hint = match (nearest(name, known.iter().copied()), known.is_empty()) {
+            (Some(nearest), _) => format!("; did you mean `{nearest}`?"),
+            (None, true) => "; it has none at all".to_string(),
+            (None, false) => format!("; known: {}", known.join(", ")),
+        };
+        return Err(Failure::Input(anyhow::anyhow!("the scenario has no [[variant]] called `{name}`{hint}")));
+    };
+    load(source, options, &settings(variant))
+}
+
+fn settings(variant: &scenario::Variant) -> Vec<Setting> {
+    let setting = |(key, value): (&str, &scenario::Scalar)| Setting {
+        key: key.to_string(),
+        value: value.to_string(),
+        option: "[[variant]] set",
+    };
+    variant.set.iter().map(setting).collect()
+}

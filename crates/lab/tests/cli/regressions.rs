@@ -1,0 +1,87 @@
+//! Variants of a scenario, and what is expected of them.
+
+use super::{GOOD, check_failure, check_success, pageout, text, with_scenario};
+
+/// Two sizes of memory.
+const TWO: &str = r#"
+[[variant]]
+name = "small"
+
+[[variant]]
+name = "large"
+set = { "memcg./web.memory.max" = "2MiB" }
+
+[[expect]]
+figure = "task reader: misses"
+holds = "small > 1.1 * large"
+because = "more memory holds more of the file"
+"#;
+
+fn compare_with(from: &str, to: &str) -> std::process::Output {
+    let all = format!("{GOOD}{TWO}");
+    assert!(all.contains(from), "{from:?} is not in the scenario");
+    let directory = with_scenario(&all.replacen(from, to, 1));
+    pageout(directory.path(), &["compare", "scenario.toml", "--repeat", "2"])
+}
+
+#[test]
+fn without_vary_the_scenarios_own_variants_are_compared_and_its_expectations_checked() {
+    let printed = check_success(&compare_with("small > 1.1", "small > 1.1"));
+    for part in ["small", "large", "its variants", "holds  task reader: misses", "> 1.1 * "] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    assert!(!printed.contains("because"), "what holds needs no reason:\n{printed}");
+}
+
+#[test]
+fn an_expectation_that_does_not_hold_is_shown_with_its_reason_and_an_exit_code_of_its_own() {
+    let output = compare_with("small > 1.1", "small > 100");
+    assert_eq!(output.status.code(), Some(4));
+    let printed = text(&output.stdout);
+    for part in ["FAILS for 2 of 2 seeds", "> 100 * ", "because more memory holds more of the file"] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("1 of 1 expectations of the scenario do not hold"), "{stderr}");
+}
+
+#[test]
+fn a_mistake_in_an_expectation_is_shown_where_it_is() {
+    let figure = compare_with("task reader: misses", "task reader: mises");
+    check_failure(
+        &figure,
+        2,
+        &["no result has a figure called", "scenario.toml:24:", "did you mean `task reader: misses`?"],
+    );
+    let variant = compare_with("* large", "* larg");
+    check_failure(&variant, 2, &["no variant called `larg`", "scenario.toml:25:", "did you mean `large`?"]);
+    let relation = compare_with("small > 1.1 *", "small > 1.1");
+    check_failure(&relation, 2, &["is no relation", "scenario.toml:25:", "\"old > 2 * new\""]);
+    let setting = compare_with("memcg./web", "memcg./wbe");
+    check_failure(&setting, 2, &["[[variant]] set memcg./wbe.memory.max=2MiB", "did you mean `memcg./web`?"]);
+    let name = compare_with("name = \"small\"", "name = \"6.12\"");
+    check_failure(&name, 2, &["`6.12` can't be told from the rest of a relation", "scenario.toml:17:"]);
+}
+
+#[test]
+fn one_variant_can_be_run_alone() {
+    let directory = with_scenario(&format!("{GOOD}{TWO}"));
+    let misses = |more: &[&str]| {
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].iter().chain(more).copied().collect();
+        let result: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        result["tasks"][0]["major"].as_u64().unwrap()
+    };
+    assert_eq!(misses(&[]), misses(&["--variant", "small"]));
+    assert_eq!(misses(&["--set", "memcg./web.memory.max=2MiB"]), misses(&["--variant", "large"]));
+    assert!(misses(&[]) > misses(&["--variant", "large"]));
+    let output = pageout(directory.path(), &["run", "scenario.toml", "--variant", "larg"]);
+    check_failure(&output, 2, &["no [[variant]] called `larg`; did you mean `large`?"]);
+}
+
+#[test]
+fn nothing_to_compare_is_an_error() {
+    let directory = with_scenario(GOOD);
+    let output = pageout(directory.path(), &["compare", "scenario.toml"]);
+    check_failure(&output, 2, &["nothing to compare", "no [[variant]] of its own"]);
+}

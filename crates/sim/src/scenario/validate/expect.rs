@@ -1,0 +1,27 @@
+//! `[[variant]]` and `[[expect]]`: names that can be told apart, from each other and from numbers.
+
+use super::{Check, Problem};
+
+impl Check<'_> {
+    pub(super) fn variants(&mut self) {
+        let variants = &self.scenario.variant;
+        self.names("variant", variants.iter().map(|variant| variant.name.as_str()));
+        for (index, variant) in variants.iter().enumerate() {
+            let name = variant.name.as_str();
+            if name.parse::<f64>().is_ok() || name.contains(char::is_whitespace) || name == "*" {
+                let message = format!("`{name}` can't be told from the rest of a relation");
+                let problem = Problem::new(format!("variant[{index}].name"), message);
+                self.report(problem.help("a name without spaces that is no number, such as \"old\""));
+            }
+        }
+    }
+
+    pub(super) fn expectations(&mut self) {
+        for (index, expect) in self.scenario.expect.iter().enumerate() {
+            for variant in expect.holds.variants() {
+                let known = self.scenario.variant.iter().map(|variant| variant.name.clone()).collect();
+                self.reference(&format!("expect[{index}].holds"), "variant", variant, known);
+            }
+        }
+    }
+}
