@@ -9,7 +9,7 @@ mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod exactness; // the textbook LRU against others
 mod output; // full disks, closed pipes, JSON, completions
-mod regressions; // variants and expectations
+mod regressions; // the bank of known bugs
 mod results; // what good runs print
 mod validate; // recorded runs
 mod working_set; // dumps of lru_gen

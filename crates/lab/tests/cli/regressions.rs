@@ -1,6 +1,31 @@
-//! Variants of a scenario, and what is expected of them.
+//! The bank of known bugs, and the mechanism that it is kept with: variants of a scenario, and what is expected of them.
 
-use super::{GOOD, check_failure, check_success, pageout, text, with_scenario};
+use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
+
+#[test]
+fn each_known_bug_shows_under_the_old_rule_and_is_gone_under_the_new_one() {
+    let directory = scenarios().join("regressions");
+    let mut names: Vec<String> = std::fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    names.sort();
+    assert!(!names.is_empty());
+    for name in names {
+        let output = pageout(&directory, &["compare", &name, "--json"]);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{name}: {stderr}\n{}", text(&output.stdout));
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(result["variants"].as_array().unwrap().len() > 1, "{name} has no two sides");
+        let expectations = result["expectations"].as_array().unwrap();
+        assert!(!expectations.is_empty(), "{name} expects nothing");
+        for expectation in expectations {
+            assert_eq!(expectation["is_true"], true, "{name}: {expectation}");
+            assert_ne!(expectation["because"], "", "{name} doesn't say why: {expectation}");
+        }
+    }
+}
 
 /// Two sizes of memory.
 const TWO: &str = r#"
