@@ -11,6 +11,7 @@ mod exactness; // the textbook LRU against others
 mod output; // full disks, closed pipes, JSON, completions
 mod regressions; // the bank of known bugs
 mod results; // what good runs print
+mod switches; // what shows each switch
 mod validate; // recorded runs
 mod working_set; // dumps of lru_gen
 

@@ -245,7 +245,14 @@ fn switch_key(switch: &'static Switch) -> Key {
         Values::Number(least, most) => Accepts::Integer(least.into(), most.into()),
     };
     let path = String::leak(format!("kernel.{}", switch.name));
-    Key { path, accepts, default: "as the profile has it", meaning: switch.doc }
+    let meaning = match switch.shown_by {
+        None => switch.doc,
+        Some((scenario, value)) => {
+            let doc = switch.doc;
+            String::leak(format!("{doc} Shown by scenarios/{scenario} with --set {path}={value}."))
+        }
+    };
+    Key { path, accepts, default: "as the profile has it", meaning }
 }
 
 #[rustfmt::skip]

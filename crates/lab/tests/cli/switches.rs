@@ -1,0 +1,56 @@
+//! Every switch of a policy does something that a shipped scenario shows.
+
+use std::collections::BTreeMap;
+
+use pageout_engine::SWITCHES;
+use serde_json::{Value, json};
+
+use super::{check_success, pageout, scenarios};
+
+/// What was missed, and the kernel's counters; no times, so that a difference is one of decisions.
+fn figures(scenario: &str, settings: &[&str]) -> Value {
+    let options = settings.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = ["run", scenario, "--json"].into_iter().chain(options).collect();
+    let result: Value = serde_json::from_str(&check_success(&pageout(&scenarios(), &arguments))).unwrap();
+    let each = |list: &str, keys: &[&str]| -> Value {
+        let items = result[list].as_array().unwrap();
+        items.iter().map(|item| keys.iter().map(|key| item[*key].clone()).collect::<Value>()).collect()
+    };
+    json!([each("tasks", &["hits", "minor", "major"]), each("memcgs", &["counters"])])
+}
+
+#[test]
+fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
+    let mut unchanged: BTreeMap<&str, Value> = BTreeMap::new();
+    for switch in SWITCHES {
+        let Some((scenario, value)) = switch.shown_by else { continue };
+        let base = unchanged.entry(scenario).or_insert_with(|| figures(scenario, &[]));
+        let changed = figures(scenario, &[&format!("kernel.{}={value}", switch.name)]);
+        assert_ne!(*base, changed, "{} = {value} changes nothing in {scenario}", switch.name);
+    }
+}
+
+#[test]
+fn no_switch_is_without_a_scenario_that_shows_it() {
+    let without: Vec<&str> =
+        SWITCHES.iter().filter(|switch| switch.shown_by.is_none()).map(|switch| switch.name).collect();
+    assert_eq!(
+        without, [""; 0],
+        "a switch that nothing shows says so in its documentation, and is listed here"
+    );
+}
+
+#[test]
+fn the_three_ways_to_weigh_the_types_differ_over_generations() {
+    let by = |rule: &str| figures("mechanisms.toml", &[&format!("kernel.balance.rule={rule}")]);
+    let (cost, feedback, swappiness) = (by("cost"), by("feedback"), by("swappiness"));
+    assert!(cost != feedback && feedback != swappiness && swappiness != cost);
+}
+
+#[test]
+fn the_reference_names_the_scenario_that_shows_a_switch() {
+    let printed = check_success(&pageout(&scenarios(), &["keys", "kernel.harvest.bloom_filter"]));
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Shown by scenarios/mechanisms.toml with --set kernel.harvest.bloom_filter=false.";
+    assert!(printed.contains(expected), "{printed}");
+}
