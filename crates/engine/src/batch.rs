@@ -15,12 +15,13 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::order::{Arrival, Order};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::table::Mark;
 use crate::units::{CpuId, Pfn};
 
 /// The batches, in the order in which they are drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Batch {
+pub enum Batch {
     /// New folios, which are on no list yet.
     Add = 0,
     /// Written folios that reclaim wants next (`rotate`).
@@ -125,7 +126,9 @@ impl Engine {
         let is_large = folio.order > 0;
         let queued = &mut self.cpus[self.cpu.index()].batches.batches[batch as usize];
         queued.push(pfn);
-        if queued.len() >= self.config.folio_batch || is_large {
+        let (waiting, full) = (queued.len(), self.config.folio_batch);
+        self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
+        if waiting >= full || is_large {
             self.batch_drain(self.cpu, batch);
         }
     }
@@ -166,6 +169,7 @@ impl Engine {
         if flags.contains(FolioFlags::UNEVICTABLE) {
             return;
         }
+        self.tell(pfn, |_| PageEvent::Drained { batch });
         let was_active = self.memory.is_hot(pfn, Heat::ACTIVE);
         let may_deactivate = self.may_deactivate(pfn);
         match batch {
@@ -249,6 +253,9 @@ impl Engine {
                 } else if !heat.contains(Heat::ACTIVE)
                     && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
                 {
+                    self.tell(pfn, |engine| PageEvent::SecondAccess {
+                        in_add_batch: engine.is_in_add_batch(pfn),
+                    });
                     if self.memory.folios[pfn].has(FolioFlags::LRU) {
                         self.lru_activate(pfn);
                     } else if self.is_in_add_batch(pfn) {

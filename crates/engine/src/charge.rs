@@ -81,6 +81,7 @@ impl Engine {
                         return Charged::Again;
                     }
                     ReclaimStep::Done(reclaimed) => {
+                        self.tell_reclaimed(reclaimed);
                         if let Some(end) = self.charge_after_reclaim(charge, limited, reclaimed) {
                             return end;
                         }

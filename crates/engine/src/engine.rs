@@ -11,6 +11,7 @@ use crate::mm::{Advice, Backing};
 use crate::op::Op;
 use crate::page_cache::PageCacheEvent;
 use crate::stat::{Counters, STATS};
+use crate::story::Story;
 use crate::task::Task;
 use crate::tlb::Tlb;
 use crate::units::{CpuId, FileId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId};
@@ -53,6 +54,7 @@ pub struct Engine {
     pub(crate) plugged: Vec<Op>,
     pub(crate) woken: Vec<TaskId>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
+    pub(crate) story: Option<Box<Story>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
     #[cfg(test)]
@@ -86,6 +88,7 @@ impl Engine {
             plugged: Vec::new(),
             woken: Vec::new(),
             page_cache_events: None,
+            story: None,
             isolated: Vec::new(),
             #[cfg(test)]
             mutant: None,

@@ -19,6 +19,7 @@ use crate::mm::Backing;
 use crate::op::Op;
 use crate::stat::Stat;
 use crate::step::{Access, AccessError, OomReport, Served, Step, Wait};
+use crate::story::PageEvent;
 use crate::table::{Entry, SwapEntry, Word};
 use crate::units::{FileId, MemcgId, MmId, ObjectId, Pfn, TaskId};
 
@@ -53,6 +54,10 @@ impl Attempt {
         self.object
     }
 
+    pub(crate) fn page(&self) -> u64 {
+        self.page
+    }
+
     pub(crate) fn in_reclaim(&self) -> bool {
         self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
     }
@@ -71,7 +76,7 @@ enum Found {
 
 /// What an absent page is filled from.
 #[derive(Clone, Copy)]
-enum Source {
+pub(crate) enum Source {
     /// A block of a regular file.
     File(FileId, u64),
     /// Nothing: new memory.
@@ -136,6 +141,7 @@ impl Engine {
         };
         self.count_node(self.memory.folios[pfn].node, Stat::PgallocNormal, 1);
         self.in_lru_fault = self.is_fault_with_recency(task);
+        self.tell_filled(pfn, source);
         self.fill(task, pfn, source);
         self.in_lru_fault = false;
         if self.memory.folios[pfn].has(FolioFlags::LOCKED) { Err(Stop::Pause(Pause::Io)) } else { Ok(()) }
@@ -388,6 +394,7 @@ impl Engine {
             self.lru_add_drain();
         }
         self.map(mm, page, pfn, write);
+        self.tell(pfn, |_| PageEvent::Mapped { write });
         // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
         if in_swap_cache && (write || self.is_swap_full(self.memory.folios[pfn].memcg)) {
             self.free_swap(pfn);

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::op::{IoError, Op};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::table::{SwapEntry, Word};
 use crate::units::{CpuId, FileId, IoId, PAGE_SIZE, Pfn, TaskId};
 
@@ -152,6 +153,7 @@ impl Engine {
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
+        self.tell(pfn, |_| PageEvent::Read { ok: result.is_ok() });
         let folio = &mut self.memory.folios[pfn];
         folio.flags -= FolioFlags::LOCKED;
         let folio = *folio;
@@ -176,6 +178,7 @@ impl Engine {
         if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
             return;
         }
+        self.tell(pfn, |_| PageEvent::Written { ok: result.is_ok() });
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
         self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
         match result {

@@ -41,6 +41,7 @@ pub mod order; // seam 2: which lists, where a folio goes, who is next
 pub mod workingset; // seam 3: what a refault means
 pub mod balance; // seam 4: anonymous against file
 
+mod story; // which rule sent a page where it is, told to those who ask
 mod advice; // mlock, munmap, madvise, fadvise
 mod kernfs; // the text files through which a kernel is watched and steered
 mod engine; // the facade a machine holds
@@ -49,15 +50,22 @@ mod invariants; // what must always be true, checked from outside
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
+pub use balance::{Position, ScanBalance, TierLimit, TypeReason};
+pub use batch::Batch;
 pub use config::{Config, ConfigError, FileKind, FileSpec, StatFlush, SwapKind, SwapSpec};
 pub use engine::Engine;
 pub use kernfs::FileError;
 pub use mm::Advice;
 pub use op::{IoError, Op};
+pub use order::{Arrival, PlaceRule};
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
 pub use stat::Stat;
 pub use step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
+pub use story::{
+    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule,
+    StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+};
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
     CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SHIFT, PAGE_SIZE, Pfn, SwapId,

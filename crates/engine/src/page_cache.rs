@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::op::Op;
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::table::{Entry, Shadow, SwapEntry, Word};
 use crate::units::{FileId, MemcgId, MmId, Pfn};
 
@@ -131,10 +132,11 @@ impl Engine {
         if folio.refs > 0 || folio.mapped > 0 || folio.flags.intersects(in_use) {
             return false;
         }
+        if folio.has(FolioFlags::SWAPCACHE) && self.is_slot_referenced(pfn) {
+            return false;
+        }
+        self.tell(pfn, |_| PageEvent::Released);
         if folio.has(FolioFlags::SWAPCACHE) {
-            if self.is_slot_referenced(pfn) {
-                return false;
-            }
             let entry = self.memory.swap_entry(pfn);
             self.swap_cache_remove(pfn, None);
             self.free_slot(entry);

@@ -30,7 +30,8 @@ pub use error::{BuildError, RunError};
 pub use timed::{TimedAction, TimedEvent};
 
 use pageout_engine::{
-    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, SwapId, TaskId, Work,
+    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, StoryEvent, StoryFilter,
+    SwapId, TaskId, Work,
 };
 
 use crate::cost::Costs;
@@ -116,6 +117,8 @@ pub struct Machine {
     woken: Vec<TaskId>,
     page_cache_events: Vec<PageCacheEvent>,
     records_page_cache: bool,
+    story: Vec<StoryEvent>,
+    tells_story: bool,
 }
 
 impl Machine {
@@ -156,6 +159,8 @@ impl Machine {
             woken: Vec::new(),
             page_cache_events: Vec::new(),
             records_page_cache: false,
+            story: Vec::new(),
+            tells_story: false,
         })
     }
 
@@ -242,6 +247,22 @@ impl Machine {
     pub fn record_page_cache_events(&mut self) {
         self.engine.record_page_cache_events();
         self.records_page_cache = true;
+    }
+
+    /// Tells observers, from now on, what `filter` names of the engine's decisions.
+    pub fn tell_story(&mut self, filter: StoryFilter) {
+        self.engine.tell_story(filter);
+        self.tells_story = true;
+    }
+
+    /// The engine's task behind the task of this name.
+    pub fn task_by_name(&self, name: &str) -> Option<TaskId> {
+        self.tasks.iter().find(|task| task.name == name).map(|task| task.runner.id)
+    }
+
+    /// The name of an engine's task; `None` for one that the machine made for itself.
+    pub fn task_name(&self, id: TaskId) -> Option<&str> {
+        self.tasks.iter().find(|task| task.runner.id == id).map(|task| task.name.as_str())
     }
 
     /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.

@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use pageout_engine::{Nanos, PageCacheEvent, Served};
+use pageout_engine::{Nanos, PageCacheEvent, Served, StoryEvent};
 
 /// Watches a run. Tasks are named by their position in the order they were added; accesses by their number within the task,
 /// from 0 and across loops.
@@ -21,6 +21,12 @@ pub trait Observer {
     /// comes before the access itself is reported.
     fn page_cache(&mut self, now: Nanos, event: PageCacheEvent) {
         let _ = (now, event);
+    }
+
+    /// The engine has decided something; after [`crate::Machine::tell_story`] only, and for what that names. What an access
+    /// caused comes before the access itself is reported.
+    fn story(&mut self, event: &StoryEvent) {
+        let _ = event;
     }
 
     /// Called every [`PROGRESS_EVERY`] accesses or so; `Break` ends the run at the next step.

@@ -14,39 +14,65 @@ use crate::units::LruType;
 /// Cost of one page of I/O, in rotated pages.
 const IO_COST: u64 = 32;
 
+/// How the two types share a pass over their lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ScanBalance {
-    File,
+pub enum ScanBalance {
+    /// File memory only: there is no swap to be had.
+    NoSwap,
+    /// File memory only, as a swappiness of 0 says.
+    SwappinessZero,
+    /// Both in full: close to OOM cleverness has failed.
     Equal,
-    /// Weights of anonymous and file memory.
-    Fraction([u64; 2]),
+    /// File memory only: there is enough of it that nobody has used again.
+    CacheTrim,
+    /// By weights.
+    Fraction {
+        /// Of anonymous and file memory.
+        weights: [u64; 2],
+        /// What each has cost lately.
+        cost: [u64; 2],
+    },
 }
 
 impl Engine {
-    /// Pages to scan of each of the four lists in a pass at the present priority.
-    pub(crate) fn scan_count(&self, lruvec: LruvecId, sc: &mut ScanControl) -> [u64; 4] {
+    /// How the types share a pass.
+    pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
         let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
-        let balance = if !can_swap || sc.swappiness == 0 {
-            // Nowhere to go, or a user who said that the group must not swap for its own limit.
-            ScanBalance::File
+        if !can_swap {
+            ScanBalance::NoSwap
+        } else if sc.swappiness == 0 {
+            // A user who said that the group must not swap for its own limit.
+            ScanBalance::SwappinessZero
         } else if sc.priority == 0 {
             // Close to OOM, where cleverness has failed: whatever can be freed.
             ScanBalance::Equal
         } else if sc.cache_trim_mode {
             // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
-            ScanBalance::File
+            ScanBalance::CacheTrim
         } else {
-            ScanBalance::Fraction(self.weights(lruvec, sc))
-        };
+            ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.cost }
+        }
+    }
+
+    /// Pages to scan of each of the four lists in a pass at the present priority.
+    pub(crate) fn scan_count(
+        &self,
+        lruvec: LruvecId,
+        balance: ScanBalance,
+        sc: &mut ScanControl,
+    ) -> [u64; 4] {
+        let memcg = self.lruvecs[lruvec].memcg;
         let protection = self.memcgs.protection(sc.target, memcg);
         LruList::EVICTABLE.map(|list| {
             let size = self.lruvecs[lruvec].sizes[list as usize];
             let scan = self.unprotected(memcg, size, protection, sc) >> sc.priority;
             match balance {
-                ScanBalance::File => scan * u64::from(list.kind() == LruType::File),
+                ScanBalance::NoSwap | ScanBalance::SwappinessZero | ScanBalance::CacheTrim => {
+                    scan * u64::from(list.kind() == LruType::File)
+                }
                 ScanBalance::Equal => scan,
-                ScanBalance::Fraction([anon, file]) => {
+                ScanBalance::Fraction { weights: [anon, file], .. } => {
                     scan * [anon, file][list.kind() as usize] / (anon + file)
                 }
             }
@@ -58,10 +84,12 @@ impl Engine {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         let swappiness = u64::from(sc.swappiness);
         match balance.rule {
-            BalanceRule::Feedback if balance.controller => match self.cheaper_type(lruvec, sc.swappiness).0 {
-                LruType::Anon => [0, 1],
-                LruType::File => [1, 0],
-            },
+            BalanceRule::Feedback if balance.controller => {
+                match self.cheaper_type(lruvec, sc.swappiness).kind {
+                    LruType::Anon => [0, 1],
+                    LruType::File => [1, 0],
+                }
+            }
             BalanceRule::Feedback | BalanceRule::Swappiness => [swappiness, 200 - swappiness],
             BalanceRule::Cost => {
                 let total = sc.cost[0] + sc.cost[1];

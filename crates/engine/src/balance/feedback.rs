@@ -50,11 +50,73 @@ pub(crate) struct Feedback {
 }
 
 /// Refaults of so many pages, and the weight that an excess of them has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    /// Pages that came back.
+    pub refaulted: u64,
+    /// Of so many evicted, or protected.
+    pub total: u64,
+    /// Weight.
+    pub gain: u64,
+}
+
+/// Up to which tier a type's pages are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Position {
-    pub(crate) refaulted: u64,
-    pub(crate) total: u64,
-    pub(crate) gain: u64,
+pub struct TierLimit {
+    /// The highest that isn't protected.
+    pub highest: usize,
+    /// What the tiers are compared with; `None` where refaults protect nothing.
+    pub reference: Option<Position>,
+    /// That is tier 0 of the other type; else of the same one.
+    pub is_other_type: bool,
+    /// Weight of the tiers' own refaults.
+    pub gain: u64,
+}
+
+/// Why a round takes the type that it takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TypeReason {
+    /// A swappiness of 0, or too little swap for a batch: file memory only.
+    NoSwap,
+    /// The oldest anonymous generation is older than the oldest one of files.
+    AnonIsOlder {
+        /// Oldest generations of anonymous and file memory.
+        oldest: [u64; 2],
+    },
+    /// A swappiness of 1 takes files, one of 200 anonymous memory.
+    Swappiness(u8),
+    /// Refaults: file memory, unless it fares worse than anonymous memory by more than swappiness allows.
+    Refaults {
+        /// Of anonymous memory.
+        anon: Position,
+        /// Of file memory.
+        file: Position,
+    },
+    /// The type that is behind its share.
+    Shares {
+        /// Pages taken lately.
+        taken: [u64; 2],
+        /// What each should give, relative to the other.
+        weights: [u64; 2],
+    },
+    /// The type that was chosen first had nothing to give.
+    OtherHadNothing {
+        /// Its generations: with no more than eviction spares, none is looked at.
+        generations: u64,
+        /// Pages on the list of its oldest.
+        oldest: u64,
+        /// Pages in its youngest.
+        youngest: u64,
+        /// Pages in all of them.
+        all: u64,
+    },
+}
+
+/// What refaults say of the two types.
+pub(crate) struct CheaperType {
+    pub(crate) kind: LruType,
+    pub(crate) limit: TierLimit,
+    pub(crate) reason: TypeReason,
 }
 
 /// Whether evicting `process` is no dearer than evicting the reference: its refaults per page, weighted, are no more.
@@ -175,8 +237,8 @@ impl Engine {
         self.lruvecs[lruvec].feedback.position(slot, kind, tiers, gain)
     }
 
-    /// The type that is cheaper to take, going by refaults, and the highest of its tiers that isn't protected.
-    pub(crate) fn cheaper_type(&self, lruvec: LruvecId, swappiness: u8) -> (LruType, usize) {
+    /// The type that is cheaper to take, going by refaults, and how far it may be taken.
+    pub(crate) fn cheaper_type(&self, lruvec: LruvecId, swappiness: u8) -> CheaperType {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         let gains = [u64::from(swappiness), 200 - u64::from(swappiness)];
         let tiers = match balance.type_rule {
@@ -186,39 +248,46 @@ impl Engine {
         let [anon, file] = LruType::BOTH
             .map(|kind| self.feedback_position(lruvec, kind, tiers.clone(), gains[kind as usize]));
         let kind = if is_cheaper(anon, file) { LruType::File } else { LruType::Anon };
-        let tier = match balance.type_rule {
+        let limit = match balance.type_rule {
             TypeRule::Linux6_12 => {
                 let other = if kind == LruType::Anon { file } else { anon };
-                self.last_unprotected_tier(lruvec, kind, other, gains[kind as usize])
+                let limit = self.last_unprotected_tier(lruvec, kind, other, gains[kind as usize]);
+                TierLimit { is_other_type: true, ..limit }
             }
             TypeRule::Linux6_16 => self.tier_to_evict(lruvec, kind),
         };
-        (kind, tier)
+        CheaperType { kind, limit, reason: TypeReason::Refaults { anon, file } }
     }
 
-    /// The highest tier of a type that fares no worse than its tier 0.
-    pub(crate) fn tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> usize {
+    /// Refaults of each tier of a type.
+    pub(crate) fn tier_positions(&self, lruvec: LruvecId, kind: LruType, gain: u64) -> [Position; TIERS] {
+        std::array::from_fn(|tier| self.feedback_position(lruvec, kind, tier..tier + 1, gain))
+    }
+
+    /// Up to the highest tier of a type that fares no worse than its tier 0.
+    pub(crate) fn tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> TierLimit {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         if !balance.controller {
-            return TIERS - 1;
+            return TierLimit { highest: TIERS - 1, reference: None, is_other_type: false, gain: 1 };
         }
         let (first, others) = balance.tier_gains.pair();
         let reference = self.feedback_position(lruvec, kind, 0..1, first);
         self.last_unprotected_tier(lruvec, kind, reference, others)
     }
 
-    /// The tier before the first that fares worse than the reference.
+    /// Up to the tier before the first that fares worse than the reference.
     fn last_unprotected_tier(
         &self,
         lruvec: LruvecId,
         kind: LruType,
         reference: Position,
         gain: u64,
-    ) -> usize {
+    ) -> TierLimit {
         let fares_worse = |&tier: &usize| {
             !is_cheaper(reference, self.feedback_position(lruvec, kind, tier..tier + 1, gain))
         };
-        (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1)
+        let highest = (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1);
+        TierLimit { highest, reference: Some(reference), is_other_type: false, gain }
     }
 }
 

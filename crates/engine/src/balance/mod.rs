@@ -13,7 +13,9 @@ mod cost;
 mod feedback;
 
 use crate::switch::choice;
-pub(crate) use feedback::{Feedback, TIERS};
+pub use cost::ScanBalance;
+pub(crate) use feedback::{CheaperType, Feedback, TIERS};
+pub use feedback::{Position, TierLimit, TypeReason};
 
 choice! {
     /// How the types are weighed against each other.

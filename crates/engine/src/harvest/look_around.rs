@@ -7,6 +7,7 @@
 use super::walk::ENTRIES_PER_LINE;
 use crate::engine::Engine;
 use crate::lruvec::LruvecId;
+use crate::story::{FoundBy, PageEvent};
 use crate::table::{LEAF_PAGES, Word};
 use crate::units::{LruType, MmId, Pfn};
 
@@ -35,6 +36,7 @@ impl Engine {
                 young += 1;
                 self.memory.mm_mut(mm).table.update(near, Word::clear_young);
                 self.take_over_dirty(word);
+                self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::LookAround });
                 if has_buffer {
                     self.order_young(word.pfn());
                 } else {

@@ -135,6 +135,15 @@ impl Engine {
         })
     }
 
+    /// Whether an entry that maps the folio has its accessed bit set.
+    pub(crate) fn is_mapped_young(&self, pfn: Pfn) -> bool {
+        self.memory.folios[pfn].mapped > 0
+            && (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+                let word = self.memory.mm(mm).table.word(page);
+                word.is_young() && word.pfn() == pfn
+            })
+    }
+
     /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
     /// turn out not to map this one.
     #[inline]

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::lruvec::LruvecId;
 use crate::mm::{Backing, Vma};
+use crate::story::{FoundBy, PageEvent};
 use crate::table::{LEAF_PAGES, Word};
 use crate::units::{MmId, Pfn};
 
@@ -271,6 +272,7 @@ impl Engine {
             self.memory.mm_mut(mm).table.update(page, Word::clear_young);
             young += 1;
             self.take_over_dirty(word);
+            self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
             self.order_young(word.pfn());
         }
         young

@@ -24,6 +24,7 @@ use crate::harvest::Referenced;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::switch::choice;
 use crate::table::Mark;
 use crate::units::Pfn;
@@ -47,13 +48,34 @@ choice! {
 
 /// Why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arrival {
+pub enum Arrival {
     /// It is new, or its state has changed.
     Added,
     /// Reclaim could not free it, or had not meant to.
     PutBack,
     /// It is to be taken next: what made it wait is over.
     Rotated,
+}
+
+/// By which rule a folio goes to the list that it goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlaceRule {
+    /// Locked into memory: it is counted, and on no list.
+    Unevictable,
+    /// Lists: the one that its ACTIVE bit names.
+    ByState,
+    /// Generations: a fault has added it, or reclaim could not free it, so it is in use.
+    InUse,
+    /// It needs a write before it can go, so it is of no use at the old end.
+    NeedsWrite,
+    /// The write of it has ended: to the cold end.
+    Rotated,
+    /// Nobody has mapped it: to the oldest.
+    Oldest,
+    /// To the second oldest, because the window of generations is full.
+    WindowFull,
+    /// To the second oldest, because it was in use when it was evicted.
+    WasInUse,
 }
 
 /// A pass over one lruvec, made in rounds of a batch or two.
@@ -178,21 +200,23 @@ impl Engine {
             if !was_unevictable {
                 self.count_node(folio.node, Stat::UnevictablePgsCulled, folio.pages() as i64);
             }
+            self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
             return;
         }
         if was_unevictable {
             self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
             self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
         }
-        match self.order_of(lruvec) {
+        let rule = match self.order_of(lruvec) {
             Order::Generations => self.generations_place(lruvec, pfn, arrival),
             Order::TwoLists | Order::SingleList => self.list_place(lruvec, pfn, arrival),
             Order::Sieve => self.sieve_place(lruvec, pfn, arrival),
-        }
+        };
         self.memory.folios[pfn].flags |= FolioFlags::LRU;
+        self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
-    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) {
+    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> PlaceRule {
         let (list, gauge) = self.list_of(lruvec, pfn);
         let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
         match arrival {
@@ -201,6 +225,7 @@ impl Engine {
         }
         self.work.list_moves += 1;
         self.update_size(lruvec, gauge, self.memory.folios[pfn].pages() as i64);
+        PlaceRule::ByState
     }
 
     /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of

@@ -28,13 +28,14 @@
 //! Source: Y. Zhang and others, *SIEVE is Simpler than LRU*, NSDI 2024. Differs where a page can't go at once (it is
 //! being written, pinned or locked): it is spared like a used one, and goes under the hand when its write has ended.
 
-use super::{Arrival, Round};
+use super::{Arrival, PlaceRule, Round};
 use crate::engine::Engine;
 use crate::folio::{Folio, FolioFlags, Heat};
 use crate::harvest::Referenced;
 use crate::list::List;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
+use crate::story::{Because, Verdict};
 use crate::units::Pfn;
 
 /// The lists of even and of odd rounds. Both types stand on them, and the gauges call all of it inactive.
@@ -55,13 +56,13 @@ impl Engine {
 
     /// Puts a folio that is on no list into the queue: at its head, under the hand if it is to go next, or just behind the
     /// hand if reclaim had it in its hands and spared it.
-    pub(super) fn sieve_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) {
+    pub(super) fn sieve_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> PlaceRule {
         let is_odd = match arrival {
             Arrival::Added | Arrival::Rotated => self.sieve_turn(lruvec),
             Arrival::PutBack => !self.lruvecs[lruvec].is_odd_round,
         };
         self.memory.folios[pfn].flags.set(FolioFlags::ODD_ROUND, is_odd);
-        self.list_place(lruvec, pfn, arrival);
+        self.list_place(lruvec, pfn, arrival)
     }
 
     pub(super) fn sieve_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
@@ -89,6 +90,9 @@ impl Engine {
     pub(super) fn sieve_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
         let was_used = self.memory.is_hot(pfn, Heat::REFERENCED) || referenced.young > 0;
         self.memory.cool_down(pfn, Heat::REFERENCED);
+        if was_used {
+            self.verdict(pfn, Verdict::Keep, Because::Visited { young: referenced.young });
+        }
         if was_used { FolioReferences::Keep } else { FolioReferences::Reclaim }
     }
 }

@@ -12,6 +12,7 @@ use crate::folio::FolioFlags;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::{PGSCAN, PGSTEAL};
+use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 
 /// The only list in use.
@@ -24,6 +25,7 @@ impl Engine {
             let lruvec = self.lruvec_of(pfn);
             self.lruvecs[lruvec].lists[SINGLE].move_head(&mut self.memory.folios, pfn.0);
             self.work.list_moves += 1;
+            self.tell(pfn, |_| PageEvent::MovedToHead);
         }
     }
 

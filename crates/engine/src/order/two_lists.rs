@@ -26,6 +26,7 @@ use crate::harvest::{Referenced, Walk, Walked};
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
+use crate::story::{Because, Deactivation, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
 
 /// What is left to do of a pass.
@@ -41,34 +42,38 @@ pub(crate) struct TwoListsPass {
 }
 
 impl Engine {
-    /// Whether the inactive list is too short to give its pages a fair chance of a second access.
+    /// What speaks for ageing the active list of a type.
     ///
-    /// The larger the memory, the smaller the share that needs to be inactive, because the list lasts longer. Reads sizes
-    /// as of the last statistics flush.
-    pub(crate) fn inactive_is_low(&self, lruvec: LruvecId, kind: LruType) -> bool {
+    /// The inactive list has to be long enough to give its pages a fair chance of a second access; the larger the memory,
+    /// the smaller the share that needs to be inactive, because the list lasts longer. Reads sizes as of the last
+    /// statistics flush.
+    fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
         let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
         let active = self.stale(lruvec, LruList::active(kind).stat());
         let gib = (inactive + active) >> (30 - crate::PAGE_SHIFT);
         let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
-        inactive * ratio < active
+        let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
+        Deactivation { forced, refaults, inactive, active, ratio }
     }
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
-    pub(super) fn two_lists_prepare(&self, target: LruvecId, sc: &mut ScanControl) {
+    pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
         for kind in LruType::BOTH {
             // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
             // deserve the place of some active ones.
-            let refaults = self.stale(target, ACTIVATE.of(kind));
-            sc.may_deactivate[kind as usize] = sc.force_deactivate
-                || refaults != self.lruvecs[target].refaults[kind as usize]
-                || self.inactive_is_low(target, kind);
+            let why = self.deactivation(target, kind, sc.force_deactivate);
+            sc.may_deactivate[kind as usize] = why.is_due();
+            self.tell_deactivation(kind, why);
         }
         let inactive_file = self.stale(target, LruList::InactiveFile.stat());
         sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
     }
 
     pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
-        let targets = self.scan_count(lruvec, sc);
+        let balance = self.scan_balance(lruvec, sc);
+        let targets = self.scan_count(lruvec, balance, sc);
+        let priority = sc.priority;
+        self.tell_lists(lruvec, |_| ListsEvent::PassBegun { balance, priority, targets });
         TwoListsPass { walk: self.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
     }
 
@@ -125,8 +130,12 @@ impl Engine {
         sc.nr_reclaimed += pass.reclaimed;
         // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
         // order of allocation. Done after each pass, whatever the deactivation bits say.
-        if self.memory.swap.devices() > 0 && self.inactive_is_low(lruvec, LruType::Anon) {
-            self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch);
+        if self.memory.swap.devices() > 0 {
+            let why = self.deactivation(lruvec, LruType::Anon, false);
+            if why.inactive_is_low() {
+                self.tell_deactivation(LruType::Anon, why);
+                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch);
+            }
         }
         Round::Last
     }
@@ -152,13 +161,14 @@ impl Engine {
         self.memory.cool_down(pfn, Heat::REFERENCED);
         if referenced.young > 0 {
             self.memory.heat_up(pfn, Heat::REFERENCED);
-            if was_referenced || referenced.young > 1 {
-                return FolioReferences::Activate;
-            }
             let protects_executables = self.memcgs[memcg].policy.executable_protection;
-            if referenced.executable && protects_executables && kind == LruType::File {
+            let executable = referenced.executable && protects_executables && kind == LruType::File;
+            let because = Because::Used { young: referenced.young, was_referenced, executable };
+            if was_referenced || referenced.young > 1 || executable {
+                self.verdict(pfn, Verdict::Activate, because);
                 return FolioReferences::Activate;
             }
+            self.verdict(pfn, Verdict::Keep, because);
             return FolioReferences::Keep;
         }
         if was_referenced && kind == LruType::File {
@@ -235,8 +245,13 @@ impl Engine {
             let pages = self.memory.folios[pfn].pages();
             if young > 0 && executable && kind == LruType::File && protects_executables {
                 rotated += pages;
+                self.tell(pfn, |_| PageEvent::KeptActive);
                 continue;
             }
+            self.tell(pfn, |engine| {
+                let why = engine.told_deactivation(kind);
+                PageEvent::Deactivated { young, why }
+            });
             self.memory.cool_down(pfn, Heat::ACTIVE);
             self.memory.heat_up(pfn, Heat::WORKINGSET);
             self.count(lruvec, Stat::Pgdeactivate, pages as i64);

@@ -5,6 +5,7 @@ use crate::folio::FolioFlags;
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 
 impl Engine {
@@ -17,6 +18,7 @@ impl Engine {
         while taken[0] + taken[1] < n {
             let tail = self.lruvecs[lruvec].lists[list].pop_tail(&mut self.memory.folios);
             let Some(pfn) = tail.map(Pfn) else { break };
+            self.tell(pfn, |_| PageEvent::Isolated);
             let folio = &mut self.memory.folios[pfn];
             folio.flags -= FolioFlags::LRU;
             taken[folio.lru_type() as usize] += folio.pages();

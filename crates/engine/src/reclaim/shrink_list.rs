@@ -15,18 +15,9 @@ use crate::op::Op;
 use crate::order::Order;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
+use crate::story::{Because, PageEvent, Verdict};
 use crate::table::Word;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
-
-/// What is to become of a folio.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
-    Free,
-    /// Back to the list it came from.
-    Keep,
-    /// Someone needs it: to the active list.
-    Activate,
-}
 
 /// What its references say of a folio, as its order reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,23 +70,23 @@ impl Engine {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
-            return Verdict::Keep;
+            return self.verdict(pfn, Verdict::Keep, Because::BeingRead);
         }
         if folio.has(FolioFlags::MLOCKED) {
-            return Verdict::Activate;
+            return self.verdict(pfn, Verdict::Activate, Because::Locked);
         }
         if folio.has(FolioFlags::WRITEBACK) {
             // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
             // write's end brings it to the tail.
             self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
-            return Verdict::Activate;
+            return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
         }
         if folio.mapped > 0
             && self.order_of(lruvec) == Order::Generations
             && self.memory.is_hot(pfn, Heat::REFERENCED)
         {
             // The bit was cleared when the folio was isolated, so a look around from an earlier one of this batch has set it.
-            return Verdict::Keep;
+            return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
         let references = self.folio_check_references(pfn, sc);
         match references {
@@ -105,44 +96,54 @@ impl Engine {
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
             if !self.add_to_swap(pfn) {
-                return Verdict::Activate;
+                return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
             }
             // The slot holds nothing yet.
             self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.may_forget(pfn) {
             self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
-            return Verdict::Activate;
+            return self.verdict(pfn, Verdict::Activate, Because::WrittenSince);
         }
         self.unmap_all(pfn);
         let folio = self.memory.folios[pfn];
         if folio.mapped > 0 {
-            return Verdict::Activate;
+            return self.verdict(pfn, Verdict::Activate, Because::StillMapped);
         }
         if folio.has(FolioFlags::PINNED) {
-            return Verdict::Activate;
+            return self.verdict(pfn, Verdict::Activate, Because::Pinned);
         }
         if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
             // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
             let may_enter = sc.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
-            if references == FolioReferences::ReclaimClean || !may_enter {
-                return Verdict::Keep;
+            if references == FolioReferences::ReclaimClean {
+                return self.verdict(pfn, Verdict::Keep, Because::NotWorthAWrite);
+            }
+            if !may_enter {
+                return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
             }
             match self.pageout(pfn) {
-                Pageout::Keep => return Verdict::Keep,
-                Pageout::Activate => return Verdict::Activate,
+                Pageout::Keep => {
+                    return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
+                }
+                Pageout::Activate => return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot),
                 Pageout::Started => {
                     *written += folio.pages();
-                    return Verdict::Keep;
+                    return self.verdict(pfn, Verdict::Keep, Because::WriteBegun);
                 }
                 Pageout::Clean => *written += folio.pages(),
             }
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
             self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);
-            return Verdict::Free;
+            return self.verdict(pfn, Verdict::Free, Because::Forgettable);
         }
         if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep }
+    }
+
+    pub(crate) fn verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) -> Verdict {
+        self.tell(pfn, |_| PageEvent::Judged { verdict, because });
+        verdict
     }
 
     /// Whether the folio was used since reclaim last looked, and what its order makes of that.
@@ -150,6 +151,7 @@ impl Engine {
         let referenced = self.folio_referenced(pfn, sc.has_walk_buffer());
         if referenced.locked {
             self.memory.cool_down(pfn, Heat::REFERENCED);
+            self.verdict(pfn, Verdict::Activate, Because::Locked);
             return FolioReferences::Activate;
         }
         self.order_referenced(pfn, referenced)
@@ -238,10 +240,13 @@ impl Engine {
     fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
         let folio = self.memory.folios[pfn];
         if folio.refs > 0 || folio.has(FolioFlags::DIRTY) {
+            let held = Because::Held { references: folio.refs };
+            self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
             return false;
         }
         let target = self.lruvecs.id(sc.target, folio.node);
         let shadow = self.workingset_eviction(pfn, target);
+        self.tell_evicted(pfn, sc.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {
             self.swap_cache_remove(pfn, Some(shadow));
         } else {

@@ -61,8 +61,14 @@ impl Engine {
     }
 
     pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
+        self.distance_and_room(shadow, kind).is_some_and(|(distance, room)| distance <= room)
+    }
+
+    /// How much longer the inactive list would have had to be, and how much there was that might have made room; `None` if the
+    /// evictor is gone.
+    pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> Option<(u64, u64)> {
         if !self.memcgs.contains(shadow.memcg) {
-            return false;
+            return None;
         }
         let evictor = self.lruvecs.id(shadow.memcg, shadow.node);
         let size = |list: LruList| self.stale(evictor, list.stat());
@@ -76,6 +82,6 @@ impl Engine {
                 room += size(LruList::InactiveAnon);
             }
         }
-        shadow.distance(self.lruvecs[evictor].nonresident_age) <= room
+        Some((shadow.distance(self.lruvecs[evictor].nonresident_age), room))
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::folio::Heat;
 use crate::lruvec::LruvecId;
 use crate::stat::{ACTIVATE, ByType, REFAULT};
+use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
 use crate::table::{Entry, Shadow, Word};
 use crate::units::{LruType, Pfn};
@@ -75,6 +76,7 @@ impl Engine {
             matches!(policy.workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
         if by_generation && (shadow.memcg, shadow.node) != (folio.memcg, folio.node) {
             // Another group's generations say nothing about this one's.
+            self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
             return;
         }
         if !by_generation {
@@ -88,6 +90,10 @@ impl Engine {
             }
             Workingset::CountOnly => false,
         };
+        if self.story.is_some() {
+            let rule = self.refault_rule(lruvec, shadow, kind);
+            self.tell_refault(pfn, shadow, rule, is_recent);
+        }
         if is_recent {
             let tier = policy.generations.references.tier(shadow.refs, shadow.workingset);
             self.feedback_refaulted(lruvec, kind, tier, pages);
@@ -95,6 +101,38 @@ impl Engine {
                 self.generation_refault(pfn, shadow);
             } else {
                 self.distance_refault(pfn, shadow);
+            }
+        }
+    }
+
+    fn tell_refault(&mut self, pfn: Pfn, shadow: Shadow, rule: RefaultRule, recent: bool) {
+        self.tell(pfn, |engine| {
+            let references = engine.memcgs[engine.memory.folios[pfn].memcg].policy.generations.references;
+            let tier = references.tier(shadow.refs, shadow.workingset) as u8;
+            let (workingset, refs) = (shadow.workingset, shadow.refs);
+            PageEvent::Refaulted { rule, recent, workingset, refs, tier }
+        });
+    }
+
+    /// The numbers that a refault is judged by.
+    fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
+        let generations = self.lruvecs[lruvec].generations.as_ref();
+        match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
+            (Workingset::Distance, _) => match self.distance_and_room(shadow, kind) {
+                Some((distance, room)) => RefaultRule::Distance { distance, room },
+                None => RefaultRule::EvictorGone,
+            },
+            (Workingset::OldestGeneration, Some(lists)) => RefaultRule::OldestGeneration {
+                evicted_from: shadow.stamp,
+                oldest: lists.min_seq[kind as usize],
+            },
+            (Workingset::AnyGeneration, Some(lists)) => RefaultRule::AnyGeneration {
+                evicted_from: shadow.stamp,
+                youngest: lists.max_seq,
+                count: self.generation_switches(lruvec).count.into(),
+            },
+            (Workingset::OldestGeneration | Workingset::AnyGeneration | Workingset::CountOnly, _) => {
+                RefaultRule::CountOnly
             }
         }
     }

@@ -45,6 +45,12 @@ impl Machine {
                 observer.page_cache(self.agenda.now(), event);
             }
         }
+        if self.tells_story {
+            self.engine.take_story(&mut self.story);
+            for event in self.story.drain(..) {
+                observer.story(&event);
+            }
+        }
         Settled { spent, reclaim_calls: work.reclaim_calls }
     }
 

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::harvest::{Walk, Walked};
 use crate::lruvec::LruvecId;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
+use crate::story::{ListsEvent, PageEvent};
 use crate::units::{LruType, MemcgId, Pfn};
 
 /// An ageing under way.
@@ -100,6 +101,7 @@ impl Engine {
         let generations = self.generations_mut(lruvec);
         generations.births[slot] = now;
         generations.max_seq = max_seq;
+        self.tell_lists(lruvec, |_| ListsEvent::GenerationOpened { seq: max_seq });
         true
     }
 
@@ -132,6 +134,8 @@ impl Engine {
                 if references == References::Linux6_16 {
                     self.note_protected(lruvec, pfn);
                 }
+                let to = self.generations(lruvec).min_seq[kind as usize] + 1;
+                self.tell(pfn, |_| PageEvent::MovedUp { to });
                 self.generation_update(lruvec, pfn, next);
                 let heat = self.memory.heat(pfn);
                 self.memory.set_heat(pfn, references.aged(heat));
@@ -148,7 +152,9 @@ impl Engine {
         let oldest = self.generations(lruvec).oldest(kind);
         let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
         self.lruvecs[lruvec].feedback.carry_over(oldest, kind, smoothing);
+        let first = self.generations(lruvec).min_seq[kind as usize];
         self.generations_mut(lruvec).min_seq[kind as usize] += by;
+        self.tell_lists(lruvec, |_| ListsEvent::GenerationsClosed { kind, first, count: by });
     }
 
     /// Closes generations that are empty; true if there were any.

@@ -9,14 +9,15 @@
 //! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
-use super::{Ageing, Place, ProtectTo, References};
-use crate::balance::{BalanceRule, TIERS, TypeRule};
+use super::{Ageing, GenerationLists, Place, ProtectTo, References};
+use crate::balance::{BalanceRule, CheaperType, TIERS, TierLimit, TypeReason, TypeRule};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::LruvecId;
 use crate::order::Round;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
+use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
 
 /// Pages to isolate in a round: as many as a machine word has bits.
@@ -29,6 +30,20 @@ const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
 pub(crate) struct GenerationsPass {
     scanned: u64,
     ageing: Option<Box<Ageing>>,
+}
+
+impl GenerationLists {
+    /// What there was of a type that gave nothing.
+    fn had_nothing(&self, kind: LruType) -> TypeReason {
+        let all =
+            (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum();
+        TypeReason::OtherHadNothing {
+            generations: self.count(kind),
+            oldest: self.lists[self.list_of(self.oldest(kind), kind)].len(),
+            youngest: self.pages(self.max_seq)[kind as usize],
+            all,
+        }
+    }
 }
 
 impl Engine {
@@ -115,37 +130,42 @@ impl Engine {
         batch: &mut Vec<Pfn>,
         sc: &ScanControl,
     ) -> (u64, LruType) {
-        let (kind, tier) = self.type_and_tier(lruvec, swappiness, sc);
-        let scanned = self.isolate_type(lruvec, kind, tier, batch, sc);
+        let CheaperType { kind, limit, reason } = self.type_and_tier(lruvec, swappiness, sc);
+        self.tell_type(lruvec, kind, limit, reason);
+        let scanned = self.isolate_type(lruvec, kind, limit, batch, sc);
         if scanned > 0 || swappiness == 0 {
             return (scanned, kind);
         }
         let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
-        let tier = self.tier_to_evict(lruvec, other);
-        (self.isolate_type(lruvec, other, tier, batch, sc), other)
+        let limit = self.tier_to_evict(lruvec, other);
+        self.tell_type(lruvec, other, limit, self.generations(lruvec).had_nothing(kind));
+        (self.isolate_type(lruvec, other, limit, batch, sc), other)
     }
 
     /// The type to take next and the highest of its tiers to take.
-    fn type_and_tier(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> (LruType, usize) {
+    fn type_and_tier(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> CheaperType {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         let [anon, file] = self.generations(lruvec).min_seq;
         let fixed = match (balance.type_rule, swappiness) {
-            (_, 0) => Some(LruType::File),
-            (TypeRule::Linux6_12, _) if anon < file => Some(LruType::Anon),
-            (_, 1) => Some(LruType::File),
-            (_, 200) => Some(LruType::Anon),
+            (_, 0) => Some((LruType::File, TypeReason::NoSwap)),
+            (TypeRule::Linux6_12, _) if anon < file => {
+                Some((LruType::Anon, TypeReason::AnonIsOlder { oldest: [anon, file] }))
+            }
+            (_, 1) => Some((LruType::File, TypeReason::Swappiness(1))),
+            (_, 200) => Some((LruType::Anon, TypeReason::Swappiness(200))),
             _ => None,
         };
         if fixed.is_none() && balance.rule == BalanceRule::Feedback && balance.controller {
             return self.cheaper_type(lruvec, swappiness);
         }
-        let kind = fixed.unwrap_or_else(|| {
+        let (kind, reason) = fixed.unwrap_or_else(|| {
             let [anon, file] = self.weights(lruvec, sc);
             let taken = self.generations(lruvec).taken;
             let anon_is_behind = taken[0] * file < taken[1] * anon || taken == [0; 2] && anon > file;
-            if anon_is_behind { LruType::Anon } else { LruType::File }
+            let kind = if anon_is_behind { LruType::Anon } else { LruType::File };
+            (kind, TypeReason::Shares { taken, weights: [anon, file] })
         });
-        (kind, self.tier_to_evict(lruvec, kind))
+        CheaperType { kind, limit: self.tier_to_evict(lruvec, kind), reason }
     }
 
     /// Looks at the oldest generation of a type from its tail.
@@ -153,7 +173,7 @@ impl Engine {
         &mut self,
         lruvec: LruvecId,
         kind: LruType,
-        tier_limit: usize,
+        limit: TierLimit,
         batch: &mut Vec<Pfn>,
         sc: &ScanControl,
     ) -> u64 {
@@ -170,7 +190,7 @@ impl Engine {
             let pfn = Pfn(item);
             let pages = self.memory.folios[pfn].pages();
             scanned += pages;
-            if self.sort_folio(lruvec, pfn, tier_limit) {
+            if self.sort_folio(lruvec, pfn, limit) {
                 sorted += pages;
             } else {
                 self.isolate_from_generation(lruvec, pfn);
@@ -189,7 +209,7 @@ impl Engine {
     }
 
     /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
-    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, tier_limit: usize) -> bool {
+    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: TierLimit) -> bool {
         let switches = self.generation_switches(lruvec);
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::MLOCKED) {
@@ -200,6 +220,7 @@ impl Engine {
         let own = usize::from(self.memory.places[pfn].generation - 1);
         let oldest = self.generations(lruvec).oldest(kind);
         if own != oldest {
+            self.tell(pfn, |_| PageEvent::Sorted);
             self.generation_list_remove(lruvec, pfn);
             self.generation_list_add(lruvec, pfn, own, false);
             return true;
@@ -210,12 +231,16 @@ impl Engine {
         let heat = self.memory.heat(pfn);
         let references = switches.references;
         let tier = references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET));
-        if tier <= tier_limit && !references.is_full(heat) {
+        if tier <= limit.highest && !references.is_full(heat) {
             return false;
         }
+        let to = self.generations(lruvec).min_seq[kind as usize] + 1;
+        self.tell(pfn, |engine| {
+            let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
+            PageEvent::Protected { tier: tier as u8, limit, spared, at_top: references.is_full(heat), to }
+        });
         self.note_protected(lruvec, pfn);
-        let generations = self.generations(lruvec);
-        let next = generations.slot(generations.min_seq[kind as usize] + 1);
+        let next = self.generations(lruvec).slot(to);
         self.memory.set_heat(pfn, references.aged(heat));
         self.generation_list_remove(lruvec, pfn);
         self.generation_update(lruvec, pfn, next);
@@ -240,6 +265,7 @@ impl Engine {
     }
 
     fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        self.tell(pfn, |_| PageEvent::Isolated);
         let references = self.generation_switches(lruvec).references;
         self.memory.folios[pfn].flags -= FolioFlags::LRU;
         self.generations_forget(lruvec, pfn);
@@ -302,10 +328,14 @@ impl Engine {
             return FolioReferences::Reclaim;
         }
         let heat = self.memory.heat(pfn);
-        if heat.intersects(Heat::REFERENCED | Heat::WORKINGSET) {
+        let was_referenced = heat.intersects(Heat::REFERENCED | Heat::WORKINGSET);
+        let because = Because::Used { young, was_referenced, executable: false };
+        if was_referenced {
+            self.verdict(pfn, Verdict::Activate, because);
             self.memory.set_heat(pfn, (heat - (Heat::REFERENCED | Heat::COUNTER)) | Heat::WORKINGSET);
             return FolioReferences::Activate;
         }
+        self.verdict(pfn, Verdict::Keep, because);
         self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
         FolioReferences::Keep
     }

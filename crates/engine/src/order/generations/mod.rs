@@ -26,13 +26,14 @@ mod aging;
 mod eviction;
 mod references;
 
-use super::Arrival;
+use super::{Arrival, PlaceRule};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::list::List;
 use crate::lruvec::{LruList, LruvecId};
 use crate::memory::Memory;
 use crate::reclaim::ScanControl;
+use crate::story::{PageEvent, Whereabouts};
 use crate::switch::choice;
 use crate::units::{LruType, Nanos, Pfn};
 pub(crate) use aging::Ageing;
@@ -224,6 +225,21 @@ impl GenerationLists {
         self.births[self.slot(seq)]
     }
 
+    /// Where a listed folio is, in sequence numbers.
+    pub(crate) fn whereabouts(&self, place: Place, kind: LruType) -> Whereabouts {
+        // Slots are told apart by how far they are behind the youngest one.
+        let count = self.births.len();
+        let seq_of = |slot: usize| {
+            self.max_seq.saturating_sub(((self.slot(self.max_seq) + count - slot) % count) as u64)
+        };
+        Whereabouts::Generation {
+            seq: seq_of(usize::from(place.generation - 1)),
+            listed: seq_of(usize::from(place.list) % count),
+            oldest: self.min_seq[kind as usize],
+            youngest: self.max_seq,
+        }
+    }
+
     /// Pages of a generation: anonymous, file.
     pub(crate) fn pages(&self, seq: u64) -> [u64; 2] {
         self.pages[self.slot(seq)]
@@ -275,8 +291,8 @@ impl Engine {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.generations
     }
 
-    /// The generation that a folio on no list belongs to, and whether it goes to the tail; adjusts its bits for the stay there.
-    fn generation_for(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> (u64, bool) {
+    /// The generation that a folio on no list belongs to, and by which rule; adjusts its bits for the stay there.
+    fn generation_for(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> (u64, PlaceRule) {
         let switches = self.generation_switches(lruvec);
         let folio = self.memory.folios[pfn];
         let kind = folio.lru_type();
@@ -291,35 +307,36 @@ impl Engine {
                 Arrival::Added | Arrival::Rotated => switches.fault_in != FaultIn::SecondYoungest,
             };
             let was_in_use = heat.contains(Heat::WORKINGSET);
-            return (if is_youngest || was_in_use { max } else { below_max(1) }, false);
+            return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
         }
         // Needs a write before it can go, so it is of no use at the old end.
         let is_unwritten_anon = kind == LruType::Anon && !folio.has(FolioFlags::SWAPCACHE);
         let is_being_written = folio.has(FolioFlags::RECLAIM)
             && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
         if is_unwritten_anon || is_being_written {
-            return (below_max(1), false);
+            return (below_max(1), PlaceRule::NeedsWrite);
         }
         if arrival == Arrival::Rotated {
-            return (min, true);
+            return (min, PlaceRule::Rotated);
         }
-        let is_second_oldest = match switches.new_file {
-            NewFile::Oldest => false,
-            NewFile::SecondOldest => generations.is_full(kind),
-            NewFile::ByWorkingset => heat.contains(Heat::WORKINGSET),
+        let rule = match switches.new_file {
+            NewFile::SecondOldest if generations.is_full(kind) => PlaceRule::WindowFull,
+            NewFile::ByWorkingset if heat.contains(Heat::WORKINGSET) => PlaceRule::WasInUse,
+            NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset => PlaceRule::Oldest,
         };
         // Short of the generations that eviction spares.
         let last_evictable = max.saturating_sub(switches.spared()).max(min);
-        (if is_second_oldest { (min + 1).min(last_evictable) } else { min }, false)
+        (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
     }
 
     /// Puts a folio that is on no list into its generation.
-    pub(super) fn generations_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) {
-        let (seq, to_tail) = self.generation_for(lruvec, pfn, arrival);
+    pub(super) fn generations_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> PlaceRule {
+        let (seq, rule) = self.generation_for(lruvec, pfn, arrival);
         self.memory.places.populate(pfn);
         let slot = self.generations(lruvec).slot(seq);
-        self.generation_list_add(lruvec, pfn, slot, to_tail);
+        self.generation_list_add(lruvec, pfn, slot, rule == PlaceRule::Rotated);
         self.generation_count(lruvec, pfn, slot, 1);
+        rule
     }
 
     /// Links a folio into the list of a generation, of which its record is made to speak.
@@ -405,8 +422,9 @@ impl Engine {
             References::Linux6_16 => (heat | Heat::WORKINGSET) - (Heat::REFERENCED | Heat::COUNTER),
         };
         self.memory.set_heat(pfn, heat);
-        let youngest = self.generations(lruvec).slot(self.generations(lruvec).max_seq);
-        self.generation_update(lruvec, pfn, youngest);
+        let seq = self.generations(lruvec).max_seq;
+        self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
+        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq));
     }
 
     /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
