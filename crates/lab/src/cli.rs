@@ -85,6 +85,13 @@ pub(crate) enum Command {
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
 
+    /// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
+    ///
+    /// Of one page (--page), or of the last evictions (--evictions). Runs are deterministic, so the scenario is run again with
+    /// an ear for the pages in question: memory does not grow with the run, and what is asked changes no result.
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+
     /// Check the simulator against counters recorded on a real kernel.
     Validate(ValidateArgs),
 
@@ -173,6 +180,17 @@ Examples:
 A percentage is of the distinct pages the trace touches. Memory is the limit of a cgroup (memory.max) that the replaying
 task runs in.";
 
+const EXPLAIN_EXAMPLES: &str = "\
+A page is FILE:PAGE, of a [[file]], or TASK/OBJECT:PAGE, of what a task accesses as its object of
+that number, in the order of the scenario: server/0:17. Copies of a task are TASK.0, TASK.1 ...
+Objects and pages are counted from 0.
+
+Examples:
+  pageout explain scenarios/scan-and-hot-set.toml --page server/0:17
+  pageout explain scenarios/scan-and-hot-set.toml --evictions 3 --memcg /host
+  pageout explain web.toml --page data.db:1024 --set kernel.profile=mglru@6.12
+  pageout explain web.toml --evictions 100 --json | jq '.pages[] | .page'";
+
 const WORKING_SET_EXAMPLES: &str = "\
 A file's name names its machine: web1@2026-11-22T10:00.lru_gen is one of several dumps of web1,
 in the order of their names (9:00 is before 10:00); web1.lru_gen and web1/lru_gen are of web1, too.
@@ -236,6 +254,34 @@ pub(crate) struct RunArgs {
     /// Only check the scenario, run nothing
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["page", "evictions"]))]
+pub(crate) struct ExplainArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// The page to tell of: FILE:PAGE, or TASK/OBJECT:PAGE
+    #[arg(long, value_name = "PAGE")]
+    pub(crate) page: Option<String>,
+
+    /// Tell of the last N evictions, each from the page's last read to its end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) evictions: Option<u32>,
+
+    /// Only evictions from this cgroup and those below it
+    #[arg(long, value_name = "PATH", requires = "evictions")]
+    pub(crate) memcg: Option<String>,
+
+    /// Show so many steps of a page from its beginning, and so many up to its end
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) steps: u32,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
 }
 
 /// Arguments of `compare`.

@@ -34,6 +34,7 @@ mod effect; // what turning a rule does, in figures
 mod switches; // the engine's switches in a scenario
 mod replay; // `replay`: from a trace to an answer
 
+mod explain; // `explain`: why a page is where it is
 mod working_set; // `working-set`: lru_gen dumps of machines
 mod trace; // `trace info` and `trace convert`
 mod keys; // `keys`: the reference of a scenario's keys
@@ -77,6 +78,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Ablate(args) => ablate::ablate(&args),
         Command::Crossover(args) => crossover::crossover(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {

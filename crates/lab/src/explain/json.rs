@@ -1,0 +1,268 @@
+//! Stories as plain data: every event with its numbers, under the names that the engine gives them.
+
+use pageout_engine::{
+    Deactivation, ListsEvent, PageEvent, PageState, Position, RefaultRule, ScanBalance, TierLimit,
+    TypeChoice, TypeReason, Whereabouts,
+};
+use serde_json::{Map, Value, json};
+
+use super::keep::{Since, Step};
+use super::text::kind;
+use super::{Telling, Told};
+
+/// All stories.
+pub(super) fn stories(telling: &Telling, stories: &[Told], evictions: Option<u64>) -> Value {
+    let mut value = json!({
+        "policy": telling.policy,
+        "accesses": telling.accesses,
+        "end_ns": telling.end.0,
+    });
+    if let Some(total) = evictions {
+        value["evictions"] = total.into();
+    }
+    value["pages"] = stories.iter().map(|told| story(telling, told)).collect();
+    value
+}
+
+fn story(telling: &Telling, told: &Told) -> Value {
+    let steps = |steps: &mut dyn Iterator<Item = &Step>| -> Vec<Value> {
+        steps.map(|step| self::step(telling, step)).collect()
+    };
+    json!({
+        "page": told.title,
+        "evicted_at_ns": told.eviction.map(|eviction| eviction.at.0),
+        "first": steps(&mut told.story.first.iter()),
+        "left_out": told.story.left_out,
+        "last": steps(&mut told.story.last.iter()),
+        "since": since(&told.since),
+        "now": told.now.as_ref().map(state),
+    })
+}
+
+fn step(telling: &Telling, step: &Step) -> Value {
+    let mut value = json!({
+        "at_ns": step.at.0,
+        "until_ns": step.until.0,
+        "times": step.times,
+        "memcg": telling.groups.get(&step.memcg),
+        "state": state(&step.state),
+    });
+    if !step.since.is_empty() {
+        value["since"] = since(&step.since);
+    }
+    let Value::Object(event) = event(telling, &step.event) else { unreachable!("an event is an object") };
+    value.as_object_mut().expect("made as one").extend(event);
+    value
+}
+
+/// `Name { .. }` as `name`.
+fn name(value: &dyn std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    let mut name = String::new();
+    for letter in text[..end].chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}
+
+fn state(state: &PageState) -> Value {
+    let mut place = json!({ "list": name(&state.place) });
+    if let Whereabouts::Generation { seq, listed, oldest, youngest } = state.place {
+        place = json!({
+            "list": "generation", "seq": seq, "listed": listed, "oldest": oldest, "youngest": youngest,
+        });
+    }
+    json!({
+        "type": kind(state.kind),
+        "place": place,
+        "referenced": state.referenced,
+        "active": state.active,
+        "workingset": state.workingset,
+        "counter": state.counter,
+        "tier": state.tier,
+        "accessed": state.accessed,
+    })
+}
+
+fn position(position: &Position) -> Value {
+    json!({ "refaulted": position.refaulted, "total": position.total, "gain": position.gain })
+}
+
+fn limit(limit: &TierLimit) -> Value {
+    json!({
+        "highest": limit.highest,
+        "reference": limit.reference.as_ref().map(position),
+        "reference_is_other_type": limit.is_other_type,
+        "gain": limit.gain,
+    })
+}
+
+fn deactivation(why: &Deactivation) -> Value {
+    json!({
+        "forced": why.forced,
+        "refaults_now": why.refaults[0],
+        "refaults_then": why.refaults[1],
+        "inactive": why.inactive,
+        "active": why.active,
+        "ratio": why.ratio,
+    })
+}
+
+fn event(telling: &Telling, event: &PageEvent) -> Value {
+    let mut value = match event {
+        PageEvent::Filled { with, task, reclaim_calls, reclaimed } => json!({
+            "with": name(with),
+            "task": telling.tasks.get(&task.0),
+            "reclaim_calls": reclaim_calls,
+            "reclaimed": reclaimed,
+        }),
+        PageEvent::Refaulted { rule, recent, workingset, refs, tier } => json!({
+            "rule": refault_rule(rule),
+            "recent": recent,
+            "workingset": workingset,
+            "refs": refs,
+            "tier": tier,
+        }),
+        PageEvent::Read { ok } | PageEvent::Written { ok } => json!({ "ok": ok }),
+        PageEvent::Mapped { write } => json!({ "write": write }),
+        PageEvent::SecondAccess { in_add_batch } => json!({ "in_add_batch": in_add_batch }),
+        PageEvent::Queued { batch, waiting, full } => {
+            json!({ "batch": name(batch), "waiting": waiting, "full": full })
+        }
+        PageEvent::Drained { batch } => json!({ "batch": name(batch) }),
+        PageEvent::Placed { arrival, rule } => json!({ "arrival": name(arrival), "rule": name(rule) }),
+        PageEvent::FoundYoung { by } => json!({ "by": name(by) }),
+        PageEvent::MadeYoungest { seq } => json!({ "seq": seq }),
+        PageEvent::Protected { tier, limit: up_to, spared, at_top, to } => json!({
+            "tier": tier,
+            "limit": limit(up_to),
+            "spared": position(spared),
+            "at_top": at_top,
+            "to": to,
+        }),
+        PageEvent::MovedUp { to } => json!({ "to": to }),
+        PageEvent::Judged { verdict, because } => {
+            let mut value = json!({ "verdict": name(verdict), "because": name(because) });
+            match because {
+                pageout_engine::Because::Used { young, was_referenced, executable } => {
+                    value["young"] = (*young).into();
+                    value["was_referenced"] = (*was_referenced).into();
+                    value["executable"] = (*executable).into();
+                }
+                pageout_engine::Because::Held { references } => value["references"] = (*references).into(),
+                _ => {}
+            }
+            value
+        }
+        PageEvent::Deactivated { young, why } => {
+            json!({ "young": young, "why": why.as_ref().map(deactivation) })
+        }
+        PageEvent::Evicted { target, stamp, workingset, refs, tier, swapped } => json!({
+            "on_behalf_of": telling.groups.get(target),
+            "stamp": stamp,
+            "workingset": workingset,
+            "refs": refs,
+            "tier": tier,
+            "swapped": swapped,
+        }),
+        PageEvent::MovedToHead
+        | PageEvent::Sorted
+        | PageEvent::Isolated
+        | PageEvent::KeptActive
+        | PageEvent::Released => Value::Object(Map::new()),
+    };
+    let details = std::mem::take(value.as_object_mut().expect("made as one"));
+    let mut named = Map::new();
+    named.insert("event".to_string(), name(event).into());
+    named.extend(details);
+    Value::Object(named)
+}
+
+fn refault_rule(rule: &RefaultRule) -> Value {
+    let mut value = match *rule {
+        RefaultRule::Distance { distance, room } => json!({ "distance": distance, "room": room }),
+        RefaultRule::OldestGeneration { evicted_from, oldest } => {
+            json!({ "evicted_from": evicted_from, "oldest": oldest })
+        }
+        RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
+            json!({ "evicted_from": evicted_from, "youngest": youngest, "count": count })
+        }
+        RefaultRule::EvictorGone | RefaultRule::CountOnly | RefaultRule::OtherGroup => json!({}),
+    };
+    value["name"] = name(rule).into();
+    value
+}
+
+fn since(since: &Since) -> Value {
+    let decisions: Vec<Value> = since
+        .decisions
+        .iter()
+        .map(|(times, at, event)| {
+            let mut value = lists_event(event);
+            value["times"] = (*times).into();
+            value["last_at_ns"] = at.0.into();
+            value
+        })
+        .collect();
+    json!({
+        "generations_opened": since.opened,
+        "generations_closed": { "anon": since.closed[0], "file": since.closed[1] },
+        "decisions": decisions,
+    })
+}
+
+fn lists_event(event: &ListsEvent) -> Value {
+    match event {
+        ListsEvent::GenerationOpened { seq } => json!({ "event": "generation_opened", "seq": seq }),
+        ListsEvent::GenerationsClosed { kind: of, first, count } => {
+            json!({ "event": "generations_closed", "type": kind(*of), "first": first, "count": count })
+        }
+        ListsEvent::TypeChosen(choice) => type_choice(choice),
+        ListsEvent::PassBegun { balance, priority, targets } => {
+            let mut value = json!({
+                "event": "pass_begun",
+                "balance": name(balance),
+                "priority": priority,
+                "targets": targets,
+            });
+            if let ScanBalance::Fraction { weights, cost } = balance {
+                value["weights"] = json!(weights);
+                value["cost"] = json!(cost);
+            }
+            value
+        }
+    }
+}
+
+fn type_choice(choice: &TypeChoice) -> Value {
+    let mut value = json!({
+        "event": "type_chosen",
+        "type": kind(choice.kind),
+        "reason": name(&choice.reason),
+        "limit": limit(&choice.limit),
+        "tiers": choice.tiers.iter().map(position).collect::<Vec<Value>>(),
+    });
+    match &choice.reason {
+        TypeReason::NoSwap => {}
+        TypeReason::AnonIsOlder { oldest } => value["oldest"] = json!(oldest),
+        TypeReason::Swappiness(swappiness) => value["swappiness"] = json!(swappiness),
+        TypeReason::Refaults { anon, file } => {
+            value["anon"] = position(anon);
+            value["file"] = position(file);
+        }
+        TypeReason::Shares { taken, weights } => {
+            value["taken"] = json!(taken);
+            value["weights"] = json!(weights);
+        }
+        TypeReason::OtherHadNothing { generations, oldest, youngest, all } => {
+            value["other"] = json!({
+                "generations": generations, "oldest": oldest, "youngest": youngest, "all": all,
+            });
+        }
+    }
+    value
+}

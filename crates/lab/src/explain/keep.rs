@@ -1,0 +1,272 @@
+//! What is kept of a story: the first and the last steps, however many there are between them, and of what its lists went
+//! through between two steps the counts and the last of each kind.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pageout_engine::{
+    ListsEvent, MemcgId, Nanos, NodeId, PageEvent, PageName, PageState, ScanBalance, StoryEvent, Told,
+    TypeReason,
+};
+
+use super::Listener;
+
+/// An eviction, by which a second run finds it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Eviction {
+    pub(super) page: PageName,
+    pub(super) at: Nanos,
+}
+
+/// The last evictions of a run.
+pub(super) struct LastEvictions {
+    count: usize,
+    ring: VecDeque<Eviction>,
+    total: u64,
+}
+
+impl LastEvictions {
+    pub(super) fn new(count: usize) -> LastEvictions {
+        LastEvictions { count, ring: VecDeque::new(), total: 0 }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Eviction> {
+        self.ring.iter()
+    }
+
+    /// Evictions in the whole run.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+impl Listener for LastEvictions {
+    fn hear(&mut self, event: &StoryEvent) {
+        if let Told::Page { page, .. } = event.told {
+            self.total += 1;
+            if self.ring.len() == self.count {
+                self.ring.pop_front();
+            }
+            self.ring.push_back(Eviction { page, at: event.at });
+        }
+    }
+}
+
+/// One step of a page, as often as it was taken in a row.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) at: Nanos,
+    pub(super) until: Nanos,
+    pub(super) times: u64,
+    pub(super) memcg: MemcgId,
+    pub(super) state: PageState,
+    pub(super) event: PageEvent,
+    /// What its lists went through since the step before.
+    pub(super) since: Since,
+}
+
+/// The steps of a page that are kept.
+#[derive(Clone, Default, Debug)]
+pub(super) struct PageStory {
+    pub(super) first: Vec<Step>,
+    pub(super) last: VecDeque<Step>,
+    /// Steps between the two.
+    pub(super) left_out: u64,
+    /// What its lists had gone through at its last step, and which those are.
+    seen: Option<((MemcgId, NodeId), Counts)>,
+}
+
+impl PageStory {
+    fn push(&mut self, step: Step, most: usize) {
+        if let Some(before) = self.last.back_mut().or(self.first.last_mut())
+            && before.event == step.event
+            && before.state == step.state
+        {
+            before.times += 1;
+            before.until = step.at;
+            return;
+        }
+        if self.first.len() < most {
+            self.first.push(step);
+            return;
+        }
+        if self.last.len() == most {
+            self.last.pop_front();
+            self.left_out += 1;
+        }
+        self.last.push_back(step);
+    }
+
+    pub(super) fn last_step(&self) -> Option<&Step> {
+        self.last.back().or(self.first.last())
+    }
+
+    /// Kept steps, oldest first.
+    pub(super) fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+        self.first.iter().chain(&self.last)
+    }
+}
+
+/// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 5 balances.
+const KINDS: usize = 17;
+
+/// What a group's lists have gone through so far, as counts.
+#[derive(Clone, Copy, Default, Debug)]
+struct Counts {
+    opened: u64,
+    closed: [u64; 2],
+    decisions: [u64; KINDS],
+}
+
+/// The same, with the last decision of each kind.
+#[derive(Default, Debug)]
+struct Tally {
+    counts: Counts,
+    youngest: u64,
+    last: [Option<(Nanos, ListsEvent)>; KINDS],
+}
+
+/// What lists went through between two moments.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Since {
+    /// Generations opened, and the last of them.
+    pub(super) opened: u64,
+    pub(super) youngest: u64,
+    /// Generations closed, by type.
+    pub(super) closed: [u64; 2],
+    /// Decisions: how often each kind was taken, and the last of them, the latest first.
+    pub(super) decisions: Vec<(u64, Nanos, ListsEvent)>,
+}
+
+impl Since {
+    pub(super) fn is_empty(&self) -> bool {
+        self.opened == 0 && self.closed == [0; 2] && self.decisions.is_empty()
+    }
+}
+
+fn decision_kind(event: &ListsEvent) -> Option<usize> {
+    match event {
+        ListsEvent::GenerationOpened { .. } | ListsEvent::GenerationsClosed { .. } => None,
+        ListsEvent::TypeChosen(choice) => {
+            let reason = match choice.reason {
+                TypeReason::NoSwap => 0,
+                TypeReason::AnonIsOlder { .. } => 1,
+                TypeReason::Swappiness(_) => 2,
+                TypeReason::Refaults { .. } => 3,
+                TypeReason::Shares { .. } => 4,
+                TypeReason::OtherHadNothing { .. } => 5,
+            };
+            Some(2 * reason + choice.kind as usize)
+        }
+        ListsEvent::PassBegun { balance, .. } => Some(match balance {
+            ScanBalance::NoSwap => 12,
+            ScanBalance::SwappinessZero => 13,
+            ScanBalance::Equal => 14,
+            ScanBalance::CacheTrim => 15,
+            ScanBalance::Fraction { .. } => 16,
+        }),
+    }
+}
+
+impl Tally {
+    fn note(&mut self, at: Nanos, event: &ListsEvent) {
+        match event {
+            ListsEvent::GenerationOpened { seq } => {
+                self.counts.opened += 1;
+                self.youngest = *seq;
+            }
+            ListsEvent::GenerationsClosed { kind, count, .. } => {
+                self.counts.closed[*kind as usize] += count;
+            }
+            ListsEvent::TypeChosen(_) | ListsEvent::PassBegun { .. } => {}
+        }
+        if let Some(kind) = decision_kind(event) {
+            self.counts.decisions[kind] += 1;
+            self.last[kind] = Some((at, event.clone()));
+        }
+    }
+
+    fn since(&self, seen: &Counts) -> Since {
+        let mut decisions: Vec<(u64, Nanos, ListsEvent)> = (0..KINDS)
+            .filter_map(|kind| {
+                let count = self.counts.decisions[kind] - seen.decisions[kind];
+                let (at, event) = self.last[kind].clone().filter(|_| count > 0)?;
+                Some((count, at, event))
+            })
+            .collect();
+        decisions.sort_by_key(|&(_, at, _)| std::cmp::Reverse(at));
+        Since {
+            opened: self.counts.opened - seen.opened,
+            youngest: self.youngest,
+            closed: [0, 1].map(|kind| self.counts.closed[kind] - seen.closed[kind]),
+            decisions,
+        }
+    }
+}
+
+/// Follows pages.
+pub(super) struct Following {
+    most: usize,
+    stories: BTreeMap<PageName, PageStory>,
+    lists: BTreeMap<(MemcgId, NodeId), Tally>,
+    /// Evictions whose residency is wanted, rather than the whole story.
+    wanted: Option<Vec<(Eviction, PageStory)>>,
+}
+
+impl Following {
+    pub(super) fn new(steps: u32, evictions: Option<&LastEvictions>) -> Following {
+        let wanted = evictions.map(|last| last.iter().map(|&e| (e, PageStory::default())).collect());
+        Following { most: steps as usize, stories: BTreeMap::new(), lists: BTreeMap::new(), wanted }
+    }
+
+    /// The story of a page, and what its lists went through after its last step.
+    pub(super) fn into_page(mut self, page: PageName) -> (PageStory, Since) {
+        let story = self.stories.remove(&page).unwrap_or_default();
+        let since = match &story.seen {
+            None => Since::default(),
+            Some((lists, seen)) => {
+                self.lists.get(lists).map_or_else(Since::default, |tally| tally.since(seen))
+            }
+        };
+        (story, since)
+    }
+
+    pub(super) fn into_evictions(self) -> Vec<(Eviction, PageStory)> {
+        self.wanted.unwrap_or_default()
+    }
+}
+
+impl Listener for Following {
+    fn hear(&mut self, told: &StoryEvent) {
+        let lists = (told.memcg, told.node);
+        let tally = self.lists.entry(lists).or_default();
+        let (page, state, event) = match &told.told {
+            Told::Lists(event) => return tally.note(told.at, event),
+            Told::Page { page, state, event } => (*page, *state, event),
+        };
+        let story = self.stories.entry(page).or_default();
+        if self.wanted.is_some() && matches!(event, PageEvent::Filled { .. }) {
+            // A new residency; the one before is told already if it was asked for.
+            *story = PageStory::default();
+        }
+        let since = match &story.seen {
+            Some((seen, counts)) if *seen == lists => tally.since(counts),
+            _ => Since::default(),
+        };
+        story.seen = Some((lists, tally.counts));
+        let (at, memcg) = (told.at, told.memcg);
+        let step = Step { at, until: at, times: 1, memcg, state, event: event.clone(), since };
+        story.push(step, self.most);
+        if let Some(wanted) = &mut self.wanted
+            && matches!(event, PageEvent::Evicted { .. })
+            && let Ok(from) = wanted.binary_search_by_key(&at, |(eviction, _)| eviction.at)
+        {
+            // One reclaim batch evicts many at the same time.
+            let near = |&at_: &usize| wanted[at_].0 == Eviction { page, at };
+            let same = (0..=from).rev().take_while(|&i| wanted[i].0.at == at);
+            let later = (from..wanted.len()).take_while(|&i| wanted[i].0.at == at);
+            if let Some(found) = same.chain(later).find(near) {
+                wanted[found].1 = std::mem::take(story);
+            }
+        }
+    }
+}

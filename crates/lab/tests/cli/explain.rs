@@ -1,0 +1,224 @@
+//! `pageout explain`.
+
+use super::{GOOD, check_failure, check_success, pageout, with_scenario};
+
+/// A file four times as large as its group may keep, and a heap.
+const SMALL: &str = r#"
+[kernel]
+profile = "PROFILE"
+
+[[memcg]]
+path = "/web"
+memory.max = "256 pages"
+
+[[swap]]
+size = "16MiB"
+kind = "disk"
+
+[[file]]
+name = "data"
+size = "1024 pages"
+
+[[task]]
+name = "reader"
+memcg = "/web"
+
+[[task.object]]
+channel = "file"
+file = "data"
+workload = { pattern = "zipf", alpha = 0.9, ops = 20_000 }
+
+[[task.object]]
+channel = "anonymous"
+size = "128 pages"
+workload = { pattern = "zipf", alpha = 0.6, ops = 4_000, write_ratio = 0.3 }
+"#;
+
+#[track_caller]
+fn explain(profile: &str, arguments: &[&str]) -> String {
+    let directory = with_scenario(&SMALL.replace("PROFILE", profile));
+    let arguments: Vec<&str> = ["explain", "scenario.toml"].iter().chain(arguments).copied().collect();
+    check_success(&pageout(directory.path(), &arguments))
+}
+
+#[track_caller]
+fn explain_json(profile: &str, arguments: &[&str]) -> serde_json::Value {
+    let arguments: Vec<&str> = arguments.iter().chain(&["--json"]).copied().collect();
+    serde_json::from_str(&explain(profile, &arguments)).unwrap()
+}
+
+/// What is printed, its lines joined: wrapping breaks phrases anywhere.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// Names of the events of all kept steps.
+fn events(story: &serde_json::Value) -> Vec<String> {
+    ["first", "last"]
+        .iter()
+        .flat_map(|part| {
+            story["pages"].as_array().unwrap().iter().flat_map(|page| page[*part].as_array().unwrap())
+        })
+        .map(|step| step["event"].as_str().unwrap().to_string())
+        .collect()
+}
+
+#[test]
+fn a_page_read_twice_under_classic_tells_of_its_activation_and_of_the_active_lists_ageing() {
+    let last = explain_json("classic@6.12", &["--evictions", "2000", "--steps", "100"]);
+    let activated = last["pages"].as_array().unwrap().iter().find(|page| {
+        let events: Vec<&str> =
+            page["first"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
+        events.contains(&"second_access") && events.contains(&"deactivated") && events.contains(&"refaulted")
+    });
+    let name = activated.expect("some page refaulted, was active, and was evicted")["page"].as_str().unwrap();
+    let text = unwrapped(&explain("classic@6.12", &["--page", name, "--steps", "1000"]));
+    for part in [
+        "missing; read from its file for reader",
+        "refault: distance",
+        "activated: second access",
+        "waits to be activated",
+        "added at the head of the active file list",
+        "taken off the tail of the active list to be aged",
+        "active file ages because",
+        "put back at the head of the inactive file list",
+        "evicted from the inactive file list",
+        "by swappiness and costs of",
+        "So: it is",
+    ] {
+        assert!(text.contains(part), "expected {part:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn a_page_under_mglru_tells_of_its_generation_tier_and_the_type_that_was_chosen() {
+    let text = unwrapped(&explain("mglru@6.12", &["--evictions", "40", "--memcg", "/web"]));
+    for part in [
+        "The last 40 of",
+        "added to generation",
+        "(the oldest of",
+        "to be judged",
+        "evicted from generation",
+        "of file: ",
+    ] {
+        assert!(text.contains(part), "expected {part:?} in:\n{text}");
+    }
+    let every: Vec<String> = (0..1024).step_by(64).map(|page| format!("data:{page}")).collect();
+    let told: Vec<String> = every.iter().map(|page| explain("mglru@6.12", &["--page", page])).collect();
+    assert!(told.iter().any(|text| text.contains("refault: evicted with generation")));
+}
+
+#[test]
+fn a_protected_page_says_which_tiers_were_compared_and_where_it_went() {
+    // As swappiness is low, files are taken by choice, and their tiers are compared with anonymous memory.
+    let told = (0..1024).find_map(|page| {
+        let page = format!("data:{page}");
+        let arguments = ["--page", &page, "--steps", "1000", "--set", "sysctl.vm.swappiness=5"];
+        let text = unwrapped(&explain("mglru@6.12", &arguments));
+        text.contains("protected: file's tier").then_some(text)
+    });
+    let text = told.expect("some page was protected");
+    for part in [
+        ", anon's tier 0 0 of 0, gains 5:195",
+        ": to generation ",
+        "its count cleared",
+        "gains 195:5: file is no dearer (",
+    ] {
+        assert!(text.contains(part), "expected {part:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn an_anonymous_page_tells_of_swap() {
+    let text = unwrapped(&explain("classic@6.12", &["--page", "reader/1:5", "--steps", "1000"]));
+    for part in
+        ["first touched, by reader: a new page of zeroes", "inactive anon", "its first use: another round"]
+    {
+        assert!(text.contains(part), "expected {part:?} in:\n{text}");
+    }
+    let swapped = (0..128).map(|page| format!("reader/1:{page}")).find_map(|page| {
+        let text = unwrapped(&explain("classic@6.12", &["--page", &page, "--steps", "1000"]));
+        text.contains("its write to swap has ended").then_some(text)
+    });
+    let text = swapped.expect("some page was swapped out");
+    assert!(text.contains("its write to swap has begun"), "{text}");
+    assert!(text.contains("(it is on swap)") || text.contains("read back from swap"), "{text}");
+}
+
+#[test]
+fn a_long_story_keeps_its_first_and_last_steps_and_counts_the_others() {
+    let short = explain_json("classic@6.12", &["--page", "data:1", "--steps", "3"]);
+    let page = &short["pages"][0];
+    assert_eq!(page["first"].as_array().unwrap().len(), 3);
+    assert_eq!(page["last"].as_array().unwrap().len(), 3);
+    let whole = explain_json("classic@6.12", &["--page", "data:1", "--steps", "10000"]);
+    let (first, all) = (&whole["pages"][0]["first"], whole["pages"][0]["first"].as_array().unwrap().len());
+    assert_eq!(page["left_out"].as_u64().unwrap() as usize, all - 6);
+    assert_eq!(page["first"][2], first[2]);
+    assert_eq!(page["last"][2]["event"], first[all - 1]["event"]);
+    assert!(explain("classic@6.12", &["--page", "data:1", "--steps", "3"]).contains("steps left out"));
+}
+
+#[test]
+fn the_last_evictions_each_end_where_their_page_was_evicted() {
+    for profile in ["classic@6.12", "mglru@6.12", "mglru@6.16", "lru"] {
+        let json = explain_json(profile, &["--evictions", "50"]);
+        let pages = json["pages"].as_array().unwrap();
+        assert_eq!(pages.len(), 50);
+        assert!(json["evictions"].as_u64().unwrap() > 1000, "{profile}");
+        for page in pages {
+            let last = page["last"].as_array().unwrap().last().or(page["first"].as_array().unwrap().last());
+            let last = last.expect("an eviction has a story");
+            assert_eq!(last["event"], "evicted", "{profile}: {page}");
+            assert_eq!(last["at_ns"], page["evicted_at_ns"], "{profile}");
+            assert_eq!(page["first"][0]["event"], "filled", "{profile}: {page}");
+        }
+        assert!(events(&json).contains(&"isolated".to_string()));
+    }
+}
+
+#[test]
+fn a_story_is_the_same_each_time() {
+    let arguments = ["--page", "data:3", "--json"];
+    assert_eq!(explain("mglru@6.12", &arguments), explain("mglru@6.12", &arguments));
+}
+
+#[test]
+fn a_page_that_nobody_needed_says_so() {
+    let directory = with_scenario(
+        &GOOD.replace("pattern = \"zipf\", ops = 5000", "pattern = \"sequential\", pages = 10"),
+    );
+    let arguments = ["explain", "scenario.toml", "--page", "reader/0:1000"];
+    let text = check_success(&pageout(directory.path(), &arguments));
+    assert!(text.contains("no task has needed it"), "{text}");
+    let arguments = ["explain", "scenario.toml", "--evictions", "3"];
+    check_failure(&pageout(directory.path(), &arguments), 2, &["no page was evicted in the whole run"]);
+}
+
+#[test]
+fn names_that_there_are_not_are_answered_with_those_that_there_are() {
+    let directory = with_scenario(&SMALL.replace("PROFILE", "classic@6.12"));
+    for (question, parts) in [
+        (["--page", "dta:5"], ["there is no file or task's object `dta`", "did you mean `data`?"]),
+        (["--page", "raeder/1:5"], ["`raeder/1`", "did you mean `reader/1`?"]),
+        (["--page", "reader/7:5"], ["there is no `reader/7`", "`reader/0`, `reader/1`"]),
+        (["--page", "reader:5"], ["there is no `reader`", "`reader/0`, `reader/1`"]),
+        (["--page", "data:1024"], ["`data` has 1,024 pages", "data:1023"]),
+        (["--page", "data:x"], ["`x` is no number of a page", "counted from 0"]),
+        (["--page", "data"], ["write FILE:PAGE or TASK/OBJECT:PAGE", "data:17"]),
+        (["--evictions", "0"], ["0 is not in 1..=100000", "--evictions"]),
+    ] {
+        let arguments = ["explain", "scenario.toml", question[0], question[1]];
+        check_failure(&pageout(directory.path(), &arguments), 2, &parts);
+    }
+    let arguments = ["explain", "scenario.toml", "--evictions", "2", "--memcg", "/wbe"];
+    check_failure(&pageout(directory.path(), &arguments), 2, &["no such cgroup", "did you mean `/web`?"]);
+    check_failure(&pageout(directory.path(), &["explain", "scenario.toml"]), 2, &["--page", "--evictions"]);
+}
+
+#[test]
+fn a_run_that_fails_tells_up_to_there_on_standard_error() {
+    let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
+    let arguments = ["explain", "scenario.toml", "--page", "reader/0:1"];
+    check_failure(&pageout(directory.path(), &arguments), 1, &["The run is not complete", "reader/0:1"]);
+}
