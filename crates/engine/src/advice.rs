@@ -74,6 +74,20 @@ impl Engine {
         Ok(())
     }
 
+    /// Ends a process: removes the mappings of all its tasks, none of which may be in the middle of anything. Its last pages
+    /// don't wait in the CPU's batches, as the recorded kernel shows.
+    pub fn process_exit(&mut self, mm: MmId) {
+        let tasks = (0..self.tasks.len()).filter(|&task| self.tasks[task].mm == mm);
+        for task in tasks.map(|task| TaskId(task as u32)).collect::<Vec<_>>() {
+            for object in 0..self.tasks[task.index()].objects.len() {
+                // Files that are merely open hold nothing.
+                let _ = self.munmap(task, ObjectId(object as u32));
+            }
+            self.enter(task);
+            self.lru_add_drain();
+        }
+    }
+
     /// `madvise(MADV_COLD)` on a page of a mapping: it is not expected to be used soon.
     pub fn madvise_cold(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
         self.with_present(task, object, page, |engine, pfn, _| engine.lru_deactivate(pfn))

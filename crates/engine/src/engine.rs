@@ -45,6 +45,8 @@ pub struct Engine {
     pub(crate) last_root_flush: Nanos,
     /// A page is being added for a fault on a mapping with recency: it is known to be in use.
     pub(crate) in_lru_fault: bool,
+    /// `min_ttl_ms`: stored and read back. It acts in kswapd's balance, which comes with whole-machine reclaim.
+    pub(crate) min_ttl_ms: u64,
     /// The task and CPU on whose behalf the present call runs.
     pub(crate) current: TaskId,
     pub(crate) cpu: CpuId,
@@ -81,6 +83,7 @@ impl Engine {
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,
             in_lru_fault: false,
+            min_ttl_ms: 0,
             current: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),

@@ -70,7 +70,7 @@ pub(crate) struct Lruvec {
     /// By [`LruList`], for an order of two lists. Others use some of them as they like: where a folio stands tells no more than
     /// whether the gauges call it active.
     pub(crate) lists: [List; 4],
-    /// For an order of generations, and while folios are left there of one that was.
+    /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
     pub(crate) generations: Option<Box<GenerationLists>>,
     /// For SIEVE: the round that its hand is in is an odd one.
     pub(crate) is_odd_round: bool,
@@ -107,7 +107,7 @@ impl Lruvecs {
     pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
         for node in 0..self.nodes {
-            let keeps_generations = policy.order == Order::Generations;
+            let may_keep_generations = policy.order != Order::SingleList;
             let generations = GenerationLists::new(policy.generations.count, now);
             let slots = usize::from(policy.generations.count);
             self.all.push(Lruvec {
@@ -117,7 +117,7 @@ impl Lruvecs {
                 is_odd_round: false,
                 feedback: Feedback::new(slots),
                 walk: WalkState::new(slots, generations.max_seq),
-                generations: keeps_generations.then(|| Box::new(generations)),
+                generations: may_keep_generations.then(|| Box::new(generations)),
                 sizes: [0; 5],
                 cost: [0; 2],
                 nonresident_age: 0,

@@ -8,6 +8,7 @@
 //! What waits is a state; what doesn't is plain code. Reclaim runs in steps of one batch, so that other tasks and device
 //! completions can come in between, as they do on a real machine.
 
+use crate::kernfs::FileError;
 use crate::units::{MemcgId, Nanos, ObjectId};
 use std::fmt;
 
@@ -43,8 +44,10 @@ pub enum Served {
     Minor,
     /// Device I/O was needed (or the wait for someone else's).
     Major,
-    /// A `memory.reclaim` request ended, having reclaimed so many pages.
+    /// A write to a kernel file ended, having reclaimed so many pages.
     Reclaimed(u64),
+    /// A write of several commands ended at one that was refused; those before it are done.
+    Refused(Box<FileError>),
     /// The access failed.
     Failed(AccessError),
 }

@@ -4,6 +4,7 @@ use crate::access::Object;
 use crate::engine::Engine;
 use crate::fault::Attempt;
 use crate::high::HighReclaim;
+use crate::kernfs::LruGenWrite;
 use crate::reclaim::{ReclaimStep, UserReclaim};
 use crate::step::{Access, Served, Step};
 use crate::units::{CpuId, MmId, TaskId};
@@ -29,6 +30,8 @@ enum Stage {
     Access,
     /// A write to `memory.reclaim`, or a limit lowered below usage.
     UserReclaim(Box<UserReclaim>),
+    /// A write to `lru_gen`.
+    LruGen(Box<LruGenWrite>),
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighReclaim>),
 }
@@ -92,6 +95,10 @@ impl Engine {
             Stage::Idle => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => self.attempt(task),
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
+            Stage::LruGen(write) => match self.lru_gen_write(task, write) {
+                Ok(step) => step,
+                Err(error) => Step::Done(Served::Refused(Box::new(error))),
+            },
             Stage::High(high) => self.pay_high(task, high),
         }
     }
@@ -101,7 +108,7 @@ impl Engine {
         match &self.tasks[task.index()].stage {
             Stage::Idle => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
-            Stage::UserReclaim(_) => true,
+            Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(high) => high.in_reclaim(),
         }
     }
@@ -125,6 +132,10 @@ impl Engine {
             0 => Step::Done(served),
             debt => self.pay_high(task, Box::new(HighReclaim::new(debt, served))),
         }
+    }
+
+    pub(crate) fn suspend_lru_gen(&mut self, task: TaskId, write: Box<LruGenWrite>) {
+        self.tasks[task.index()].stage = Stage::LruGen(write);
     }
 
     pub(crate) fn suspend_high(&mut self, task: TaskId, high: Box<HighReclaim>) {

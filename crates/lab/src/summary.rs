@@ -251,11 +251,19 @@ fn writes(result: &RunResult) -> String {
         let (reclaimed, took) = match (write.reclaimed_pages, write.took_ns) {
             (Some(0), Some(0)) => (String::new(), String::new()),
             (Some(pages), Some(took)) => (figures::bytes(pages * 4096), figures::time(took)),
+            _ if write.error.is_some() => ("refused".to_string(), String::new()),
             _ => ("not done".to_string(), String::new()),
         };
         rows.push(vec![write.path.clone(), figures::time(write.at_ns), value(&write.value), reclaimed, took]);
     }
-    format!("\n{}{}", table::layout(&rows, 1), more(result.writes.len()))
+    let mut text = format!("\n{}{}", table::layout(&rows, 1), more(result.writes.len()));
+    for write in result.writes.iter().take(LINES_MAX) {
+        if let Some(error) = &write.error {
+            text +=
+                &output::wrap(&format!("at {}: {error}", figures::time(write.at_ns)), output::width(), "  ");
+        }
+    }
+    text
 }
 
 /// A written value; a plain number of some length is bytes.

@@ -1,6 +1,6 @@
 //! What a run was like: plain figures, equal for equal runs.
 
-use pageout_engine::{Nanos, Work};
+use pageout_engine::{FileError, Nanos, Work};
 
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
@@ -116,4 +116,7 @@ pub struct FileWrite {
     /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
     /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
     pub done: Option<(Nanos, u64)>,
+    /// Why it failed: of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
+    /// known then.
+    pub error: Option<FileError>,
 }

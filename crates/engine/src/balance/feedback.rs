@@ -195,7 +195,7 @@ impl Engine {
 
     /// Where the controller counts what happens to a type now.
     fn feedback_slot(&self, lruvec: LruvecId, kind: LruType) -> usize {
-        self.lruvecs[lruvec].generations.as_ref().map_or(0, |generations| generations.oldest(kind))
+        self.kept_generations(lruvec).map_or(0, |generations| generations.oldest(kind))
     }
 
     pub(crate) fn feedback_evicted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
@@ -204,9 +204,10 @@ impl Engine {
         }
         let slot = self.feedback_slot(lruvec, kind);
         let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
+        let has_generations = self.kept_generations(lruvec).is_some();
         let lruvec = &mut self.lruvecs[lruvec];
         lruvec.feedback.tallies[slot][kind as usize][tier].evicted += pages;
-        if lruvec.generations.is_none() {
+        if !has_generations {
             // Two lists have no generations: one has passed when as many pages were evicted as the lists hold.
             lruvec.feedback.evicted_since[kind as usize] += pages;
             let held =

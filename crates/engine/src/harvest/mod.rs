@@ -46,7 +46,12 @@ impl Harvest {
     }
 
     pub(crate) fn rmap_only() -> Harvest {
-        Harvest { page_table_walk: false, look_around: false, ..Harvest::page_table_walk() }
+        Harvest {
+            page_table_walk: false,
+            non_leaf_young: false,
+            look_around: false,
+            ..Harvest::page_table_walk()
+        }
     }
 
     pub(crate) fn page_table_walk() -> Harvest {

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::lruvec::LruvecId;
 use crate::mm::{Backing, Vma};
+use crate::order::SWAPPINESS_ANON_ONLY;
 use crate::story::{FoundBy, PageEvent};
 use crate::table::{LEAF_PAGES, Word};
 use crate::units::{MmId, Pfn};
@@ -56,7 +57,7 @@ pub(crate) struct WalkState {
     /// Pages scanned since the last walk, where the lists have no generations to mark the time.
     pub(crate) scanned_since: u64,
     /// By slot of the generation.
-    pub(crate) stats: Vec<WalkStats>,
+    stats: Vec<WalkStats>,
 }
 
 impl WalkState {
@@ -77,13 +78,24 @@ impl WalkState {
     fn slot(&self, seq: u64) -> usize {
         (seq % self.stats.len() as u64) as usize
     }
+
+    /// What walks while `seq` was the youngest have seen.
+    pub(crate) fn seen(&self, seq: u64) -> WalkStats {
+        self.stats[self.slot(seq)]
+    }
+
+    /// A generation begins: no walk has seen anything while it is the youngest.
+    pub(crate) fn forget(&mut self, seq: u64) {
+        let slot = self.slot(seq);
+        self.stats[slot] = WalkStats::default();
+    }
 }
 
 /// A walk under way.
 pub(crate) struct Walk {
     seq: u64,
     is_forced: bool,
-    can_swap: bool,
+    swappiness: u8,
     /// The address space in hand: which, from which page, and whether to look at everything.
     mm: Option<(MmId, u64, bool)>,
 }
@@ -104,11 +116,11 @@ impl Engine {
         &self,
         lruvec: LruvecId,
         seq: u64,
-        can_swap: bool,
+        swappiness: u8,
         is_forced: bool,
     ) -> Option<Walk> {
         let is_over = seq <= self.lruvecs[lruvec].walk.seq;
-        (!is_over).then_some(Walk { seq, is_forced, can_swap, mm: None })
+        (!is_over).then_some(Walk { seq, is_forced, swappiness, mm: None })
     }
 
     /// Walks some tables.
@@ -119,6 +131,8 @@ impl Engine {
             return Walked::Incomplete;
         }
         if !self.memcgs[memcg].policy.harvest.page_table_walk {
+            // It may have been turned off in the middle of a walk.
+            self.walk_leave(lruvec, walk);
             let state = &mut self.lruvecs[lruvec].walk;
             state.seq = walk.seq;
             state.next = 0;
@@ -194,7 +208,7 @@ impl Engine {
         let mut tables = 0;
         for at in first..vmas {
             let vma = &self.memory.mm(mm).vmas[at];
-            if !self.is_walked(vma, walk.can_swap) {
+            if !self.is_walked(vma, walk.swappiness) {
                 continue;
             }
             let (start, end) = (vma.start.max(from), vma.start + vma.pages);
@@ -213,12 +227,13 @@ impl Engine {
     }
 
     /// Whether a mapping's accessed bits say anything that matters.
-    fn is_walked(&self, vma: &Vma, can_swap: bool) -> bool {
+    fn is_walked(&self, vma: &Vma, swappiness: u8) -> bool {
         let is_anon_type = match vma.backing {
             Backing::Anon => true,
             Backing::File(file) => self.memory.file(file).is_tmpfs(),
         };
-        vma.mapped && vma.advice.has_recency() && !vma.locked && (can_swap || !is_anon_type)
+        let is_evictable = if is_anon_type { swappiness > 0 } else { swappiness != SWAPPINESS_ANON_ONLY };
+        vma.mapped && vma.advice.has_recency() && !vma.locked && is_evictable
     }
 
     /// Looks at an upper entry, and if it is worth it at the entries of the table below it.

@@ -28,8 +28,13 @@ use crate::story::PageEvent;
 use crate::switch::choice;
 use crate::table::Mark;
 use crate::units::Pfn;
-pub use generations::{AgingRule, FaultIn, Generations, NewFile, ProtectTo, References, Rejected};
-pub(crate) use generations::{GenerationLists, GenerationsPass, Place};
+pub use generations::{
+    AgingRule, FaultIn, GenerationInfo, Generations, Interface, NewFile, ProtectTo, References, Rejected,
+};
+pub(crate) use generations::{
+    GenerationLists, GenerationRequest, GenerationWork, GenerationsPass, Place, Refused, Requested,
+    SWAPPINESS_ANON_ONLY, WorkStep,
+};
 pub(crate) use two_lists::TwoListsPass;
 
 choice! {

@@ -18,6 +18,8 @@ pub(crate) struct ScanControl {
     pub(crate) may_swap: bool,
     /// Asked for by a user (`memory.reclaim`), not by a limit.
     pub(crate) proactive: bool,
+    /// A walk's buffer is at hand: for whatever a user asked for, but not at a limit, where the stack is deep already. [6.12 4.8]
+    pub(crate) has_walk_buffer: bool,
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
     pub(crate) may_enter_fs: bool,
@@ -46,6 +48,7 @@ impl ScanControl {
             swappiness,
             may_swap: true,
             proactive: false,
+            has_walk_buffer: false,
             may_enter_fs: true,
             may_deactivate: [false; 2],
             force_deactivate: false,
@@ -56,12 +59,6 @@ impl ScanControl {
             cache_trim_mode: false,
             cost: [0; 2],
         }
-    }
-
-    /// Whether a walk's buffer is at hand: for reclaim that a user asked for, but not at a limit, where the stack is deep
-    /// already. [6.12 4.8]
-    pub(crate) fn has_walk_buffer(&self) -> bool {
-        self.proactive
     }
 
     pub(crate) fn is_satisfied(&self) -> bool {

@@ -148,7 +148,7 @@ impl Engine {
 
     /// Whether the folio was used since reclaim last looked, and what its order makes of that.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
-        let referenced = self.folio_referenced(pfn, sc.has_walk_buffer());
+        let referenced = self.folio_referenced(pfn, sc.has_walk_buffer);
         if referenced.locked {
             self.memory.cool_down(pfn, Heat::REFERENCED);
             self.verdict(pfn, Verdict::Activate, Because::Locked);

@@ -32,6 +32,7 @@ impl Engine {
                 let pages = (request.left / 4).max(self.config.reclaim_batch);
                 let mut sc = ScanControl::new(request.target, pages, request.swappiness);
                 sc.proactive = request.proactive;
+                sc.has_walk_buffer = request.proactive;
                 Reclaim::new(sc)
             });
             match self.reclaim_step(part) {

@@ -26,14 +26,12 @@ const REFS_TO_RESTORE: u8 = 3;
 impl Engine {
     pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
         // Two lists have no generations: the clock of evictions is all there is.
-        self.lruvecs[lruvec]
-            .generations
-            .as_ref()
+        self.kept_generations(lruvec)
             .map_or(self.lruvecs[lruvec].nonresident_age, |generations| generations.min_seq[kind as usize])
     }
 
     pub(super) fn is_recent_generation(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> bool {
-        let Some(generations) = &self.lruvecs[lruvec].generations else { return false };
+        let Some(generations) = self.kept_generations(lruvec) else { return false };
         match self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset {
             Workingset::OldestGeneration => shadow.distance(generations.min_seq[kind as usize]) == 0,
             _ => shadow.distance(generations.max_seq) < u64::from(self.generation_switches(lruvec).count),

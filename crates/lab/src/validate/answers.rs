@@ -29,6 +29,18 @@ pub(crate) struct Answer {
     pub(crate) memcg_delta: BTreeMap<String, i64>,
     misses_file: Option<PathBuf>,
     page_cache_stream: Option<PathBuf>,
+    /// Lines of `lru_gen`, the group's own without its first; of classic runs a text that says so.
+    #[serde(default)]
+    lru_gen: serde_json::Value,
+}
+
+/// A row of `lru_gen`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GenerationRow {
+    pub(crate) seq: u64,
+    pub(crate) age_ms: u64,
+    pub(crate) anon: u64,
+    pub(crate) file: u64,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +108,17 @@ impl Answers {
             }
         }
         Ok(Some(map))
+    }
+
+    /// The rows of `lru_gen` when the run had ended, oldest first; none where generations were not used.
+    pub(crate) fn generations(&self, answer: &Answer) -> Vec<GenerationRow> {
+        let lines = answer.lru_gen.as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+        let rows = lines.map(|line| line.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>());
+        let rows = rows.filter_map(|row| match *row.ok()? {
+            [seq, age_ms, anon, file] => Some(GenerationRow { seq, age_ms, anon, file }),
+            _ => None,
+        });
+        rows.collect()
     }
 
     /// The recorded page-cache stream.

@@ -87,6 +87,14 @@ const SUMS: &[(&str, [&str; 2])] = &[
     (REFAULTS, ["workingset_refault_anon", "workingset_refault_file"]),
 ];
 
+/// Rows of `lru_gen` from the youngest: anonymous pages, file pages, age in milliseconds.
+const GENERATIONS: &[[&str; 3]] = &[
+    ["youngest anon", "youngest file", "youngest age"],
+    ["2nd youngest anon", "2nd youngest file", "2nd youngest age"],
+    ["3rd youngest anon", "3rd youngest file", "3rd youngest age"],
+    ["4th youngest anon", "4th youngest file", "4th youngest age"],
+];
+
 const SCANNED: &str = "scanned";
 const STOLEN: &str = "stolen";
 const REFAULTS: &str = "refaults";
@@ -141,6 +149,38 @@ impl Comparison<'_> {
         &self.class.limits
     }
 
+    /// The generations at the end, from the youngest: numbers and pages have to be the same where the class is exact. Ages are
+    /// shown only, as the time of an access is interpolated.
+    fn generations(&self, played: &Played) -> Vec<Row> {
+        let real = self.answers.generations(self.answer);
+        let (Some(oldest), Some(youngest)) = (real.first(), real.last()) else { return Vec::new() };
+        let is_exact = self.limits().counters == Some(0.0);
+        let row = |name, simulated: u64, real: u64, is_judged: bool| Row {
+            name,
+            simulated: simulated as f64,
+            envelope: None,
+            real: real as f64,
+            limit: is_judged.then_some([real as f64; 2]),
+            passes: is_judged.then_some(simulated == real),
+            is_share: false,
+        };
+        let simulated = |seq: u64| played.generations.iter().find(|one| one.seq == seq);
+        let numbers = played.generations.first().zip(played.generations.last());
+        let (first, last) = numbers.map_or((0, 0), |(first, last)| (first.seq, last.seq));
+        let mut rows = vec![
+            row("lru_gen oldest", first, oldest.seq, is_exact),
+            row("lru_gen youngest", last, youngest.seq, is_exact),
+        ];
+        for (names, real) in GENERATIONS.iter().zip(real.iter().rev()) {
+            let (anon, file, age) =
+                simulated(real.seq).map_or((0, 0, 0), |one| (one.anon, one.file, one.age_ms));
+            rows.push(row(names[0], anon, real.anon, is_exact));
+            rows.push(row(names[1], file, real.file, is_exact));
+            rows.push(row(names[2], age, real.age_ms, false));
+        }
+        rows
+    }
+
     /// One simulation: each figure within its fraction of the real one.
     fn single(&self) -> anyhow::Result<Vec<Row>> {
         let [played] = self.played else { unreachable!("a class without phases makes one simulation") };
@@ -173,6 +213,7 @@ impl Comparison<'_> {
                 rows.push(self.within(name, simulated, real, self.fraction(group), lag(name)));
             }
         }
+        rows.extend(self.generations(played));
         if self.limits().victims == Some(Victims::Same)
             && let Some(real) = self.answers.stream(self.answer)?
         {
@@ -238,6 +279,7 @@ impl Comparison<'_> {
                 rows.push(self.enclosed(name, &simulated, median, real, repeats, is_close));
             }
         }
+        rows.extend(self.generations(&self.played[median]));
         Ok(rows)
     }
 

@@ -13,13 +13,18 @@
 //!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes. Runs with
 //!   anonymous memory have one page of it more than the object: the last `memory.stat` of the group counts it. (The program's
 //!   flags of first touches, which the recordings' notes put into the group, are not there: it touched them before it joined.)
+//! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the two pages of its
+//!   program. On its way out it took a few pages more: in `fr-twophase`, which ends a page below its limit, the lists are shorter
+//!   by then than in the last `memory.stat`, so that there was another batch of reclaim. Two pages are the fewest that ask for
+//!   one; the other exact runs have room for more than any program takes to end.
 
 use std::fmt;
 
 use anyhow::anyhow;
 use pageout_engine::{
-    Access, Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, IoId, MemcgId, Nanos, ObjectId, Op,
-    PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind, SwapSpec, TaskId,
+    Access, Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, GenerationInfo, IoId, MemcgId, MmId,
+    Nanos, NodeId, ObjectId, Op, PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind, SwapSpec,
+    TaskId,
 };
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
@@ -38,6 +43,8 @@ pub(crate) struct Played {
     pub(crate) missed: Vec<bool>,
     /// What entered and left the page cache of the first object.
     pub(crate) stream: Vec<u32>,
+    /// The group's generations after the process has ended, oldest first.
+    pub(crate) generations: Vec<GenerationInfo>,
     /// The sequence it played.
     pub(crate) sequence: Vec<workload::Access>,
     /// The file has a hole at page 0: reading it misses, but needs no block.
@@ -65,6 +72,8 @@ const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 const HZ: u32 = 250;
 const SWAP_PAGES: u64 = 131_072;
+const PROGRAM_PAGES: u64 = 2;
+const LAST_PAGES: u64 = 2;
 
 /// A kind of object of the recordings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,6 +195,7 @@ fn tlb_entries(run: &Run) -> u32 {
 struct Stage {
     engine: Engine,
     group: MemcgId,
+    process: MmId,
     task: TaskId,
     /// Position of the run's first object among the task's.
     first: u32,
@@ -221,6 +231,7 @@ impl Stage {
         let mut stage = Stage {
             engine,
             group,
+            process: mm,
             task,
             first: 0,
             channels: Vec::new(),
@@ -273,7 +284,7 @@ impl Stage {
     /// See the head of this file.
     fn add_base_pages(&mut self, objects: &[Object]) -> Result<(), Unplayable> {
         let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
-        let program = self.add_file("program", 2, FileKind::Regular)?;
+        let program = self.add_file("program", PROGRAM_PAGES, FileKind::Regular)?;
         let are_mapped = has(&[Kind::Mapped, Kind::MappedRandom]);
         let data = self.engine.map_file(self.task, program, Advice::Normal, false)?;
         let text = self.engine.map_file(self.task, program, Advice::Normal, true)?;
@@ -310,19 +321,7 @@ impl Stage {
     }
 
     fn touch_for(&mut self, object: ObjectId, page: u64, write: bool) -> Result<(), Unplayable> {
-        let mut step = self.engine.start(self.task, Access { object, page, write });
-        loop {
-            let mut ops = Vec::new();
-            self.engine.take_ops(&mut ops);
-            let reads: Vec<IoId> = ops.iter().filter_map(read_of).collect();
-            reads.into_iter().for_each(|io| self.engine.io_done(io, CpuId(0), Ok(())));
-            self.engine.take_woken(&mut Vec::new());
-            step = match step {
-                Step::Done(Served::Failed(error)) => return Err(error.into()),
-                Step::Done(_) => return Ok(()),
-                Step::Again | Step::Wait(_) => self.engine.resume(self.task),
-            };
-        }
+        serve(&mut self.engine, self.task, Access { object, page, write })
     }
 
     fn perform(
@@ -333,7 +332,8 @@ impl Stage {
         phase: usize,
         phases: usize,
     ) -> Result<Played, Unplayable> {
-        let first = self.first;
+        let (first, group, process, task) = (self.first, self.group, self.process, self.task);
+        let program = self.files[0];
         let accesses: std::sync::Arc<[workload::Access]> = sequence
             .iter()
             .map(|access| workload::Access::new(access.object() + first, access.page(), access.is_write()))
@@ -356,19 +356,19 @@ impl Stage {
         let source = Box::new(move |_| {
             Ok(Box::new(Recorded { accesses: accesses.clone(), next: 0 }) as Box<dyn workload::AccessStream>)
         });
-        let mut task = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
-        task.pace = Pace::Timetable(points);
+        let mut player = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
+        player.pace = Pace::Timetable(points);
         match flushes {
-            Some(flushes) => task.flush_before = flushes.to_vec(),
+            Some(flushes) => player.flush_before = flushes.to_vec(),
             // The program reads its group's memory.stat at the end of each window.
             None => {
                 let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
-                task.stat_reads_at = reads.map(|window| (window.op, STAT_FILE.to_string())).collect();
+                player.stat_reads_at = reads.map(|window| (window.op, STAT_FILE.to_string())).collect();
             }
         }
         let mut machine = Machine::new(self.engine, spec)?;
         machine.record_page_cache_events();
-        machine.task_add(task)?;
+        machine.task_add(player)?;
         let mut watcher = Watcher {
             missed: vec![false; sequence.len()],
             file: *self.files.last().expect("there are base pages"),
@@ -376,21 +376,49 @@ impl Stage {
         };
         machine.run(&mut watcher)?;
         let Watcher { missed, stream, .. } = watcher;
-        let after = Snapshot::take(machine.engine(), self.group);
+        let after = Snapshot::take(machine.engine(), group);
+        let engine = machine.engine_mut();
+        let last = engine.map_anon(task, LAST_PAGES, Advice::Normal)?;
+        for page in 0..LAST_PAGES {
+            serve(engine, task, Access { object: last, page, write: true })?;
+        }
+        engine.process_exit(process);
+        for page in 0..PROGRAM_PAGES {
+            engine.fadvise_dontneed(task, program, page)?;
+        }
+        let generations = engine.lru_gen(group, NodeId(0));
         Ok(Played {
             vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
             memcg: before.to(&after, |snapshot| &snapshot.memcg),
             missed,
             stream,
+            generations,
             sequence,
             has_hole: self.has_hole,
         })
     }
 }
 
-fn read_of(op: &Op) -> Option<IoId> {
+/// Serves an access to its end; transfers take no time.
+fn serve(engine: &mut Engine, task: TaskId, access: Access) -> Result<(), Unplayable> {
+    let mut step = engine.start(task, access);
+    loop {
+        let mut ops = Vec::new();
+        engine.take_ops(&mut ops);
+        let transfers: Vec<IoId> = ops.iter().filter_map(transfer_of).collect();
+        transfers.into_iter().for_each(|io| engine.io_done(io, CpuId(0), Ok(())));
+        engine.take_woken(&mut Vec::new());
+        step = match step {
+            Step::Done(Served::Failed(error)) => return Err(error.into()),
+            Step::Done(_) => return Ok(()),
+            Step::Again | Step::Wait(_) => engine.resume(task),
+        };
+    }
+}
+
+fn transfer_of(op: &Op) -> Option<IoId> {
     match *op {
-        Op::ReadFile { io, .. } | Op::ReadSwap { io, .. } => Some(io),
+        Op::ReadFile { io, .. } | Op::ReadSwap { io, .. } | Op::WriteSwap { io, .. } => Some(io),
         _ => None,
     }
 }

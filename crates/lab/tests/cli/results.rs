@@ -140,6 +140,27 @@ fn events_write_and_read_while_it_runs() {
 }
 
 #[test]
+fn events_age_and_evict_generations_and_show_which_command_was_refused() {
+    let directory = with_scenario(&format!(
+        "{}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/kernel/debug/lru_gen\"\nvalue = \"+ 2 0 3; - 2 0 1 60 64\"\n\
+         [[event]]\nat = \"20ms\"\nwrite = \"/sys/kernel/debug/lru_gen\"\nvalue = \"+ 2 0 4, + 2 0 9\"\n\
+         [[event]]\nat = \"30ms\"\nread = \"/sys/kernel/debug/lru_gen\"\n\
+         [[event]]\nat = \"30ms\"\nread = \"/sys/kernel/mm/lru_gen/enabled\"\n",
+        GOOD.replacen("[[memcg]]", "[kernel]\nprofile = \"mglru@6.12\"\n\n[[memcg]]", 1)
+    ));
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    assert!(result["writes"][0]["reclaimed_pages"].as_u64().unwrap() >= 64, "{}", result["writes"]);
+    assert!(result["writes"][1]["error"].as_str().unwrap().contains("command 2, `+ 2 0 9`"));
+    let dump = result["reads"][0]["text"].as_str().unwrap();
+    std::fs::write(directory.path().join("machine.lru_gen"), dump).unwrap();
+    let printed = check_success(&pageout(directory.path(), &["working-set", "machine.lru_gen"]));
+    assert!(printed.contains("machine"), "our text is what the kernel's readers read: {printed}");
+    assert_eq!(result["reads"][1]["text"], "0x0007\n");
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(printed.contains("refused") && printed.contains("EINVAL"), "{printed}");
+}
+
+#[test]
 fn copies_and_objects_of_a_task_share_what_they_name() {
     let text = GOOD
         .replace("[[memcg]]", "[[file]]\nname = \"data\"\nsize = \"4MiB\"\n\n[[memcg]]")

@@ -182,7 +182,9 @@ impl Machine {
             Served::Hit => task.hits += 1,
             Served::Minor => task.minor += 1,
             Served::Major => task.major += 1,
-            Served::Reclaimed(_) => unreachable!("a task's accesses are no reclaim requests"),
+            Served::Reclaimed(_) | Served::Refused(_) => {
+                unreachable!("a task's accesses write no kernel files")
+            }
             Served::Failed(source) => {
                 let (index, at) = (task.accesses.index, task.runner.clock);
                 return Err(RunError::Access { task: task.name.clone(), index, at, source });

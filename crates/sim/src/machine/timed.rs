@@ -91,8 +91,11 @@ impl Machine {
                 Ok(())
             }
             TimedAction::Write { path, value } => {
-                let (index, step) =
-                    self.write(path, value).map_err(|source| RunError::File { at, source })?;
+                let written = self.write(path, value).map_err(|source| RunError::File { at, source })?;
+                let Some((index, step)) = written else {
+                    self.after_kernel_work(CpuId(0), observer);
+                    return Ok(());
+                };
                 if self.finish_control_step(index, step, observer)? != Next::Stop {
                     let clock = self.runner_mut(index).clock;
                     self.push_run(clock, index);
@@ -102,8 +105,9 @@ impl Machine {
         }
     }
 
-    /// Begins a write, as a control task that has nothing else to do.
-    fn write(&mut self, path: String, value: String) -> Result<(TaskIndex, Step), FileError> {
+    /// Begins a write, as a control task that has nothing else to do; `None` where a command was refused, of which a script
+    /// would be told and go on.
+    fn write(&mut self, path: String, value: String) -> Result<Option<(TaskIndex, Step)>, FileError> {
         let at = self.agenda.now();
         let idle = self.controls.iter().position(|control| control.runner.state == State::Ended);
         let index = CONTROL + idle.unwrap_or(self.controls.len()) as TaskIndex;
@@ -116,9 +120,18 @@ impl Machine {
         let control = &mut self.controls[(index - CONTROL) as usize];
         control.runner.clock = at;
         control.entry = self.outcome.writes.len();
-        let step = self.engine.write_file(control.runner.id, &path, &value)?;
-        self.outcome.writes.push(FileWrite { at, path, value, done: None });
-        Ok((index, step))
+        match self.engine.write_file(control.runner.id, &path, &value) {
+            Ok(step) => {
+                self.outcome.writes.push(FileWrite { at, path, value, done: None, error: None });
+                Ok(Some((index, step)))
+            }
+            Err(error @ FileError::Refused { .. }) => {
+                control.runner.state = State::Ended;
+                self.outcome.writes.push(FileWrite { at, path, value, done: None, error: Some(error) });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// One step of a control task, at its clock, which is the present.
@@ -145,6 +158,11 @@ impl Machine {
             Ok(Served::Reclaimed(pages)) => {
                 runner.state = State::Ended;
                 self.outcome.writes[*entry].done = Some((runner.clock, pages));
+                Next::Stop
+            }
+            Ok(Served::Refused(error)) => {
+                runner.state = State::Ended;
+                self.outcome.writes[*entry].error = Some(*error);
                 Next::Stop
             }
             Ok(served) => unreachable!("a write to a kernel file is served by {served:?}"),

@@ -7,6 +7,10 @@
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
+//!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
+//!   /sys/kernel/debug/lru_gen_full               read
+//!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
+//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +54,8 @@ pub enum KernelFile {
     Proc(String),
     /// A sysctl by its dotted name, such as `vm.swappiness`.
     Sysctl(String),
+    /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
+    LruGen(String),
     /// A file of a memory cgroup.
     Memcg {
         /// The cgroup's path from the root; the root itself is `/`.
@@ -68,6 +74,12 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/proc/") {
             return Some(KernelFile::Proc(name.to_string()));
         }
+        let settings =
+            path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
+        let debug = path.strip_prefix("/sys/kernel/debug/").filter(|name| name.starts_with("lru_gen"));
+        if let Some(name) = settings.or(debug) {
+            return Some(KernelFile::LruGen(name.to_string()));
+        }
         let (memcg, file) = path.strip_prefix("/sys/fs/cgroup")?.rsplit_once('/')?;
         let path = if memcg.is_empty() { "/" } else { memcg };
         Some(KernelFile::Memcg { path: path.to_string(), file: file.to_string() })
@@ -84,6 +96,8 @@ mod tests {
         for (path, meaning) in [
             ("/proc/vmstat", KernelFile::Proc("vmstat".into())),
             ("/proc/sys/vm/swappiness", KernelFile::Sysctl("vm.swappiness".into())),
+            ("/sys/kernel/debug/lru_gen", KernelFile::LruGen("lru_gen".into())),
+            ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
             ("/sys/fs/cgroup/memory.stat", memcg("/", "memory.stat")),
             ("/sys/fs/cgroup/job/web/memory.high", memcg("/job/web", "memory.high")),
         ] {

@@ -68,7 +68,7 @@ impl Engine {
     /// `is_forced`: look at everything, as a user asks who wants to know what is in use.
     pub(crate) fn ageing_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Option<Ageing> {
         let seq = self.generations(lruvec).max_seq;
-        let walk = self.walk_begin(lruvec, seq, swappiness > 0, is_forced)?;
+        let walk = self.walk_begin(lruvec, seq, swappiness, is_forced)?;
         Some(Ageing { walk, seq, swappiness })
     }
 
@@ -89,7 +89,7 @@ impl Engine {
         // Room for it: the oldest of a full window joins the next.
         for kind in [LruType::File, LruType::Anon] {
             if self.generations(lruvec).is_full(kind) {
-                let is_evictable = kind == LruType::File || swappiness > 0;
+                let is_evictable = Engine::evictable_types(swappiness).contains(&kind);
                 self.close_generation(lruvec, kind, is_evictable);
             }
         }
@@ -97,6 +97,7 @@ impl Engine {
         let slot = self.generations(lruvec).slot(max_seq);
         self.shift_active(lruvec, seq);
         self.lruvecs[lruvec].feedback.clear(slot);
+        self.lruvecs[lruvec].walk.forget(max_seq);
         let now = self.now;
         let generations = self.generations_mut(lruvec);
         generations.births[slot] = now;
@@ -173,7 +174,7 @@ impl Engine {
                 *min += 1;
             }
         }
-        if swappiness > 0 {
+        if Engine::evictable_types(swappiness).len() > 1 {
             new = type_rule.keep_in_step(old, new, generations.max_seq, switches.spared());
         }
         for kind in LruType::BOTH {
@@ -193,6 +194,6 @@ impl GenerationLists {
             .iter()
             .map(|&kind| self.min_seq[kind as usize])
             .min()
-            .expect("file memory may always be evicted")
+            .expect("memory of some type may always be evicted")
     }
 }

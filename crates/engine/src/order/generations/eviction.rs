@@ -9,7 +9,7 @@
 //! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
-use super::{Ageing, GenerationLists, Place, ProtectTo, References};
+use super::{Ageing, GenerationLists, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
 use crate::balance::{BalanceRule, CheaperType, TIERS, TierLimit, TypeReason, TypeRule};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
@@ -133,7 +133,7 @@ impl Engine {
         let CheaperType { kind, limit, reason } = self.type_and_tier(lruvec, swappiness, sc);
         self.tell_type(lruvec, kind, limit, reason);
         let scanned = self.isolate_type(lruvec, kind, limit, batch, sc);
-        if scanned > 0 || swappiness == 0 {
+        if scanned > 0 || Engine::evictable_types(swappiness).len() == 1 {
             return (scanned, kind);
         }
         let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
@@ -148,6 +148,9 @@ impl Engine {
         let [anon, file] = self.generations(lruvec).min_seq;
         let fixed = match (balance.type_rule, swappiness) {
             (_, 0) => Some((LruType::File, TypeReason::NoSwap)),
+            (_, SWAPPINESS_ANON_ONLY) => {
+                Some((LruType::Anon, TypeReason::Swappiness(SWAPPINESS_ANON_ONLY)))
+            }
             (TypeRule::Linux6_12, _) if anon < file => {
                 Some((LruType::Anon, TypeReason::AnonIsOlder { oldest: [anon, file] }))
             }

@@ -25,8 +25,9 @@
 mod aging;
 mod eviction;
 mod references;
+mod user;
 
-use super::{Arrival, PlaceRule};
+use super::{Arrival, Order, PlaceRule};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::list::List;
@@ -39,6 +40,8 @@ use crate::units::{LruType, Nanos, Pfn};
 pub(crate) use aging::Ageing;
 pub(crate) use eviction::GenerationsPass;
 pub use references::References;
+pub use user::GenerationInfo;
+pub(crate) use user::{GenerationRequest, GenerationWork, Refused, Requested, WorkStep};
 
 choice! {
     /// Where a page goes that was added inside a fault, and so is known to be in use.
@@ -85,6 +88,16 @@ choice! {
 }
 
 choice! {
+    /// What commands written to `lru_gen` may say and what they mean.
+    Interface {
+        /// 6.12: `+` of a generation that is there already does nothing; without force it is refused while the window is full.
+        Linux6_12 = "6.12",
+        /// 6.16: `+` opens a generation after whichever is the youngest, and fails if someone else did; swappiness may be `max`.
+        Linux6_16 = "6.16",
+    }
+}
+
+choice! {
     /// When eviction stops to age instead.
     AgingRule {
         /// 6.1 to 6.13: always when only the generations that eviction spares are left; with one generation missing to a full
@@ -94,6 +107,9 @@ choice! {
         Linux6_16 = "6.16",
     }
 }
+
+/// A swappiness for which only anonymous memory is evicted: what 6.16 takes for `max` in a command.
+pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
 
 /// How generations are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +130,8 @@ pub struct Generations {
     pub protect_to: ProtectTo,
     /// When eviction ages.
     pub aging: AgingRule,
+    /// What `lru_gen` takes and shows.
+    pub interface: Interface,
 }
 
 impl Generations {
@@ -127,6 +145,7 @@ impl Generations {
             new_file: NewFile::SecondOldest,
             protect_to: ProtectTo::Tail,
             aging: AgingRule::Linux6_12,
+            interface: Interface::Linux6_12,
         }
     }
 
@@ -140,6 +159,7 @@ impl Generations {
             new_file: NewFile::ByWorkingset,
             protect_to: ProtectTo::Head,
             aging: AgingRule::Linux6_16,
+            interface: Interface::Linux6_16,
         }
     }
 
@@ -240,6 +260,11 @@ impl GenerationLists {
         }
     }
 
+    /// The oldest that a window with this youngest one can hold.
+    pub(crate) fn oldest_that_can_exist(&self) -> u64 {
+        (self.max_seq + 1).saturating_sub(self.births.len() as u64)
+    }
+
     /// Pages of a generation: anonymous, file.
     pub(crate) fn pages(&self, seq: u64) -> [u64; 2] {
         self.pages[self.slot(seq)]
@@ -281,6 +306,12 @@ impl Engine {
     /// The generations of an lruvec that keeps them.
     pub(crate) fn generations(&self, lruvec: LruvecId) -> &GenerationLists {
         self.lruvecs[lruvec].generations.as_ref().expect("the order is generations")
+    }
+
+    /// The generations of an lruvec whose order they are.
+    pub(crate) fn kept_generations(&self, lruvec: LruvecId) -> Option<&GenerationLists> {
+        let is_kept = self.order_of(lruvec) == Order::Generations;
+        self.lruvecs[lruvec].generations.as_deref().filter(|_| is_kept)
     }
 
     fn generations_mut(&mut self, lruvec: LruvecId) -> &mut GenerationLists {
@@ -452,14 +483,16 @@ impl Engine {
     }
 
     /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.
-    fn evictable_types(swappiness: u8) -> &'static [LruType] {
-        if swappiness == 0 { &[LruType::File] } else { &LruType::BOTH }
+    pub(super) fn evictable_types(swappiness: u8) -> &'static [LruType] {
+        match swappiness {
+            0 => &[LruType::File],
+            SWAPPINESS_ANON_ONLY => &[LruType::Anon],
+            _ => &LruType::BOTH,
+        }
     }
 
     /// Swappiness as it can be lived up to: 0 while there is too little swap for a batch.
     fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        let memcg = self.lruvecs[lruvec].memcg;
-        let free = self.memcgs.free_swap(memcg, self.memory.swap.free_pages());
-        if sc.may_swap && free >= eviction::MIN_LRU_BATCH { sc.swappiness } else { 0 }
+        if sc.may_swap && self.has_swap_for_a_batch(lruvec) { sc.swappiness } else { 0 }
     }
 }

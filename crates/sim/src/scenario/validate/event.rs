@@ -44,6 +44,7 @@ impl Check<'_> {
                 Some(key) => Some(key.accepts),
                 None => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
+            Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, value),
             Some(KernelFile::Proc(_)) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
@@ -70,6 +71,44 @@ impl Check<'_> {
         self.report(problem.help("write it as the kernel takes it: \"64MiB\" or \"64MiB swappiness=60\""));
     }
 
+    /// What can be told of it before the run: the form of commands, not whether there are such generations by then.
+    fn lru_gen_value(&mut self, prefix: &str, name: &str, value: &Scalar) {
+        let text = value.to_string();
+        let problem = match name {
+            "lru_gen_full" => {
+                let message = "/sys/kernel/debug/lru_gen_full can't be written";
+                return self.report(Problem::new(format!("{prefix}.write"), message));
+            }
+            "lru_gen" => {
+                let commands =
+                    text.split([',', ';', '\n']).map(str::trim).filter(|command| !command.is_empty());
+                let is_formed = |command: &&str| {
+                    command.starts_with(['+', '-'])
+                        && (3..=5).contains(&command[1..].split_whitespace().count())
+                };
+                let Some(wrong) = commands.into_iter().find(|command| !is_formed(command)) else { return };
+                let help = "commands are `+ memcg_id node_id max_gen [swappiness [force_scan]]` and \
+                            `- memcg_id node_id min_gen [swappiness [nr_to_reclaim]]`; cgroups count from 2 in their \
+                            order, parents first, the root is 1";
+                Problem::new(format!("{prefix}.value"), format!("`value`: `{wrong}` is no command"))
+                    .help(help)
+            }
+            _ => {
+                let digits = text
+                    .strip_prefix("0x")
+                    .map_or(text.parse::<u32>().ok(), |digits| u32::from_str_radix(digits, 16).ok());
+                if digits.is_some() || name == "enabled" && text.starts_with(['y', 'Y', 'n', 'N']) {
+                    return;
+                }
+                Problem::new(
+                    format!("{prefix}.value"),
+                    format!("`value`: `{text}` is no number {name} takes"),
+                )
+            }
+        };
+        self.report(problem);
+    }
+
     fn event_read(&mut self, prefix: &str, path: &str) {
         let key = format!("{prefix}.read");
         if let Some(KernelFile::Memcg { file, .. }) = self.kernel_file(&key, path)
@@ -85,12 +124,18 @@ impl Check<'_> {
         let (given, what, known) = match &file {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
-                let help = "files are /proc/vmstat, /proc/sys/..., and /sys/fs/cgroup/<cgroup>/memory.<...>";
+                let help = "files are /proc/vmstat, /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, \
+                            /sys/kernel/debug/lru_gen and /sys/kernel/mm/lru_gen/enabled";
                 self.report(problem.help(help));
                 return None;
             }
             Some(KernelFile::Proc(name)) => (name, "file in /proc", vec!["vmstat".to_string()]),
             Some(KernelFile::Sysctl(name)) => (name, "sysctl", Key::names_under("sysctl.")),
+            Some(KernelFile::LruGen(name)) => (
+                name,
+                "file of the multi-generational LRU",
+                LRU_GEN_FILES.iter().map(ToString::to_string).collect(),
+            ),
             Some(KernelFile::Memcg { path: memcg, file }) => {
                 let paths = self.scenario.memcg_paths();
                 if !paths.contains(memcg) {
@@ -109,6 +154,9 @@ impl Check<'_> {
         None
     }
 }
+
+/// Files of the multi-generational LRU.
+const LRU_GEN_FILES: &[&str] = &["lru_gen", "lru_gen_full", "enabled", "min_ttl_ms"];
 
 /// Files of a cgroup that an event may name.
 const MEMCG_FILES: &[&str] = &[

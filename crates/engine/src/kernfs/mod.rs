@@ -9,6 +9,13 @@
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
+//! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
+//! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
+//! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
+//! | `/sys/kernel/mm/lru_gen/min_ttl_ms` | read, write: a number; no effect before kswapd is there |
+
+mod lru_gen; // the text of generations, and commands
+mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 
 use crate::engine::Engine;
 use crate::memcg::{MemcgEvent, UNLIMITED};
@@ -16,9 +23,37 @@ use crate::reclaim::UserReclaim;
 use crate::stat::Stat;
 use crate::step::{Served, Step};
 use crate::units::{LruType, MemcgId, PAGE_SIZE, TaskId};
+use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
 
+pub(crate) use lru_gen::LruGenWrite;
+
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
+const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
+const LRU_GEN_FULL: &str = "/sys/kernel/debug/lru_gen_full";
+const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
+const MIN_TTL_MS: &str = "/sys/kernel/mm/lru_gen/min_ttl_ms";
+
+/// The kernel's name of a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errno {
+    /// Malformed, or out of what it may be.
+    Einval,
+    /// A number that doesn't fit; a window that is full.
+    Erange,
+    /// Someone else has done it.
+    Eexist,
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Errno::Einval => "EINVAL",
+            Errno::Erange => "ERANGE",
+            Errno::Eexist => "EEXIST",
+        })
+    }
+}
 
 /// Why a file could not be read or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +71,19 @@ pub enum FileError {
         /// What it takes.
         expected: &'static str,
     },
+    /// A command written to the file was refused; those before it are done.
+    Refused {
+        /// The file.
+        path: String,
+        /// Which command of those written, from 1.
+        number: usize,
+        /// The command.
+        command: String,
+        /// The kernel's name of it.
+        errno: Errno,
+        /// What it takes.
+        expected: String,
+    },
 }
 
 impl fmt::Display for FileError {
@@ -45,6 +93,9 @@ impl fmt::Display for FileError {
             Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
             Self::Invalid { path, value, expected } => {
                 write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
+            }
+            Self::Refused { path, number, command, errno, expected } => {
+                write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
             }
         }
     }
@@ -85,6 +136,10 @@ impl MemcgFile {
 enum Target {
     Vmstat,
     Swappiness,
+    LruGen,
+    LruGenFull,
+    Enabled,
+    MinTtl,
     Memcg(MemcgId, MemcgFile),
 }
 
@@ -147,6 +202,10 @@ impl Engine {
                 }
             }
             Target::Swappiness => text = format!("{}\n", self.config.swappiness),
+            Target::LruGen => text = self.lru_gen_text(false),
+            Target::LruGenFull => text = self.lru_gen_text(true),
+            Target::Enabled => text = self.enabled_text(),
+            Target::MinTtl => text = format!("{}\n", self.min_ttl_ms),
             Target::Memcg(memcg, file) => {
                 let group = &self.memcgs[memcg];
                 match file {
@@ -177,8 +236,8 @@ impl Engine {
 
     /// Writes a file, as `task`, which must not be in the middle of anything else.
     ///
-    /// `memory.reclaim`, and a limit set below what is in use, reclaim before they return: the step says whether the task
-    /// has to go on.
+    /// `memory.reclaim`, `lru_gen`, and a limit set below what is in use, reclaim before they return: the step says whether
+    /// the task has to go on.
     pub fn write_file(&mut self, task: TaskId, path: &str, value: &str) -> Result<Step, FileError> {
         let target = self.file_at(path)?;
         let value = value.trim();
@@ -187,7 +246,16 @@ impl Engine {
         self.enter(task);
         let done = Step::Done(Served::Reclaimed(0));
         match target {
-            Target::Vmstat => Err(FileError::NotPermitted(path.to_owned())),
+            Target::Vmstat | Target::LruGenFull => Err(FileError::NotPermitted(path.to_owned())),
+            Target::LruGen => self.lru_gen_write(task, LruGenWrite::new(value)),
+            Target::Enabled => {
+                let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;
+                Ok(self.set_enabled(task, caps))
+            }
+            Target::MinTtl => {
+                self.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
+                Ok(done)
+            }
             Target::Swappiness => {
                 let swappiness = value.parse().ok().filter(|&swappiness: &u8| swappiness <= 200);
                 self.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
@@ -239,6 +307,10 @@ impl Engine {
         match path {
             "/proc/vmstat" => return Ok(Target::Vmstat),
             "/proc/sys/vm/swappiness" => return Ok(Target::Swappiness),
+            LRU_GEN => return Ok(Target::LruGen),
+            LRU_GEN_FULL => return Ok(Target::LruGenFull),
+            ENABLED => return Ok(Target::Enabled),
+            MIN_TTL_MS => return Ok(Target::MinTtl),
             _ => {}
         }
         let no_such_file = || FileError::NoSuchFile(path.to_owned());

@@ -1,0 +1,50 @@
+//! `/sys/kernel/mm/lru_gen`: which parts of the multi-generational LRU are on, and how old memory has to be.
+//!
+//! `enabled` is the machine's: what it says is the root's policy, and writing it changes every group whose policy is one of
+//! Linux's; a textbook policy stays what it is. [reclaim 4.12]
+
+use super::lru_gen::parse_c_integer;
+use crate::engine::Engine;
+use crate::order::Order;
+use crate::step::{Served, Step};
+use crate::units::{MemcgId, TaskId};
+
+/// Generations rather than two lists.
+const CORE: u32 = 0x1;
+/// Page-table walks.
+const MM_WALK: u32 = 0x2;
+/// Walks pass by what the upper entries' accessed bits say was not used.
+const NONLEAF_YOUNG: u32 = 0x4;
+
+pub(super) fn parse_enabled(value: &str) -> Option<u32> {
+    match value.as_bytes().first()? {
+        b'y' | b'Y' => Some(CORE | MM_WALK | NONLEAF_YOUNG),
+        b'n' | b'N' => Some(0),
+        _ => parse_c_integer(value).ok(),
+    }
+}
+
+pub(super) fn parse_min_ttl(value: &str) -> Option<u64> {
+    parse_c_integer(value).ok().map(u64::from)
+}
+
+impl Engine {
+    pub(super) fn enabled_text(&self) -> String {
+        let policy = self.memcgs[MemcgId::ROOT].policy;
+        let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+        let caps = bit(policy.order == Order::Generations, CORE)
+            | bit(policy.harvest.page_table_walk, MM_WALK)
+            | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG);
+        format!("0x{caps:04x}\n")
+    }
+
+    pub(super) fn set_enabled(&mut self, _task: TaskId, caps: u32) -> Step {
+        for memcg in self.memcgs.ids() {
+            let harvest = &mut self.memcgs[memcg].policy.harvest;
+            harvest.page_table_walk = caps & MM_WALK != 0;
+            harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
+        }
+        self.config.policy = self.memcgs[MemcgId::ROOT].policy;
+        Step::Done(Served::Reclaimed(0))
+    }
+}

@@ -1,0 +1,281 @@
+//! `lru_gen` and its neighbours as user space sees them: text, commands, errors.
+
+#![allow(clippy::unwrap_used)] // a test: failing is what it is for
+
+use pageout_engine::*;
+
+const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
+const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
+
+/// A group with a file of 1000 pages and a heap of as many, and a shell outside of it that writes kernel files.
+struct Machine {
+    engine: Engine,
+    memcg: MemcgId,
+    task: TaskId,
+    shell: TaskId,
+    file: ObjectId,
+    heap: ObjectId,
+}
+
+impl Machine {
+    fn new(policy: Policy) -> Machine {
+        let mut engine = Engine::new(Config { policy, ..Config::default() }).unwrap();
+        engine.swap_on(SwapSpec { pages: 4000, kind: SwapKind::Synchronous }).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        let root = engine.process_create(MemcgId::ROOT);
+        let shell = engine.task_create(root, CpuId(0));
+        let spec = FileSpec { name: "data".to_owned(), pages: 1000, kind: FileKind::Regular };
+        let file = engine.file_create(spec).unwrap();
+        let file = engine.open(task, file).unwrap();
+        let heap = engine.map_anon(task, 1000, Advice::Normal).unwrap();
+        Machine { engine, memcg, task, shell, file, heap }
+    }
+
+    fn finish(&mut self, task: TaskId, mut step: Step) -> Served {
+        loop {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, .. } = op {
+                    self.engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            self.engine.take_woken(&mut Vec::new());
+            match step {
+                Step::Done(served) => return served,
+                Step::Again | Step::Wait(_) => step = self.engine.resume(task),
+            }
+        }
+    }
+
+    fn access(&mut self, object: ObjectId, pages: std::ops::Range<u64>, write: bool) {
+        for page in pages {
+            let step = self.engine.start(self.task, Access { object, page, write });
+            let served = self.finish(self.task, step);
+            assert!(!matches!(served, Served::Failed(_)), "{served:?}");
+        }
+    }
+
+    /// Writes a file: pages reclaimed, or what the shell would say.
+    fn write(&mut self, path: &str, value: &str) -> Result<u64, String> {
+        let step = self.engine.write_file(self.shell, path, value).map_err(|error| error.to_string())?;
+        let served = self.finish(self.shell, step);
+        self.engine.check_invariants();
+        match served {
+            Served::Reclaimed(pages) => Ok(pages),
+            Served::Refused(error) => Err(error.to_string()),
+            served => panic!("{served:?}"),
+        }
+    }
+
+    /// (seq, anon, file) of the group's generations.
+    fn generations(&self) -> Vec<(u64, u64, u64)> {
+        let generations = self.engine.lru_gen(self.memcg, NodeId(0));
+        generations.into_iter().map(|one| (one.seq, one.anon, one.file)).collect()
+    }
+}
+
+#[test]
+fn lru_gen_has_the_kernels_columns() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    machine.access(machine.file, 0..62, false);
+    machine.access(machine.heap, 0..31, true);
+    machine.engine.set_now(Nanos(1_234_567_890));
+    assert_eq!(
+        machine.engine.read_file(LRU_GEN).unwrap(),
+        "memcg     1 /\n node     0\n\
+         \u{20}         0       1232          0           0 \n\
+         \u{20}         1       1232          0           0 \n\
+         \u{20}         2       1232          0           0 \n\
+         \u{20}         3       1232          0           0 \n\
+         memcg     2 /job\n node     0\n\
+         \u{20}         0       1232          0           0 \n\
+         \u{20}         1       1232          0          62 \n\
+         \u{20}         2       1232          0           0 \n\
+         \u{20}         3       1232         31           0 \n",
+        "ages are whole ticks of 4 ms; files that were read are in the second oldest of a full window"
+    );
+}
+
+#[test]
+fn lru_gen_full_has_four_tiers_and_the_walk_of_each_generation() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    machine.access(machine.heap, 0..31, true);
+    machine.write(LRU_GEN, "+ 2 0 3").unwrap();
+    let text = machine.engine.read_file("/sys/kernel/debug/lru_gen_full").unwrap();
+    let job: Vec<&str> = text.lines().skip_while(|line| !line.ends_with("/job")).skip(2).collect();
+    assert_eq!(job.len(), 4 * 6);
+    assert_eq!(job[0], "          1          0          0           0 ");
+    assert_eq!(
+        job[1],
+        "                     0          0r          0e          0p          0r          0e          0p"
+    );
+    assert_eq!(
+        job[12..18],
+        [
+            "          3          0         31           0 ",
+            "                     0          0r          0e          0p          0r          0e          0p",
+            "                     1          0r          0e          0p          0r          0e          0p",
+            "                     2          0r          0e          0p          0r          0e          0p",
+            "                     3          0r          0e          0p          0r          0e          0p",
+            "                              512t         31y          1f          0a",
+        ],
+        "31 young entries of 512 are too few for the filter"
+    );
+    assert_eq!(
+        job[19..20],
+        ["                     0          0R          0T          0x          0R          0T          0x"]
+    );
+    assert_eq!(job[23], "                                0x          0x          0x          0x");
+}
+
+#[test]
+fn plus_finds_what_is_in_use_and_minus_evicts_what_is_not() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    machine.access(machine.heap, 0..310, true);
+    // The entries are young from the first touch. The first walk finds that, the next ones only what was used since.
+    for max_gen in 3..6 {
+        assert_eq!(machine.write(LRU_GEN, &format!("+ 2 0 {max_gen}")), Ok(0));
+        machine.access(machine.heap, 0..100, true);
+    }
+    assert_eq!(machine.write(LRU_GEN, "+ 2 0 6"), Ok(0));
+    assert_eq!(machine.generations(), [(4, 210, 0), (5, 0, 0), (6, 100, 0), (7, 0, 0)]);
+    assert_eq!(machine.write(LRU_GEN, "- 2 0 4 200 64"), Ok(64), "no more than asked for, in a batch of 64");
+    assert_eq!(machine.write(LRU_GEN, "- 2 0 5 200"), Ok(146));
+    assert_eq!(machine.engine.memcg_usage(machine.memcg), 100 + 64 - 310 % 64, "what is left, and the stock");
+    assert_eq!(machine.write(LRU_GEN, "- 2 0 5 200"), Ok(0), "nothing is left to take");
+}
+
+#[test]
+fn commands_are_done_in_order_up_to_the_first_that_is_refused() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    machine.access(machine.file, 0..310, false);
+    let error = machine.write(LRU_GEN, ", \n;+ 2 0 3;+2 0 4 , - 2 0 9\n+ 2 0 5").unwrap_err();
+    assert_eq!(
+        error,
+        "/sys/kernel/debug/lru_gen: command 3, `- 2 0 9`, is refused (EINVAL): expected a min_gen older than the \
+         youngest generations, which are never evicted; max_gen is 5"
+    );
+    assert_eq!(machine.generations().last().unwrap().0, 5, "the first two are done, the fourth is not");
+}
+
+#[test]
+fn malformed_commands_name_their_errno() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    for (command, errno) in [
+        ("+", "EINVAL"),
+        ("+ 2 0", "EINVAL"),
+        ("? 2 0 3", "EINVAL"),
+        ("é", "EINVAL"),
+        ("+ 2 0 3 60 1 1", "EINVAL"),
+        ("+ 2 0 x", "EINVAL"),
+        ("+ 2 0 -3", "EINVAL"),
+        ("+ 0 0 3", "EINVAL"),
+        ("+ 9 0 3", "EINVAL"),
+        ("+ 2 1 3", "EINVAL"),
+        ("+ 2 0 4", "EINVAL"),
+        ("+ 2 0 3 201", "EINVAL"),
+        ("+ 2 0 3 max", "EINVAL"),
+        ("+ 2 0 3 60 0", "ERANGE"),
+        ("+ 2 0 99999999999999999999", "ERANGE"),
+        ("+ 4294967296 0 3", "ERANGE"),
+        ("- 2 0 2", "EINVAL"),
+        ("- 2 0 18446744073709551615", "EINVAL"),
+    ] {
+        let error = machine.write(LRU_GEN, command).unwrap_err();
+        assert!(error.contains(&format!("({errno})")) && error.contains("expected"), "{command}: {error}");
+    }
+    assert_eq!(machine.generations().len(), 4, "none of them did anything");
+    assert_eq!(machine.write(LRU_GEN, " ;\n,"), Ok(0), "empty commands are skipped");
+}
+
+#[test]
+fn plus_of_a_generation_that_is_there_already_does_nothing_in_6_12_and_opens_the_next_in_6_16() {
+    for (policy, youngest) in [(Policy::mglru_6_12(), 4), (Policy::mglru_6_16(), 5)] {
+        let mut machine = Machine::new(policy);
+        machine.access(machine.heap, 0..310, true);
+        assert_eq!(machine.write(LRU_GEN, "+ 2 0 3"), Ok(0));
+        assert_eq!(machine.write(LRU_GEN, "+ 2 0 3"), Ok(0));
+        assert_eq!(machine.generations().last().unwrap().0, youngest);
+    }
+}
+
+#[test]
+fn a_generation_that_someone_else_opened_meanwhile_is_an_error_in_6_16_only() {
+    for (policy, expected) in [(Policy::mglru_6_12(), None), (Policy::mglru_6_16(), Some("EEXIST"))] {
+        let mut machine = Machine::new(policy);
+        machine.access(machine.heap, 0..310, true);
+        let first = machine.engine.write_file(machine.shell, LRU_GEN, "+ 2 0 3").unwrap();
+        assert_eq!(first, Step::Again, "it has only begun to walk");
+        let memcg = machine.memcg;
+        let other = machine.engine.lru_gen_age(machine.task, memcg, NodeId(0), 3, None, true).unwrap();
+        let other = machine.finish(machine.task, other);
+        let first = machine.finish(machine.shell, first);
+        let errors = [first, other].map(|served| match served {
+            Served::Refused(error) => Some(error.to_string()),
+            _ => None,
+        });
+        let refused: Vec<String> = errors.into_iter().flatten().collect();
+        assert_eq!(refused.len(), usize::from(expected.is_some()), "{refused:?}");
+        assert!(refused.iter().all(|error| error.contains(expected.unwrap())), "{refused:?}");
+        assert_eq!(machine.generations().last().unwrap().0, 4, "one generation was opened");
+    }
+}
+
+#[test]
+fn swappiness_max_evicts_anonymous_memory_alone() {
+    let mut machine = Machine::new(Policy::mglru_6_16());
+    machine.access(machine.file, 0..310, false);
+    machine.access(machine.heap, 0..310, true);
+    // Both are young as their entries are, and file pages have no entries.
+    for _ in 0..3 {
+        machine.write(LRU_GEN, "+ 2 0 3").unwrap();
+    }
+    let file = |machine: &Machine| machine.generations().iter().map(|one| one.2).sum::<u64>();
+    let before = file(&machine);
+    assert!(machine.write(LRU_GEN, "- 2 0 4 max").unwrap() > 200);
+    assert_eq!(file(&machine), before);
+    assert!(machine.write(LRU_GEN, "- 2 0 4 0x0").unwrap() > 200, "0 means file memory alone");
+}
+
+#[test]
+fn an_eviction_that_user_space_asks_for_is_direct_reclaim_to_the_counters() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    machine.access(machine.file, 0..310, false);
+    let memcg = machine.memcg;
+    let step = machine.engine.lru_gen_evict(machine.shell, memcg, NodeId(0), 1, None, Some(100)).unwrap();
+    let Served::Reclaimed(pages) = machine.finish(machine.shell, step) else { panic!("it is no access") };
+    assert!((100..164).contains(&pages), "{pages}");
+    assert_eq!(machine.engine.memcg_stat_now(memcg, Stat::PgstealDirect), pages as i64);
+}
+
+#[test]
+fn a_group_of_two_lists_has_generations_without_pages_and_takes_no_commands() {
+    let mut machine = Machine::new(Policy::classic_6_12());
+    machine.access(machine.file, 0..310, false);
+    assert_eq!(machine.generations(), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]);
+    let error = machine.write(LRU_GEN, "+ 2 0 3").unwrap_err();
+    assert!(error.contains("EINVAL") && error.contains("keeps generations"), "{error}");
+}
+
+#[test]
+fn the_settings_are_read_back_as_the_kernel_prints_them() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0007\n");
+    for (value, text) in
+        [("5", "0x0005\n"), ("0x3\n", "0x0003\n"), ("07", "0x0007\n"), ("1", "0x0001\n"), ("Y", "0x0007\n")]
+    {
+        machine.write(ENABLED, value).unwrap();
+        assert_eq!(machine.engine.read_file(ENABLED).unwrap(), text, "{value}");
+    }
+    for value in ["", "on", "08", "0x", "-1", "4294967296"] {
+        assert!(machine.write(ENABLED, value).unwrap_err().contains("EINVAL"), "{value}");
+    }
+    let min_ttl = "/sys/kernel/mm/lru_gen/min_ttl_ms";
+    assert_eq!(machine.engine.read_file(min_ttl).unwrap(), "0\n");
+    machine.write(min_ttl, "1000").unwrap();
+    assert_eq!(machine.engine.read_file(min_ttl).unwrap(), "1000\n");
+    assert!(machine.write(min_ttl, "1s").is_err());
+}
