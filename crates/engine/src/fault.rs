@@ -106,8 +106,15 @@ impl Engine {
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let pause = match self.find(task) {
-                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
+            let found = self.find(task);
+            if !matches!(found, Found::Absent(_))
+                && let Some(charge) = self.tasks[task.index()].attempt.charge.take()
+            {
+                // Someone else has brought the page in while this task reclaimed to make room for it.
+                self.charge_abandon(*charge);
+            }
+            let pause = match found {
+                Found::Ready(_) | Found::Zeroes => return self.finish(task, found),
                 Found::InFlight(pfn) => {
                     self.tasks[task.index()].attempt.waited = true;
                     self.wait_for_folio(pfn, task);

@@ -18,6 +18,7 @@ impl Engine {
         for lruvec in self.lruvecs.iter() {
             self.check_lruvec(lruvec);
         }
+        self.check_switching();
         self.check_batches();
         self.check_charges();
         self.check_swap();

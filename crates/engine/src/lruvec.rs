@@ -74,6 +74,8 @@ pub(crate) struct Lruvec {
     pub(crate) generations: Option<Box<GenerationLists>>,
     /// For SIEVE: the round that its hand is in is an odd one.
     pub(crate) is_odd_round: bool,
+    /// The group's policy has changed, and folios may be left on the lists of the former one.
+    pub(crate) is_switching: bool,
     pub(crate) feedback: Feedback,
     pub(crate) walk: WalkState,
     /// Pages by [`LruList`], live.
@@ -115,6 +117,7 @@ impl Lruvecs {
                 node: NodeId(node as u8),
                 lists: [List::default(); 4],
                 is_odd_round: false,
+                is_switching: false,
                 feedback: Feedback::new(slots),
                 walk: WalkState::new(slots, generations.max_seq),
                 generations: may_keep_generations.then(|| Box::new(generations)),

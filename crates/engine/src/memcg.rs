@@ -30,6 +30,8 @@ pub(crate) struct Memcg {
     pub(crate) parent: Option<MemcgId>,
     pub(crate) children: Vec<MemcgId>,
     pub(crate) policy: Policy,
+    /// What it was before it was switched to or from generations.
+    pub(crate) set_aside: Option<Policy>,
     /// Address spaces whose memory it is charged for, in the order in which they joined.
     pub(crate) mms: Vec<MmId>,
     /// Pages charged, descendants included.
@@ -76,6 +78,7 @@ impl Memcgs {
             parent,
             children: Vec::new(),
             policy,
+            set_aside: None,
             mms: Vec::new(),
             usage: 0,
             min: 0,

@@ -7,7 +7,7 @@
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
-use crate::order::{Generations, Order};
+use crate::order::{Generations, Interface, Order};
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -87,14 +87,19 @@ impl Policy {
         PROFILES.iter().find(is_meant).map(|profile| (profile.policy)())
     }
 
-    /// What `lru_gen/enabled` makes of a group's policy: the same switches under the other family's lists, refaults and
-    /// balance.
+    /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
+    /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have.
     pub(crate) fn with_generations(self, enabled: bool) -> Policy {
         if enabled == (self.order == Order::Generations) {
             return self;
         }
-        let other = if enabled { Policy::mglru_6_12() } else { Policy::classic_6_12() };
-        Policy { generations: self.generations, ..other }
+        let other = match (enabled, self.generations.interface) {
+            (false, _) => Policy::classic_6_12(),
+            (true, Interface::Linux6_12) => Policy::mglru_6_12(),
+            (true, Interface::Linux6_16) => Policy::mglru_6_16(),
+        };
+        let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
+        Policy { harvest, generations: self.generations, ..other }
     }
 }
 

@@ -4,7 +4,9 @@
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
 use crate::balance::{BalanceRule, TierGains, TypeRule};
-use crate::order::{AgingRule, FaultIn, Interface, NewFile, Order, ProtectTo, References, Rejected};
+use crate::order::{
+    AgingRule, FaultIn, Interface, NewFile, Order, ProtectTo, References, Rejected, Switching,
+};
 use crate::policy::Policy;
 use crate::workingset::Workingset;
 
@@ -169,6 +171,8 @@ pub const SWITCHES: &[Switch] = &[
         "When eviction stops to age: by sizes, with one generation missing to a full window (6.1 to 6.13), or whenever one is missing (6.16)."),
     switch!("order.interface", Interface: generations.interface, None,
         "What commands written to lru_gen mean: `+` of a generation that is there already succeeds and does nothing (6.12), or opens the next, swappiness `max` is taken (6.16)."),
+    switch!("order.switching", Switching: generations.switching, Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
+        "What reclaim walks while /sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists: both, or the new ones only, which ends in a false OOM at a limit."),
     switch!("order.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),
         "A used page of a program's code stays active after one use. 6.16 dropped it for generations, where it shows in pgactivate alone: what was used is young there anyway."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),

@@ -462,6 +462,14 @@ impl Table {
         self.young[leaf as usize] = false;
     }
 
+    /// Pages that are present, in order.
+    pub(crate) fn present(&self) -> Vec<u64> {
+        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists).map(|(leaf, _)| leaf);
+        let pages =
+            leaves.flat_map(|leaf: u64| leaf * LEAF_PAGES..((leaf + 1) * LEAF_PAGES).min(self.pages()));
+        pages.filter(|&page| self.word(page).is_present()).collect()
+    }
+
     /// All words that are not empty, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
         let words = self.words.iter().map(|&word| Word(word));

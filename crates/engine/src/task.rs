@@ -32,6 +32,8 @@ enum Stage {
     UserReclaim(Box<UserReclaim>),
     /// A write to `lru_gen`.
     LruGen(Box<LruGenWrite>),
+    /// A write to `lru_gen/enabled`: folios are being moved.
+    Switch,
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighReclaim>),
 }
@@ -99,6 +101,8 @@ impl Engine {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
+            Stage::Switch if self.switch_step() => self.suspend_switch(task),
+            Stage::Switch => Step::Done(Served::Reclaimed(0)),
             Stage::High(high) => self.pay_high(task, high),
         }
     }
@@ -106,7 +110,7 @@ impl Engine {
     /// Whether a task is inside a reclaim call.
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
-            Stage::Idle => false,
+            Stage::Idle | Stage::Switch => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(high) => high.in_reclaim(),
@@ -132,6 +136,11 @@ impl Engine {
             0 => Step::Done(served),
             debt => self.pay_high(task, Box::new(HighReclaim::new(debt, served))),
         }
+    }
+
+    pub(crate) fn suspend_switch(&mut self, task: TaskId) -> Step {
+        self.tasks[task.index()].stage = Stage::Switch;
+        Step::Again
     }
 
     pub(crate) fn suspend_lru_gen(&mut self, task: TaskId, write: Box<LruGenWrite>) {

@@ -188,7 +188,7 @@ impl Engine {
     }
 
     /// Lets go of the address space in hand.
-    fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
+    pub(crate) fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
         if walk.mm.take().is_some() {
             self.lruvecs[lruvec].walk.walkers -= 1;
         }

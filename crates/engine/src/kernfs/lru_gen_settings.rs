@@ -38,13 +38,20 @@ impl Engine {
         format!("0x{caps:04x}\n")
     }
 
-    pub(super) fn set_enabled(&mut self, _task: TaskId, caps: u32) -> Step {
+    /// The lists change hands in steps: see `order/switching.rs`.
+    pub(super) fn set_enabled(&mut self, task: TaskId, caps: u32) -> Step {
+        self.switch_orders(caps & CORE != 0);
         for memcg in self.memcgs.ids() {
+            if !matches!(self.memcgs[memcg].policy.order, Order::Generations | Order::TwoLists) {
+                continue;
+            }
             let harvest = &mut self.memcgs[memcg].policy.harvest;
             harvest.page_table_walk = caps & MM_WALK != 0;
             harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
         }
         self.config.policy = self.memcgs[MemcgId::ROOT].policy;
-        Step::Done(Served::Reclaimed(0))
+        let is_switching = self.memcgs.ids().any(|memcg| self.is_switching(memcg));
+        // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
+        if is_switching { self.suspend_switch(task) } else { Step::Done(Served::Reclaimed(0)) }
     }
 }

@@ -16,6 +16,7 @@
 mod generations;
 mod sieve;
 mod single_list;
+mod switching;
 mod two_lists;
 
 use crate::engine::Engine;
@@ -35,6 +36,7 @@ pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, GenerationsPass, Place, Refused, Requested,
     SWAPPINESS_ANON_ONLY, WorkStep,
 };
+pub use switching::Switching;
 pub(crate) use two_lists::TwoListsPass;
 
 choice! {
@@ -87,8 +89,14 @@ pub enum PlaceRule {
 pub(crate) enum Pass {
     TwoLists(TwoListsPass),
     Generations(GenerationsPass),
-    SingleList { remaining: u64 },
-    Sieve { remaining: u64 },
+    SingleList {
+        remaining: u64,
+    },
+    Sieve {
+        remaining: u64,
+    },
+    /// While the group is switched: one after the other, from the last.
+    Several(Vec<Pass>),
 }
 
 /// Whether a pass goes on.
@@ -174,7 +182,15 @@ impl Engine {
     }
 
     pub(crate) fn begin_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
-        match self.order_of(lruvec) {
+        let pass = self.begin_pass_of(self.order_of(lruvec), lruvec, sc);
+        match self.order_left_behind(lruvec) {
+            None => pass,
+            Some(order) => Pass::Several(vec![pass, self.begin_pass_of(order, lruvec, sc)]),
+        }
+    }
+
+    fn begin_pass_of(&mut self, order: Order, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
+        match order {
             Order::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
             Order::Generations => Pass::Generations(self.generations_begin()),
             Order::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
@@ -188,6 +204,23 @@ impl Engine {
             Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
             Pass::SingleList { remaining } => self.untyped_round(lruvec, single_list::SINGLE, remaining, sc),
             Pass::Sieve { remaining } => self.sieve_round(lruvec, remaining, sc),
+            Pass::Several(passes) => {
+                let Some(pass) = passes.last_mut() else { return Round::Last };
+                if self.pass_round(lruvec, pass, sc) == Round::Last {
+                    passes.pop();
+                }
+                if passes.is_empty() { Round::Last } else { Round::More }
+            }
+        }
+    }
+
+    /// A pass is given up in the middle.
+    pub(crate) fn abandon_pass(&mut self, lruvec: LruvecId, pass: &mut Pass) {
+        match pass {
+            Pass::SingleList { .. } | Pass::Sieve { .. } => {}
+            Pass::TwoLists(pass) => self.two_lists_abandon(lruvec, pass),
+            Pass::Generations(pass) => self.generations_abandon(lruvec, pass),
+            Pass::Several(passes) => passes.iter_mut().for_each(|pass| self.abandon_pass(lruvec, pass)),
         }
     }
 

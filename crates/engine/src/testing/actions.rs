@@ -122,6 +122,17 @@ pub(crate) enum Action {
         pages: u64,
     },
     FlushStats,
+    /// Writes `lru_gen/enabled`.
+    Switch {
+        task: usize,
+        caps: u8,
+    },
+    /// Writes a command to `lru_gen`: `+` of the youngest generation, or `-` of one so far from it.
+    LruGen {
+        task: usize,
+        group: usize,
+        evicts: Option<u64>,
+    },
 }
 
 /// Pages of each object.
@@ -211,5 +222,8 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => Just(Action::FlushStats),
+        2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),
+        2 => (task(), 0..2usize, prop_oneof![Just(None), (2..4u64).prop_map(Some)])
+            .prop_map(|(task, group, evicts)| Action::LruGen { task, group, evicts }),
     ]
 }

@@ -359,6 +359,7 @@ impl Machine {
                         Served::Minor => "m".to_owned(),
                         Served::Major => "M".to_owned(),
                         Served::Reclaimed(pages) => format!("reclaimed {pages}"),
+                        Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {
                             self.failure = error.to_string();
                             let name = if error == AccessError::Io { "E" } else { "O" };

@@ -81,6 +81,11 @@ impl Engine {
         }
     }
 
+    /// Gives up an ageing in the middle: others need not wait for its walk.
+    pub(crate) fn ageing_abandon(&mut self, lruvec: LruvecId, ageing: &mut Ageing) {
+        self.walk_leave(lruvec, &mut ageing.walk);
+    }
+
     /// Opens a new youngest generation after `seq`.
     fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
         if self.generations(lruvec).max_seq != seq {

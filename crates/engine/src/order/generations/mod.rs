@@ -27,7 +27,7 @@ mod eviction;
 mod references;
 mod user;
 
-use super::{Arrival, Order, PlaceRule};
+use super::{Arrival, Order, PlaceRule, Switching};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::list::List;
@@ -132,6 +132,8 @@ pub struct Generations {
     pub aging: AgingRule,
     /// What `lru_gen` takes and shows.
     pub interface: Interface,
+    /// What reclaim walks while the group is switched between generations and two lists.
+    pub switching: Switching,
 }
 
 impl Generations {
@@ -146,6 +148,7 @@ impl Generations {
             protect_to: ProtectTo::Tail,
             aging: AgingRule::Linux6_12,
             interface: Interface::Linux6_12,
+            switching: Switching::Both,
         }
     }
 
@@ -160,6 +163,7 @@ impl Generations {
             protect_to: ProtectTo::Head,
             aging: AgingRule::Linux6_16,
             interface: Interface::Linux6_16,
+            switching: Switching::Both,
         }
     }
 
@@ -223,7 +227,7 @@ impl GenerationLists {
         self.slot(self.min_seq[kind as usize])
     }
 
-    fn list_of(&self, slot: usize, kind: LruType) -> usize {
+    pub(super) fn list_of(&self, slot: usize, kind: LruType) -> usize {
         kind as usize * self.births.len() + slot
     }
 

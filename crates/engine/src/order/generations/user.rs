@@ -193,9 +193,10 @@ impl Engine {
         oldest <= min_gen && !sc.is_satisfied()
     }
 
-    /// Whether there is swap for a batch, without which anonymous memory is left alone.
+    /// Whether there is swap for a batch, without which anonymous memory is left alone; for what a switch has left behind, any.
     pub(super) fn has_swap_for_a_batch(&self, lruvec: LruvecId) -> bool {
         let memcg = self.lruvecs[lruvec].memcg;
-        self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) >= eviction::MIN_LRU_BATCH
+        let least = if self.order_of(lruvec) == Order::Generations { eviction::MIN_LRU_BATCH } else { 1 };
+        self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) >= least
     }
 }
