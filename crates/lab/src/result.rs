@@ -127,6 +127,8 @@ pub(crate) struct WriteResult {
     pub(crate) value: String,
     pub(crate) reclaimed_pages: Option<u64>,
     pub(crate) took_ns: Option<u64>,
+    /// Of proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
+    pub(crate) refaulted_pages_since: Option<u64>,
     /// Why a command of it was refused.
     pub(crate) error: Option<String>,
 }
@@ -247,6 +249,7 @@ fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
         value: write.value,
         reclaimed_pages: write.done.map(|(_, pages)| pages),
         took_ns: write.done.map(|(end, _)| end.0 - write.at.0),
+        refaulted_pages_since: write.refaulted_since,
         error: write.error.map(|error| error.to_string()),
     }
 }

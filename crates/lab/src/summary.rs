@@ -246,7 +246,12 @@ fn writes(result: &RunResult) -> String {
     if result.writes.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["written", "at", "value", "reclaimed", "took"].map(str::to_string).to_vec()];
+    let is_proactive = result.writes.iter().any(|write| write.refaulted_pages_since.is_some());
+    let mut heading = ["written", "at", "value", "reclaimed", "took"].map(str::to_string).to_vec();
+    if is_proactive {
+        heading.push("refaulted since".to_string());
+    }
+    let mut rows = vec![heading];
     for write in result.writes.iter().take(LINES_MAX) {
         let (reclaimed, took) = match (write.reclaimed_pages, write.took_ns) {
             (Some(0), Some(0)) => (String::new(), String::new()),
@@ -254,7 +259,12 @@ fn writes(result: &RunResult) -> String {
             _ if write.error.is_some() => ("refused".to_string(), String::new()),
             _ => ("not done".to_string(), String::new()),
         };
-        rows.push(vec![write.path.clone(), figures::time(write.at_ns), value(&write.value), reclaimed, took]);
+        let mut row =
+            vec![write.path.clone(), figures::time(write.at_ns), value(&write.value), reclaimed, took];
+        if is_proactive {
+            row.push(write.refaulted_pages_since.map_or(String::new(), |pages| figures::bytes(pages * 4096)));
+        }
+        rows.push(row);
     }
     let mut text = format!("\n{}{}", table::layout(&rows, 1), more(result.writes.len()));
     for write in result.writes.iter().take(LINES_MAX) {

@@ -228,7 +228,7 @@ impl Machine {
             work: self.work,
             context_switches: self.cpus.switches(),
             reads: self.outcome.reads.clone(),
-            writes: self.outcome.writes.clone(),
+            writes: self.timed_writes(),
             timed_left: self.timed_left,
         }
     }

@@ -116,7 +116,17 @@ pub struct FileWrite {
     /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
     /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
     pub done: Option<(Nanos, u64)>,
+    /// Of proactive reclaim, by `memory.reclaim` or by `-` commands: pages of its cgroups that refaulted between its end and the
+    /// end of the run, whatever had evicted them. So requests that follow each other count the same refaults.
+    pub refaulted_since: Option<u64>,
     /// Why it failed: of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
     /// known then.
     pub error: Option<FileError>,
+}
+
+impl FileWrite {
+    /// One that has just begun.
+    pub(crate) fn new(at: Nanos, path: String, value: String) -> FileWrite {
+        FileWrite { at, path, value, done: None, refaulted_since: None, error: None }
+    }
 }

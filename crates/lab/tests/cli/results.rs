@@ -161,6 +161,49 @@ fn events_age_and_evict_generations_and_show_which_command_was_refused() {
 }
 
 #[test]
+fn a_switch_at_the_limit_is_a_false_oom_only_while_reclaim_looks_at_the_new_lists_only() {
+    let run = |switching: &str| {
+        let set = format!("kernel.order.switching={switching}");
+        pageout(
+            &scenarios(),
+            &["run", "regressions/m5-switch-at-the-limit.toml", "--seed", "7", "--set", &set],
+        )
+    };
+    let printed = check_success(&run("both"));
+    assert!(printed.contains("0x0007"), "{printed}");
+    let output = run("new_only");
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("out of memory in /job") && error.contains("reclaim attempts freed too little"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_proactive_reclaim_took_and_what_came_back_are_beside_the_request() {
+    let arguments = ["run", "proactive-reclaim-lru-gen.toml"];
+    let result = json(&scenarios(), &arguments);
+    let evictions: Vec<(u64, u64)> = (result["writes"].as_array().unwrap().iter())
+        .filter_map(|write| {
+            Some((write["reclaimed_pages"].as_u64()?, write["refaulted_pages_since"].as_u64()?))
+        })
+        .collect();
+    let [(first, back_of_first), (second, back_of_second)] = evictions[..] else { panic!("{evictions:?}") };
+    assert!((2048..2048 + 64).contains(&first) && second > 10_000, "{evictions:?}");
+    assert!(back_of_second <= back_of_first && back_of_first < first / 10, "{evictions:?}");
+    assert!(check_success(&pageout(&scenarios(), &arguments)).contains("refaulted since"));
+    // memory.reclaim likewise; there the working set is taken too in the end, and comes back.
+    let result = json(&scenarios(), &["run", "proactive-reclaim.toml"]);
+    let came_back = result["writes"][0]["refaulted_pages_since"].as_u64().unwrap();
+    let counted = ["anon", "file"].map(|kind| {
+        let counter = format!("workingset_refault_{kind}");
+        result["memcgs"][0]["counters"][counter.as_str()].as_u64().unwrap()
+    });
+    assert!(came_back > 0 && came_back <= counted[0] + counted[1] + 64, "{came_back} of {counted:?}");
+}
+
+#[test]
 fn copies_and_objects_of_a_task_share_what_they_name() {
     let text = GOOD
         .replace("[[memcg]]", "[[file]]\nname = \"data\"\nsize = \"4MiB\"\n\n[[memcg]]")

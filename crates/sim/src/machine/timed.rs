@@ -4,7 +4,7 @@
 //! system call that reclaims until it is done: it begins at once and goes on as the steps of a control task, which competes
 //! for CPU 0 like any other. Each write under way has a control task of its own, as if each came from its own shell.
 
-use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Step};
+use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Stat, Step};
 
 use super::agenda::Event;
 use super::{BuildError, Machine, RunError};
@@ -12,6 +12,7 @@ use crate::cpu::TaskIndex;
 use crate::observe::Observer;
 use crate::report::{Ended, FileRead, FileWrite};
 use crate::runner::{Next, Runner, State};
+use crate::scenario::KernelFile;
 
 /// Index of the first control task; those below are the machine's tasks.
 pub(super) const CONTROL: TaskIndex = 1 << 31;
@@ -49,6 +50,8 @@ pub enum TimedAction {
 pub(super) struct Outcome {
     pub(super) reads: Vec<FileRead>,
     pub(super) writes: Vec<FileWrite>,
+    /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
+    proactive: Vec<(usize, Vec<MemcgId>, i64)>,
 }
 
 /// A task that writes a kernel file; idle when it has ended.
@@ -122,16 +125,54 @@ impl Machine {
         control.entry = self.outcome.writes.len();
         match self.engine.write_file(control.runner.id, &path, &value) {
             Ok(step) => {
-                self.outcome.writes.push(FileWrite { at, path, value, done: None, error: None });
+                self.outcome.writes.push(FileWrite::new(at, path, value));
                 Ok(Some((index, step)))
             }
             Err(error @ FileError::Refused { .. }) => {
                 control.runner.state = State::Ended;
-                self.outcome.writes.push(FileWrite { at, path, value, done: None, error: Some(error) });
+                let refused = FileWrite { error: Some(error), ..FileWrite::new(at, path, value) };
+                self.outcome.writes.push(refused);
                 Ok(None)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes so far, with what has come back since of what they reclaimed.
+    pub(super) fn timed_writes(&self) -> Vec<FileWrite> {
+        let mut writes = self.outcome.writes.clone();
+        for (entry, memcgs, before) in &self.outcome.proactive {
+            writes[*entry].refaulted_since = u64::try_from(self.refaults(memcgs) - before).ok();
+        }
+        writes
+    }
+
+    fn refaults(&self, memcgs: &[MemcgId]) -> i64 {
+        let of = |&memcg: &MemcgId| {
+            self.engine.memcg_stat_now(memcg, Stat::WorkingsetRefaultAnon)
+                + self.engine.memcg_stat_now(memcg, Stat::WorkingsetRefaultFile)
+        };
+        memcgs.iter().map(of).sum()
+    }
+
+    /// The cgroups from which a write asks to reclaim although nobody needs memory.
+    fn reclaims_from(&self, write: &FileWrite) -> Vec<MemcgId> {
+        let mut memcgs: Vec<MemcgId> = match KernelFile::parse(&write.path) {
+            Some(KernelFile::Memcg { path, file }) if file == "memory.reclaim" => {
+                self.engine.memcg_by_path(&path).into_iter().collect()
+            }
+            Some(KernelFile::LruGen(name)) if name == "lru_gen" => {
+                let commands = write.value.split([',', ';', '\n']);
+                let evictions = commands.filter_map(|command| command.trim().strip_prefix('-'));
+                let numbers =
+                    evictions.filter_map(|fields| fields.split_whitespace().next()?.parse::<u16>().ok());
+                numbers.filter_map(|number| number.checked_sub(1)).map(MemcgId).collect()
+            }
+            _ => Vec::new(),
+        };
+        memcgs.sort_unstable();
+        memcgs.dedup();
+        memcgs
     }
 
     /// One step of a control task, at its clock, which is the present.
@@ -157,7 +198,13 @@ impl Machine {
         let next = match runner.take_step(step) {
             Ok(Served::Reclaimed(pages)) => {
                 runner.state = State::Ended;
-                self.outcome.writes[*entry].done = Some((runner.clock, pages));
+                let (entry, clock) = (*entry, runner.clock);
+                self.outcome.writes[entry].done = Some((clock, pages));
+                let memcgs = self.reclaims_from(&self.outcome.writes[entry]);
+                if !memcgs.is_empty() {
+                    let before = self.refaults(&memcgs);
+                    self.outcome.proactive.push((entry, memcgs, before));
+                }
                 Next::Stop
             }
             Ok(Served::Refused(error)) => {
