@@ -340,7 +340,7 @@ impl Stage {
             .collect();
         let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
         let mut points = vec![(0, Nanos::ZERO)];
-        points.extend(clock.clone().filter(|&(op, _)| op > 0).map(|(op, t)| (op, t)));
+        points.extend(clock.clone().filter(|&(op, _)| op > 0));
         points.dedup_by_key(|&mut (index, _)| index);
 
         let mut spec =
