@@ -232,6 +232,13 @@ pub(super) enum Action {
         file: u8,
         text: u8,
     },
+    /// Writes commands to `lru_gen`, or something else to one of the files beside it.
+    LruGen {
+        task: u8,
+        group: u8,
+        file: u8,
+        text: u8,
+    },
     /// Reads all files of a group, and `/proc/vmstat`.
     Read {
         group: u8,
@@ -255,6 +262,7 @@ impl Action {
         // Two numbers in one byte: a task below 8, and an object.
         let (task, object) = (a & 7, a >> 3);
         Ok(match code {
+            95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },
             0..80 => Action::Access { task, object, page: b, write: c & 1 != 0 },
             80..96 => Action::Run { task, object, page: b, count: c >> 1 & 15, write: c & 1 != 0 },
             96..150 => Action::Resume { which: a },

@@ -25,7 +25,7 @@ const BATCH_MAX: u64 = 31;
 const SETTLING_STEPS_MAX: u32 = 100_000;
 
 /// Values that a file may or may not take.
-const ODDITIES: [&str; 20] = [
+const ODDITIES: [&str; 26] = [
     "",
     " ",
     "max",
@@ -46,6 +46,12 @@ const ODDITIES: [&str; 20] = [
     "1é",
     "1kk",
     "+1",
+    "+",
+    "+ 2 0 3 60 0",
+    "- 2 0 0;+ 1 0 3,é",
+    "-2 0 1 max\n",
+    "y",
+    "n",
 ];
 const FILES: [&str; 12] = [
     "memory.current",
@@ -60,6 +66,13 @@ const FILES: [&str; 12] = [
     "memory.reclaim",
     "memory.pressure",
     "",
+];
+
+const LRU_GEN_FILES: [&str; 4] = [
+    "/sys/kernel/debug/lru_gen",
+    "/sys/kernel/mm/lru_gen/enabled",
+    "/sys/kernel/debug/lru_gen_full",
+    "/sys/kernel/mm/lru_gen/min_ttl_ms",
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -376,10 +389,24 @@ impl Machine {
                     self.advanced(task, Doing::Reclaim, step, false);
                 }
             }
+            Action::LruGen { task, group, file, text } => {
+                let Some(task) = self.idle(task) else { return };
+                let group = usize::from(group) % self.groups.len();
+                let memcg = self.groups[group].0;
+                let path = LRU_GEN_FILES[usize::from(file) % LRU_GEN_FILES.len()];
+                let value = self.lru_gen_text(memcg, file, text);
+                let result = self.engine.write_file(TaskId(task as u32), path, &value);
+                if let Ok(step) = result {
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
             Action::Read { group } => {
                 let path = self.groups[usize::from(group) % self.groups.len()].1.clone();
                 for file in FILES {
                     let _ = self.engine.read_file(&format!("/sys/fs/cgroup{path}/{file}"));
+                }
+                for file in LRU_GEN_FILES {
+                    assert!(self.engine.read_file(file).is_ok(), "{file}");
                 }
                 let vmstat = self.engine.read_file("/proc/vmstat").expect("it exists");
                 for line in vmstat.lines() {
@@ -396,6 +423,25 @@ impl Machine {
                     self.create_task(mm, cpu);
                 }
             }
+        }
+    }
+
+    /// Commands around the generations that a group has, half of them well-formed; or what any file might be given.
+    fn lru_gen_text(&self, memcg: MemcgId, file: u8, text: u8) -> String {
+        let youngest = self.engine.lru_gen(memcg, NodeId(0)).last().map_or(0, |one| one.seq);
+        let (id, number) = (memcg.0 + 1, u64::from(text >> 4));
+        let seq = (youngest + 1).saturating_sub(number % 5);
+        let last = ["", " 60", " 200 0", " 0 1", " max", " 0x10 7", " 201 4", " 1 99999999999999999999"];
+        let last = last[usize::from(text & 7)];
+        match file / LRU_GEN_FILES.len() as u8 % 8 {
+            0..3 => format!("+ {id} 0 {seq}{last}"),
+            3..5 => format!("- {id} 0 {seq}{last}"),
+            5 => format!(
+                "+ {id} 0 {youngest},- {id} 0 {};;\n- {id} {number} {seq}{last}",
+                youngest.saturating_sub(2)
+            ),
+            6 => format!("{:#x}", text & 7),
+            _ => ODDITIES[usize::from(text) % ODDITIES.len()].to_owned(),
         }
     }
 
@@ -527,7 +573,7 @@ impl Machine {
             Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
             Step::Done(served) => match doing {
                 Doing::Reclaim => {
-                    assert!(matches!(served, Served::Reclaimed(_)), "{served:?}");
+                    assert!(matches!(served, Served::Reclaimed(_) | Served::Refused(_)), "{served:?}");
                     State::Idle
                 }
                 Doing::Access(access, object) => match served {
@@ -535,7 +581,9 @@ impl Machine {
                         self.check_failure(access, object, &error);
                         State::Idle
                     }
-                    Served::Reclaimed(_) => panic!("an access ended as a reclaim request"),
+                    Served::Reclaimed(_) | Served::Refused(_) => {
+                        panic!("an access ended as a reclaim request")
+                    }
                     // What memory.high did on the way back may have cost the page. So the instruction runs again.
                     _ if resumed && self.high_used => {
                         if repeats < REPEATS_MAX && self.run_hits(task, &[access], object) == 0 {
