@@ -109,7 +109,7 @@ impl Lruvecs {
     pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
         for node in 0..self.nodes {
-            let may_keep_generations = policy.order != Order::SingleList;
+            let may_keep_generations = policy.order.may_be_switched();
             let generations = GenerationLists::new(policy.generations.count, now);
             let slots = usize::from(policy.generations.count);
             self.all.push(Lruvec {

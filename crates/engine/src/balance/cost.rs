@@ -86,8 +86,8 @@ impl Engine {
         match balance.rule {
             BalanceRule::Feedback if balance.controller => {
                 match self.cheaper_type(lruvec, sc.swappiness).kind {
-                    LruType::Anon => [0, 1],
-                    LruType::File => [1, 0],
+                    LruType::Anon => [1, 0],
+                    LruType::File => [0, 1],
                 }
             }
             BalanceRule::Feedback | BalanceRule::Swappiness => [swappiness, 200 - swappiness],

@@ -111,16 +111,12 @@ pub(crate) enum Walked {
 }
 
 impl Engine {
-    /// Begins a walk; `None` where the one of this sequence number is over.
-    pub(crate) fn walk_begin(
-        &self,
-        lruvec: LruvecId,
-        seq: u64,
-        swappiness: u8,
-        is_forced: bool,
-    ) -> Option<Walk> {
-        let is_over = seq <= self.lruvecs[lruvec].walk.seq;
-        (!is_over).then_some(Walk { seq, is_forced, swappiness, mm: None })
+    /// Begins the walk after the one completed last, or joins those who have begun it.
+    ///
+    /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists
+    /// for a while may be ahead.
+    pub(crate) fn walk_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Walk {
+        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, mm: None }
     }
 
     /// Walks some tables.

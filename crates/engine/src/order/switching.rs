@@ -29,6 +29,13 @@ choice! {
     }
 }
 
+impl Order {
+    /// Whether `lru_gen/enabled` concerns it: the orders that Linux has.
+    pub(crate) fn may_be_switched(self) -> bool {
+        matches!(self, Order::TwoLists | Order::Generations)
+    }
+}
+
 /// Folios moved in a step.
 const CHUNK: u64 = 4096;
 
@@ -117,7 +124,7 @@ impl Engine {
         for memcg in self.memcgs.ids() {
             for node in self.memory.nodes() {
                 let lruvec = self.lruvecs.id(memcg, node);
-                let left = self.left_behind(lruvec).filter(|_| self.order_of(lruvec) != Order::SingleList);
+                let left = self.left_behind(lruvec).filter(|_| self.order_of(lruvec).may_be_switched());
                 assert!(
                     self.lruvecs[lruvec].is_switching || left.is_none(),
                     "{left:?} was left behind on the other order's lists of {}",

@@ -98,8 +98,7 @@ impl Engine {
             return None;
         }
         state.scanned_since = 0;
-        let seq = state.seq + 1;
-        self.walk_begin(lruvec, seq, sc.may_swap && sc.swappiness > 0, false)
+        Some(self.walk_begin(lruvec, if sc.may_swap { sc.swappiness } else { 0 }, false))
     }
 
     /// One round: up to a batch of each list.

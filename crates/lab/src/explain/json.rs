@@ -153,6 +153,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
                     value["was_referenced"] = (*was_referenced).into();
                     value["executable"] = (*executable).into();
                 }
+                pageout_engine::Because::Visited { young } => value["young"] = (*young).into(),
                 pageout_engine::Because::Held { references } => value["references"] = (*references).into(),
                 _ => {}
             }

@@ -63,13 +63,12 @@ impl Engine {
         Budget::Age
     }
 
-    /// Begins to age; `None` where the generation has been opened by someone else's ageing already.
+    /// Begins to age.
     ///
     /// `is_forced`: look at everything, as a user asks who wants to know what is in use.
-    pub(crate) fn ageing_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Option<Ageing> {
+    pub(crate) fn ageing_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Ageing {
         let seq = self.generations(lruvec).max_seq;
-        let walk = self.walk_begin(lruvec, seq, swappiness, is_forced)?;
-        Some(Ageing { walk, seq, swappiness })
+        Ageing { walk: self.walk_begin(lruvec, swappiness, is_forced), seq, swappiness }
     }
 
     /// Takes an ageing on by a batch; at its end tells whether it opened a generation.

@@ -75,8 +75,8 @@ impl Engine {
                 if scanned == 0 || pass.scanned >= budget { Round::Last } else { Round::More }
             }
             Budget::Age => {
-                pass.ageing = self.ageing_begin(lruvec, swappiness, false).map(Box::new);
-                if pass.ageing.is_some() { Round::More } else { Round::Last }
+                pass.ageing = Some(Box::new(self.ageing_begin(lruvec, swappiness, false)));
+                Round::More
             }
         }
     }
@@ -154,9 +154,7 @@ impl Engine {
         let [anon, file] = self.generations(lruvec).min_seq;
         let fixed = match (balance.type_rule, swappiness) {
             (_, 0) => Some((LruType::File, TypeReason::NoSwap)),
-            (_, SWAPPINESS_ANON_ONLY) => {
-                Some((LruType::Anon, TypeReason::Swappiness(SWAPPINESS_ANON_ONLY)))
-            }
+            (_, SWAPPINESS_ANON_ONLY) => Some((LruType::Anon, TypeReason::Swappiness(SWAPPINESS_ANON_ONLY))),
             (TypeRule::Linux6_12, _) if anon < file => {
                 Some((LruType::Anon, TypeReason::AnonIsOlder { oldest: [anon, file] }))
             }

@@ -150,10 +150,8 @@ impl Engine {
                 return Err(Refused { errno: Errno::Erange, expected });
             }
         }
-        match self.ageing_begin(lruvec, swappiness, is_forced) {
-            Some(ageing) => Ok(Some(GenerationWork::Age(lruvec, Box::new(ageing)))),
-            None => self.aged_by_request(lruvec, false).map(|_| None),
-        }
+        let ageing = self.ageing_begin(lruvec, swappiness, is_forced);
+        Ok(Some(GenerationWork::Age(lruvec, Box::new(ageing))))
     }
 
     /// An ageing that was asked for is over.
