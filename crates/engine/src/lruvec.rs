@@ -3,7 +3,7 @@
 use crate::balance::Feedback;
 use crate::harvest::WalkState;
 use crate::list::List;
-use crate::order::{GenerationLists, Order};
+use crate::order::GenerationLists;
 use crate::policy::Policy;
 use crate::stat::{Counters, STATS, Stat};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};

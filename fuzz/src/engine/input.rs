@@ -94,6 +94,7 @@ impl Setup {
             reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
+            tlb_entries: 0,
             policy: {
                 let policy = policy(bytes.arbitrary()?);
                 // Zero, which inputs are padded with, turns nothing.

@@ -45,13 +45,9 @@ fn change_runs(dir: &Path, change: impl Fn(&mut Value)) {
 
 #[test]
 fn recorded_runs_are_reproduced_within_their_tolerances() {
-    let output =
-        validate(&ground_truth(), &["fr-loop.classic.*", "fr-twophase.classic.t", "fr-zipf080.classic.t"]);
+    let output = validate(&ground_truth(), &["fr-loop.classic.*", "mm-zipf099.mglru.*"]);
     let text = check_success(&output);
-    assert!(
-        text.contains("fr-twophase.classic.t") && text.contains("0 fall short, 0 can't be played"),
-        "{text}"
-    );
+    assert!(text.contains("fr-loop.classic.t") && text.contains("0 fall short, 0 can't be played"), "{text}");
 }
 
 /// Every simulated figure by run and name.
@@ -68,7 +64,7 @@ fn simulated(output: &std::process::Output) -> Vec<(String, Value)> {
 
 #[test]
 fn blanking_the_answers_changes_no_simulated_figure() {
-    let runs = ["--json", "fr-zipf080.classic.t", "fr-loop.classic.*", "an-zipf-disk.classic.1"];
+    let runs = ["--json", "mm-zipf099.mglru.t", "fr-loop.classic.*", "an-zipf-disk.classic.1"];
     let informed = simulated(&validate(&ground_truth(), &runs));
     let blank = copy_of_ground_truth();
     change_runs(blank.path(), |run| {
@@ -103,17 +99,16 @@ fn a_wrong_answer_makes_a_run_fall_short() {
             run["vmstat_delta"]["pgsteal_file"] = (count * 2).into();
         }
     });
-    let output = validate(wrong.path(), &["fr-twophase.classic.t"]);
+    let output = validate(wrong.path(), &["fr-loop.classic.t"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("FALLS SHORT  stolen"), "{}", text(&output.stdout));
 }
 
 #[test]
 fn a_run_expected_to_fall_short_fails_only_when_it_passes() {
-    let passes =
-        validate(&ground_truth(), &["fr-twophase.classic.t", "--expect-short", "fr-twophase.classic.t"]);
+    let passes = validate(&ground_truth(), &["fr-loop.classic.t", "--expect-short", "fr-loop.classic.t"]);
     assert_eq!(passes.status.code(), Some(1));
-    assert!(text(&passes.stderr).contains("fr-twophase.classic.t passes: it is not short any more"));
+    assert!(text(&passes.stderr).contains("fr-loop.classic.t passes: it is not short any more"));
     let falls_short = ["fr-zipf099.classic.t", "--expect-short", "fr-zipf099.classic.t"];
     check_success(&validate(&ground_truth(), &falls_short));
 }
