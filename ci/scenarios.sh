@@ -30,7 +30,7 @@ for command in crossover ablate; do
     cmp "$results/1" "$results/2"
     echo "$command: every combination ends well, same bytes on one thread and on two"
 done
-for scenario in scenarios/regressions/*.toml; do
+for scenario in $(grep -l '^\[\[expect\]\]' scenarios/regressions/*.toml); do
     for jobs in 1 2; do
         "$pageout" compare "$scenario" --json --jobs "$jobs" > "$results/$jobs"
     done

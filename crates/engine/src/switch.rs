@@ -170,7 +170,7 @@ pub const SWITCHES: &[Switch] = &[
     switch!("order.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
         "When eviction stops to age: by sizes, with one generation missing to a full window (6.1 to 6.13), or whenever one is missing (6.16)."),
     switch!("order.interface", Interface: generations.interface, None,
-        "What commands written to lru_gen mean: `+` of a generation that is there already succeeds and does nothing (6.12), or opens the next, swappiness `max` is taken (6.16)."),
+        "What commands written to lru_gen mean: `+` of a generation that is there already succeeds and does nothing (6.12), or opens the next, swappiness `max` is taken (6.16). Changes nothing that reclaim decides, and so no shipped scenario's counters."),
     switch!("order.switching", Switching: generations.switching, Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
         "What reclaim walks while /sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists: both, or the new ones only, which ends in a false OOM at a limit."),
     switch!("order.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),

@@ -143,7 +143,10 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         text.push('\n');
     }
     let keys: Vec<&str> = args.vary.iter().map(|variation| variation.key.as_str()).collect();
-    let _ = write!(text, "{} by {}", args.scenario.display(), keys.join(", "));
+    let _ = match &keys[..] {
+        [] => write!(text, "{}, its variants", args.scenario.display()),
+        keys => write!(text, "{} by {}", args.scenario.display(), keys.join(", ")),
+    };
     let seeds = plan.seeds(base.seed);
     let _ = match args.repeat {
         1 => writeln!(text, ", {seeds}\n"),

@@ -52,12 +52,17 @@ const SEAMS: [Seam; 4] = [
         choices: &[
             Choice {
                 name: "rmap",
-                sets: &[("harvest.page_table_walk", "false"), ("harvest.look_around", "false")],
+                sets: &[
+                    ("harvest.page_table_walk", "false"),
+                    ("harvest.non_leaf_young", "false"),
+                    ("harvest.look_around", "false"),
+                ],
             },
             Choice {
                 name: "walk",
                 sets: &[
                     ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
                     ("harvest.bloom_filter", "false"),
                     ("harvest.look_around", "false"),
                 ],
@@ -66,6 +71,7 @@ const SEAMS: [Seam; 4] = [
                 name: "walk+bloom",
                 sets: &[
                     ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
                     ("harvest.bloom_filter", "true"),
                     ("harvest.look_around", "false"),
                 ],
@@ -74,6 +80,7 @@ const SEAMS: [Seam; 4] = [
                 name: "walk+bloom+around",
                 sets: &[
                     ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
                     ("harvest.bloom_filter", "true"),
                     ("harvest.look_around", "true"),
                 ],

@@ -9,6 +9,8 @@ fn each_known_bug_shows_under_the_old_rule_and_is_gone_under_the_new_one() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.ends_with(".toml"))
+        // Where the old rule ends the run, there are no figures to compare; such a bug has a test of its own.
+        .filter(|name| std::fs::read_to_string(directory.join(name)).unwrap().contains("[[expect]]"))
         .collect();
     names.sort();
     assert!(!names.is_empty());
