@@ -2,7 +2,7 @@
 //!
 //! A folio is an order and a head frame. Its record is 32 bytes, one a frame, allocated a section (128 MiB of frames) at a
 //! time when frames up to there are used, so that a 1 TB machine costs what it uses. Flags that a hit must see or set are
-//! not here while the folio is in a page cache: they live in its index word (`table.rs`), so that a hit writes only the word
+//! not here while the folio is in a page cache: they live in its index word (`table/word.rs`), so that a hit writes only the word
 //! it has read. [`crate::memory::Memory::heat`] finds them wherever they are.
 
 use crate::list::Links;
