@@ -158,43 +158,25 @@ impl Table {
     /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
     #[inline]
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
-        const COUNT_6_12: u64 = Word::PRESENT | Word::MARK_COUNT_6_12;
-        const COUNT_6_16: u64 = Word::PRESENT | Word::MARK_COUNT_6_16;
-        const VISITED: u64 = Word::PRESENT | Word::MARK_VISITED;
         const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
         const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
-        const TOP: Heat = Heat::REFERENCED.union(Heat::WORKINGSET).union(Heat::COUNTER);
-        const COUNTED: u64 = Word::PRESENT | Word::MARK_COUNT_6_12 | (TOP.bits() as u64) << Word::HEAT_SHIFT;
-        const REFERENCED: u64 = (Heat::REFERENCED.bits() as u64) << Word::HEAT_SHIFT;
-        const ACTIVE: u64 = (Heat::ACTIVE.bits() as u64) << Word::HEAT_SHIFT;
-        const WHAT_MATTERS: u64 = Word::PRESENT | Word::BUSY | Word::MARK | REFERENCED | ACTIVE;
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
-        let state = *word & WHAT_MATTERS;
-        // First what a page in use settles into, on the one kind of lists and on the other.
-        if state == Word::PRESENT | REFERENCED | ACTIVE || *word & (COUNTED | Word::BUSY) == COUNTED {
+        if *word & (Word::PRESENT | Word::BUSY | Word::SETTLED) == Word::PRESENT | Word::SETTLED {
             return Marked::Done;
         }
-        if state & !ACTIVE == Word::PRESENT {
-            *word |= REFERENCED;
-            return Marked::Done;
+        let marked = Word(*word);
+        if !marked.is_plain() {
+            return Marked::Absent;
         }
-        let ladder = match state & (Word::PRESENT | Word::BUSY | Word::MARK) {
-            COUNT_6_12 => &LADDER_6_12,
-            COUNT_6_16 => &LADDER_6_16,
-            VISITED => {
-                *word |= REFERENCED;
-                return Marked::Done;
-            }
-            _ if state & (Word::PRESENT | Word::BUSY) == Word::PRESENT => {
-                return Marked::Slow(Word(*word).pfn());
-            }
-            _ => return Marked::Absent,
+        let heat = marked.heat();
+        let hotter = match *word & Word::MARK {
+            Word::MARK_CLASSIC if !heat.contains(Heat::REFERENCED) => heat | Heat::REFERENCED,
+            Word::MARK_VISITED => heat | Heat::REFERENCED,
+            Word::MARK_COUNT_6_12 => Heat::from_bits_truncate(LADDER_6_12[usize::from(heat.bits())]),
+            Word::MARK_COUNT_6_16 => Heat::from_bits_truncate(LADDER_6_16[usize::from(heat.bits())]),
+            _ => return Marked::Slow(marked.pfn()),
         };
-        let heat = (*word & Word::HEAT) >> Word::HEAT_SHIFT;
-        let hotter = u64::from(ladder[heat as usize]);
-        if hotter != heat {
-            *word = *word & !Word::HEAT | hotter << Word::HEAT_SHIFT;
-        }
+        *word = marked.with_heat(hotter).0;
         Marked::Done
     }
 

@@ -1,7 +1,7 @@
 //! What a table knows of one page: a word of 64 bits.
 //!
 //! ```text
-//!   resident   63..32 frame    | 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
@@ -109,12 +109,15 @@ impl Word {
     pub(super) const HEAT: u64 = (Heat::all().bits() as u64) << Word::HEAT_SHIFT;
     /// Three bits: none for [`Mark::Classic`], or one of those below; the middle one says that accesses are counted.
     pub(super) const MARK: u64 = 7 << 8;
+    pub(super) const MARK_CLASSIC: u64 = 0;
     pub(super) const MARK_EVERY: u64 = 1 << 8;
     pub(super) const MARK_COUNT_6_12: u64 = 2 << 8;
     pub(super) const MARK_COUNT_6_16: u64 = 3 << 8;
     pub(super) const MARK_VISITED: u64 = 4 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
+    /// A further access through a file descriptor changes nothing.
+    pub(super) const SETTLED: u64 = 1 << 13;
     /// Maps the shared page of zeroes, which a write must replace.
     pub(super) const ZERO: u64 = 1 << 12;
     pub(super) const PFN_SHIFT: u32 = 32;
@@ -149,7 +152,22 @@ impl Word {
             Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
             Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
         };
-        Word(self.0 & !Self::MARK | bits)
+        Word(self.0 & !Self::MARK | bits).settled()
+    }
+
+    /// Notes whether a further access through a file descriptor would change anything, so that a hit has one thing to test.
+    #[inline]
+    fn settled(self) -> Word {
+        let top = match self.0 & Self::MARK {
+            Self::MARK_CLASSIC => Heat::REFERENCED | Heat::ACTIVE,
+            Self::MARK_VISITED => Heat::REFERENCED,
+            Self::MARK_COUNT_6_12 | Self::MARK_COUNT_6_16 => {
+                Heat::REFERENCED | Heat::WORKINGSET | Heat::COUNTER
+            }
+            // An order that is told of each access.
+            _ => return Word(self.0 & !Self::SETTLED),
+        };
+        if self.heat().contains(top) { Word(self.0 | Self::SETTLED) } else { Word(self.0 & !Self::SETTLED) }
     }
 
     pub(crate) fn swapped(entry: SwapEntry) -> Word {
@@ -222,7 +240,7 @@ impl Word {
 
     #[inline]
     pub(crate) fn with_heat(self, heat: Heat) -> Word {
-        Word(self.0 & !Self::HEAT | u64::from(heat.bits()) << Self::HEAT_SHIFT)
+        Word(self.0 & !Self::HEAT | u64::from(heat.bits()) << Self::HEAT_SHIFT).settled()
     }
 
     pub(crate) fn set_busy(&mut self, busy: bool) {
