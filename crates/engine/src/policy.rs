@@ -79,12 +79,9 @@ impl Policy {
         check_range("order.generations", self.generations.count.into(), 2, 64)
     }
 
-    /// The profile of this name. A family's name alone (`mglru`) means its oldest era here, 6.12.
+    /// The profile of this name.
     pub fn by_name(name: &str) -> Option<Policy> {
-        let is_meant = |profile: &&Profile| {
-            profile.name == name || profile.name.split_once('@').is_some_and(|(family, _)| family == name)
-        };
-        PROFILES.iter().find(is_meant).map(|profile| (profile.policy)())
+        PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.policy)())
     }
 
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
