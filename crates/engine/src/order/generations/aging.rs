@@ -7,10 +7,10 @@
 use super::{AgingRule, GenerationLists, References};
 use crate::engine::Engine;
 use crate::harvest::{Walk, Walked};
-use crate::lruvec::LruvecId;
+use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
 use crate::story::{ListsEvent, PageEvent};
-use crate::units::{LruType, MemcgId, Pfn};
+use crate::units::{LruType, Pfn};
 
 /// An ageing under way.
 pub(crate) struct Ageing {
@@ -118,8 +118,8 @@ impl Engine {
             let leaving = of(max_seq - 1);
             // Anonymous memory that can't be swapped may still have pages in the slot that is reused.
             let arriving = of(max_seq + 1);
-            self.update_size(lruvec, crate::lruvec::LruList::active(kind), arriving - leaving);
-            self.update_size(lruvec, crate::lruvec::LruList::inactive(kind), leaving - arriving);
+            self.update_size(lruvec, LruList::active(kind), arriving - leaving);
+            self.update_size(lruvec, LruList::inactive(kind), leaving - arriving);
         }
     }
 
@@ -128,8 +128,9 @@ impl Engine {
     fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
         let references = self.generation_switches(lruvec).references;
         let generations = self.generations(lruvec);
-        let (oldest, next) =
-            (generations.oldest(kind), generations.slot(generations.min_seq[kind as usize] + 1));
+        let oldest = generations.oldest(kind);
+        let to = generations.min_seq[kind as usize] + 1;
+        let next = generations.slot(to);
         let list = generations.list_of(oldest, kind);
         while is_evictable && let Some(item) = self.generations(lruvec).lists[list].tail() {
             let pfn = Pfn(item);
@@ -139,7 +140,6 @@ impl Engine {
                 if references == References::Linux6_16 {
                     self.note_protected(lruvec, pfn);
                 }
-                let to = self.generations(lruvec).min_seq[kind as usize] + 1;
                 self.tell(pfn, |_| PageEvent::MovedUp { to });
                 self.generation_update(lruvec, pfn, next);
                 let heat = self.memory.heat(pfn);
@@ -165,8 +165,7 @@ impl Engine {
     /// Closes generations that are empty; true if there were any.
     pub(super) fn close_empty_generations(&mut self, lruvec: LruvecId, swappiness: u8) -> bool {
         let switches = self.generation_switches(lruvec);
-        let memcg: MemcgId = self.lruvecs[lruvec].memcg;
-        let type_rule = self.memcgs[memcg].policy.balance.type_rule;
+        let type_rule = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.type_rule;
         let generations = self.generations(lruvec);
         let old = generations.min_seq;
         let mut new = old;
