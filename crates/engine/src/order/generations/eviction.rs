@@ -318,12 +318,9 @@ impl Engine {
                 let is_used = heat.contains(Heat::WORKINGSET);
                 if is_used { heat | Heat::REFERENCED } else { heat }
             }
-            References::Linux6_12 => {
-                (heat - (Heat::REFERENCED | Heat::COUNTER | Heat::WORKINGSET)) | Heat::ACTIVE
-            }
             // Only what would land in the oldest generation again is pushed up.
             References::Linux6_16 if waits_for_write || heat.contains(Heat::ACTIVE) => heat,
-            References::Linux6_16 => (heat - (Heat::REFERENCED | Heat::COUNTER)) | Heat::ACTIVE,
+            References::Linux6_12 | References::Linux6_16 => references.aged(heat) | Heat::ACTIVE,
         };
         self.memory.set_heat(pfn, heat);
     }
@@ -334,16 +331,14 @@ impl Engine {
         if young == 0 {
             return FolioReferences::Reclaim;
         }
-        let heat = self.memory.heat(pfn);
-        let was_referenced = heat.intersects(Heat::REFERENCED | Heat::WORKINGSET);
+        let (heat, was_referenced) = References::Linux6_16.found_young(self.memory.heat(pfn));
+        self.memory.set_heat(pfn, heat);
         let because = Because::Used { young, was_referenced, executable: false };
         if was_referenced {
             self.verdict(pfn, Verdict::Activate, because);
-            self.memory.set_heat(pfn, (heat - (Heat::REFERENCED | Heat::COUNTER)) | Heat::WORKINGSET);
             return FolioReferences::Activate;
         }
         self.verdict(pfn, Verdict::Keep, because);
-        self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
         FolioReferences::Keep
     }
 }

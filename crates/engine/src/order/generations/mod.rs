@@ -447,16 +447,11 @@ impl Engine {
             self.memory.set_heat(pfn, heat | Heat::REFERENCED);
             return;
         }
-        let used = Heat::REFERENCED | Heat::WORKINGSET;
-        let heat = match references {
-            References::Linux6_12 => heat - (used | Heat::COUNTER),
-            References::Linux6_16 if !heat.intersects(used) => {
-                self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
-                return;
-            }
-            References::Linux6_16 => (heat | Heat::WORKINGSET) - (Heat::REFERENCED | Heat::COUNTER),
-        };
+        let (heat, is_youngest) = references.found_young(heat);
         self.memory.set_heat(pfn, heat);
+        if !is_youngest {
+            return;
+        }
         let seq = self.generations(lruvec).max_seq;
         self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
         self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq));
@@ -476,14 +471,11 @@ impl Engine {
         if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
             return;
         }
-        let used = Heat::REFERENCED | Heat::WORKINGSET;
-        if references == References::Linux6_16 && !heat.intersects(used) {
-            self.memory.set_heat(pfn, (heat | Heat::REFERENCED) - Heat::COUNTER);
-            return;
+        let (heat, is_youngest) = references.found_young(heat);
+        self.memory.set_heat(pfn, heat);
+        if is_youngest {
+            self.lru_activate(pfn);
         }
-        let workingset = if references == References::Linux6_16 { Heat::WORKINGSET } else { Heat::empty() };
-        self.memory.set_heat(pfn, (heat - (used | Heat::COUNTER)) | workingset);
-        self.lru_activate(pfn);
     }
 
     /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.

@@ -93,6 +93,18 @@ impl References {
         }
     }
 
+    /// Of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
+    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young.
+    pub(crate) fn found_young(self, heat: Heat) -> (Heat, bool) {
+        match self {
+            References::Linux6_12 => (self.aged(heat), true),
+            References::Linux6_16 if heat.intersects(Heat::REFERENCED | Heat::WORKINGSET) => {
+                (self.aged(heat) | Heat::WORKINGSET, true)
+            }
+            References::Linux6_16 => ((heat | Heat::REFERENCED) - Heat::COUNTER, false),
+        }
+    }
+
     /// Of a page that reclaim takes off its list.
     pub(crate) fn isolated(self, heat: Heat) -> Heat {
         let is_used = heat.contains(Heat::REFERENCED);
