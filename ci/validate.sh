@@ -10,4 +10,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth \
     --expect-short an-zipf-disk-noflush.classic.1 \
     --expect-short an-zipf-disk-noflush.mglru.1 \
     --expect-short an-zipf-disk.mglru.1 \
+    --expect-short an-zipf-disk.mglru.2 \
     --expect-short an-zipf-disk.mglru.3

@@ -14,6 +14,7 @@ mod judge; // simulated beside real, with a verdict
 mod recording; // what was asked of the kernel
 mod report; // the tables
 mod rig; // a recording, played to the simulator
+mod script; // what the recording program did for each access
 
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
@@ -39,7 +40,8 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         .collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
     let played = parallel::map(&jobs, args.jobs, |&(run, phase, phases)| {
-        let played = rig::play(&recording, run, phase, phases);
+        let unrecorded = rig::Unrecorded { simulation: phase, simulations: phases };
+        let played = rig::play(&recording, run, unrecorded);
         bar.inc(1);
         played
     });

@@ -11,8 +11,15 @@
 //!   second round), a page of program text touched once (executable, so it is activated and leaves one round later), and for
 //!   files a busy block-device page that was marked twice while it was read (active from the start, and activated again each
 //!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes. Runs with
-//!   anonymous memory have one page of it more than the object: the last `memory.stat` of the group counts it. (The program's
-//!   flags of first touches, which the recordings' notes put into the group, are not there: it touched them before it joined.)
+//!   anonymous memory have one page of it more than the object, as the last `memory.stat` of the group counts: a page of the
+//!   program's flags, which `script` tells of.
+//! - **The add batch.** Other programs have left folios in the CPU's add batch, between none and all but one. How many decides
+//!   when a batch of the object's first pages is drained, and so which of them are activated in the batch and which on the list,
+//!   in what order. It is as little recorded as the statistics worker's phase, and varies with it from one simulation of
+//!   an envelope to the next.
+//! - **Interruptions.** MGLRU passes by an address space that has not had a CPU since its last walk, which two agings within one
+//!   reclaim call show unless another thread ran in between. Recorded repeats of one run do both; every other
+//!   simulation of an envelope has it so.
 //! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the two pages of its
 //!   program. On its way out it took a few pages more: in `fr-twophase`, which ends a page below its limit, the lists are shorter
 //!   by then than in the last `memory.stat`, so that there was another batch of reclaim. Two pages are the fewest that ask for
@@ -33,6 +40,7 @@ use pageout_workload as workload;
 
 use super::answers::REMOVED;
 use super::recording::{Recording, Run};
+use super::script::{Flags, Script};
 
 /// What the simulator made of a run.
 pub(crate) struct Played {
@@ -110,20 +118,43 @@ impl Object {
     }
 }
 
-/// Plays a run, the statistics worker's phase being `phase` of `phases` parts of its period.
-pub(crate) fn play(
-    recording: &Recording,
-    run: &Run,
-    phase: usize,
-    phases: usize,
-) -> Result<Played, Unplayable> {
+/// What a recording leaves open. Each simulation of an envelope supposes something else, spread evenly over what can be.
+#[derive(Clone, Copy)]
+pub(crate) struct Unrecorded {
+    /// From 0.
+    pub(crate) simulation: usize,
+    pub(crate) simulations: usize,
+}
+
+impl Unrecorded {
+    /// When the statistics worker ran first: it counts from the boot.
+    fn flush_phase(self, period: Nanos) -> Nanos {
+        Nanos(period.0 * self.simulation as u64 / self.simulations as u64)
+    }
+
+    /// Whether the scheduler runs something else in the middle of each reclaim call, so that a second aging in it finds the
+    /// address space used since the first and walks it again.
+    fn is_interrupted(self) -> bool {
+        self.simulation % 2 == 1
+    }
+
+    /// Folios of other groups in the CPU's add batch, as earlier programs left it. The steps are wide so that this and the
+    /// flush phase, which creeps, go through all combinations of early and late.
+    fn queued_folios(self, capacity: usize) -> u64 {
+        const STEP: usize = 7;
+        (self.simulation * STEP % capacity) as u64
+    }
+}
+
+/// Plays a run.
+pub(crate) fn play(recording: &Recording, run: &Run, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
     let objects = run.objects.iter().map(|text| Object::parse(text)).collect::<Result<Vec<Object>, _>>()?;
     refuse_what_is_not_modelled(run, &objects)?;
     let sequence = recording.sequence(run)?;
     check_sequence(run, &objects, &sequence)?;
     let flushes = recording.flushes(run);
-    let stage = Stage::build(run, &objects, flushes.is_some())?;
-    stage.perform(run, sequence, flushes, phase, phases)
+    let stage = Stage::build(run, &objects, flushes.is_some(), unrecorded)?;
+    stage.perform(run, sequence, flushes, unrecorded)
 }
 
 fn refuse_what_is_not_modelled(run: &Run, objects: &[Object]) -> Result<(), Unplayable> {
@@ -177,10 +208,14 @@ fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) 
     Ok(())
 }
 
-fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
+fn policy_of(run: &Run, unrecorded: Unrecorded) -> Result<Policy, Unplayable> {
     match run.policy.as_str() {
         "classic" => Ok(Policy::classic_6_12()),
-        "mglru" => Ok(Policy::mglru_6_12()),
+        "mglru" => {
+            let mut policy = Policy::mglru_6_12();
+            policy.harvest.mm_skip = !unrecorded.is_interrupted();
+            Ok(policy)
+        }
         other => Err(Unplayable(anyhow!("policy `{other}` is not modelled"))),
     }
 }
@@ -203,20 +238,30 @@ struct Stage {
     files: Vec<FileId>,
     swap: Option<pageout_engine::SwapId>,
     has_hole: bool,
+    flags: Option<Flags>,
+    /// By object of the run, the flag of its first page, if it is anonymous.
+    first_flags: Vec<Option<u64>>,
 }
 
 impl Stage {
-    fn build(run: &Run, objects: &[Object], flushes_known: bool) -> Result<Stage, Unplayable> {
+    fn build(
+        run: &Run,
+        objects: &[Object],
+        flushes_known: bool,
+        unrecorded: Unrecorded,
+    ) -> Result<Stage, Unplayable> {
         let config = Config {
             node_pages: vec![run.mem_total_kb * 1024 / pageout_engine::PAGE_SIZE],
             hz: HZ,
             swappiness: run.swappiness,
             stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
             tlb_entries: tlb_entries(run),
-            policy: policy_of(run)?,
+            policy: policy_of(run, unrecorded)?,
             ..Config::default()
         };
+        let queued = unrecorded.queued_folios(config.folio_batch);
         let mut engine = Engine::new(config)?;
+        leave_queued(&mut engine, queued)?;
         let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
         let mm = engine.process_create(group);
         let task = engine.task_create(mm, CpuId(0));
@@ -238,6 +283,8 @@ impl Stage {
             files: Vec::new(),
             swap,
             has_hole: objects.iter().any(|object| object.kind == Kind::Read),
+            flags: None,
+            first_flags: first_flags(objects),
         };
         stage.add_base_pages(objects)?;
         stage.first = stage.channels.len() as u32;
@@ -293,9 +340,12 @@ impl Stage {
             return self.touch(data, 0);
         }
         if has(&[Kind::Anon]) {
-            let stack = self.engine.map_anon(self.task, 1, Advice::Normal)?;
+            let object = self.channels.len() as u32;
+            let flags = self.engine.map_anon(self.task, 1, Advice::Normal)?;
             self.channels.push(Channel::Mapped);
-            self.touch_for(stack, 0, true)?;
+            self.touch_for(flags, 0, true)?;
+            let anon = objects.iter().filter(|object| object.kind == Kind::Anon);
+            self.flags = Some(Flags { object, pages: anon.map(|object| object.pages).sum() });
         }
         self.touch(data, 0)?;
         if are_mapped {
@@ -324,53 +374,55 @@ impl Stage {
         serve(&mut self.engine, self.task, Access { object, page, write })
     }
 
+    fn flag_of(&self, access: &workload::Access) -> Option<u64> {
+        self.first_flags[access.object() as usize].map(|first| first + access.page())
+    }
+
     fn perform(
         self,
         run: &Run,
         sequence: Vec<workload::Access>,
         flushes: Option<&[u64]>,
-        phase: usize,
-        phases: usize,
+        unrecorded: Unrecorded,
     ) -> Result<Played, Unplayable> {
-        let (first, group, process, task) = (self.first, self.group, self.process, self.task);
+        let (group, process, task) = (self.group, self.process, self.task);
         let program = self.files[0];
-        let accesses: std::sync::Arc<[workload::Access]> = sequence
-            .iter()
-            .map(|access| workload::Access::new(access.object() + first, access.page(), access.is_write()))
-            .collect();
+        let script = Script::new(&sequence, self.first, self.flags, |access| self.flag_of(access));
         let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
         let mut points = vec![(0, Nanos::ZERO)];
-        points.extend(clock.clone().filter(|&(op, _)| op > 0));
+        points.extend(clock.filter(|&(op, _)| op > 0).map(|(op, at)| (script.start_of(op), at)));
         points.dedup_by_key(|&mut (index, _)| index);
 
         let mut spec =
             MachineSpec { costs: Costs::free(), devices: vec![instant_disk()], ..MachineSpec::default() };
         if let Some(period) = self.engine.stat_flush_period() {
-            spec.stat_flush_phase = Nanos(period.0 * phase as u64 / phases as u64);
+            spec.stat_flush_phase = unrecorded.flush_phase(period);
         }
         spec.files = self.files.iter().map(|&file| (file, 0)).collect();
         if run.swap == "disk" {
             spec.swaps = self.swap.into_iter().map(|swap| (swap, 0)).collect();
         }
         let before = Snapshot::take(&self.engine, self.group);
-        let source = Box::new(move |_| {
-            Ok(Box::new(Recorded { accesses: accesses.clone(), next: 0 }) as Box<dyn workload::AccessStream>)
-        });
+        let stream = script.stream();
+        let source = Box::new(move |_| Ok(Box::new(stream.clone()) as Box<dyn workload::AccessStream>));
         let mut player = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
         player.pace = Pace::Timetable(points);
         match flushes {
-            Some(flushes) => player.flush_before = flushes.to_vec(),
+            Some(flushes) => {
+                player.flush_before = flushes.iter().map(|&op| script.start_of(op)).collect();
+            }
             // The program reads its group's memory.stat at the end of each window.
             None => {
                 let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
-                player.stat_reads_at = reads.map(|window| (window.op, STAT_FILE.to_string())).collect();
+                player.stat_reads_at =
+                    reads.map(|window| (script.start_of(window.op), STAT_FILE.to_string())).collect();
             }
         }
         let mut machine = Machine::new(self.engine, spec)?;
         machine.record_page_cache_events();
         machine.task_add(player)?;
         let mut watcher = Watcher {
-            missed: vec![false; sequence.len()],
+            missed: vec![false; script.len()],
             file: *self.files.last().expect("there are base pages"),
             stream: Vec::new(),
         };
@@ -390,13 +442,35 @@ impl Stage {
         Ok(Played {
             vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
             memcg: before.to(&after, |snapshot| &snapshot.memcg),
-            missed,
+            missed: script.fold(&missed),
             stream,
             generations,
             sequence,
             has_hole: self.has_hole,
         })
     }
+}
+
+fn first_flags(objects: &[Object]) -> Vec<Option<u64>> {
+    let mut next = 0;
+    let first = |object: &Object| {
+        let is_anon = object.kind == Kind::Anon;
+        let first = next;
+        next += u64::from(is_anon) * object.pages;
+        is_anon.then_some(first)
+    };
+    objects.iter().map(first).collect()
+}
+
+/// Another program's first touches, outside the group: so many folios wait in the CPU's add batch.
+fn leave_queued(engine: &mut Engine, folios: u64) -> Result<(), Unplayable> {
+    if folios == 0 {
+        return Ok(());
+    }
+    let mm = engine.process_create(MemcgId::ROOT);
+    let task = engine.task_create(mm, CpuId(0));
+    let object = engine.map_anon(task, folios, Advice::Normal)?;
+    (0..folios).try_for_each(|page| serve(engine, task, Access { object, page, write: true }))
 }
 
 /// Serves an access to its end; transfers take no time.
@@ -443,25 +517,6 @@ impl Snapshot {
             .zip(of(self).iter().zip(of(after)))
             .map(|(name, (before, after))| (name, after - before))
             .collect()
-    }
-}
-
-/// A stream over accesses in memory.
-struct Recorded {
-    accesses: std::sync::Arc<[workload::Access]>,
-    next: usize,
-}
-
-impl workload::AccessStream for Recorded {
-    fn fill(&mut self, out: &mut Vec<workload::Access>, max: usize) -> Result<usize, workload::TraceError> {
-        let count = max.min(self.accesses.len() - self.next);
-        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
-        self.next += count;
-        Ok(count)
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        Some(self.accesses.len() as u64)
     }
 }
 
