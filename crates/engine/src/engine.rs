@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::mm::{Advice, Backing};
 use crate::op::Op;
 use crate::page_cache::PageCacheEvent;
-use crate::stat::{Counters, STATS};
+use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::task::Task;
 use crate::tlb::Tlb;
@@ -24,6 +24,7 @@ use crate::{Policy, access};
 pub(crate) struct Cpu {
     pub(crate) batches: Batches,
     pub(crate) stock: Stock,
+    pub(crate) updates: Updates,
 }
 
 /// The reclaim engine of one machine.

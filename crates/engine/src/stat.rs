@@ -9,7 +9,7 @@
 
 use crate::engine::Engine;
 use crate::lruvec::{Lruvec, LruvecId};
-use crate::units::{LruType, MemcgId, Nanos, NodeId};
+use crate::units::{CpuId, LruType, MemcgId, Nanos, NodeId};
 
 macro_rules! stats {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -119,6 +119,16 @@ pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFi
 /// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
 const UPDATES_BATCH: u64 = 64;
 
+/// Updates of one group that a CPU has counted without telling the group and its ancestors, which would cost more than
+/// the counting. They are told before any of them would have gathered a batch, so nobody can see the difference.
+#[derive(Default)]
+pub(crate) struct Updates {
+    memcg: Option<MemcgId>,
+    made: u64,
+    /// How many complete the first batch.
+    room: u64,
+}
+
 impl Engine {
     /// Counts an event of a memcg: in its statistics and on the node.
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
@@ -132,22 +142,52 @@ impl Engine {
     }
 
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
+    #[inline]
     pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         let counters = &mut self.lruvecs[lruvec];
         counters.stat_local[stat as usize] += n;
-        let mut level = Some(counters.memcg);
+        let memcg = counters.memcg;
+        let updates = &mut self.cpus[self.cpu.index()].updates;
+        let made = updates.made + n.unsigned_abs();
+        if updates.memcg == Some(memcg) && made < updates.room {
+            updates.made = made;
+        } else {
+            self.begin_updates(lruvec, stat, n);
+        }
+    }
+
+    /// Counts the first update of a group, or one that completes somebody's batch.
+    #[cold]
+    fn begin_updates(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         if self.config.stat_flush == crate::StatFlush::Live {
             return self.count_flushed(lruvec, stat, n);
         }
+        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
+        self.tell_updates(cpu);
+        self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: n.unsigned_abs(), room: 0 };
+        self.tell_updates(cpu);
+        let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
+        let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
+        self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: 0, room };
+    }
+
+    /// Tells a group and its ancestors of the updates that a CPU has counted.
+    fn tell_updates(&mut self, cpu: CpuId) {
+        let Updates { memcg, made, .. } = std::mem::take(&mut self.cpus[cpu.index()].updates);
+        let mut level = memcg;
         while let Some(id) = level {
             let group = &mut self.memcgs[id];
-            let gathered = &mut group.updates_by_cpu[self.cpu.index()];
-            *gathered += n.unsigned_abs();
+            let gathered = &mut group.updates_by_cpu[cpu.index()];
+            *gathered += made;
             if *gathered >= UPDATES_BATCH {
                 group.updates_pending += std::mem::take(gathered);
             }
             level = group.parent;
         }
+    }
+
+    fn tell_all_updates(&mut self) {
+        (0..self.config.cpus).for_each(|cpu| self.tell_updates(CpuId(cpu)));
     }
 
     /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
@@ -187,6 +227,7 @@ impl Engine {
 
     /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
     pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
+        self.tell_all_updates();
         if self.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.config.cpus) {
             self.flush_memcg_stats(memcg);
         }
@@ -198,6 +239,7 @@ impl Engine {
         if self.config.stat_flush == crate::StatFlush::Live {
             return;
         }
+        self.tell_all_updates();
         let subtree = self.memcgs.subtree(root);
         for &id in subtree.iter().rev() {
             for node in 0..self.config.node_pages.len() {
@@ -247,6 +289,81 @@ impl Engine {
         match stat {
             Stat::NrFreePages => self.memory.frames.free_pages(node) as i64,
             _ => self.vmstat[node.index()][stat as usize],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Policy};
+    use proptest::prelude::*;
+
+    const CPUS: u16 = 2;
+
+    /// Every update told to every ancestor at once: pending updates and, by CPU, gathered ones, by group.
+    #[derive(Default, Clone, Copy)]
+    struct Told {
+        pending: u64,
+        gathered: [u64; CPUS as usize],
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Count { cpu: u16, group: u16, n: i64 },
+        Read { group: u16 },
+        Flush,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let count = (0..CPUS, 0..4u16, -40..40i64).prop_map(|(cpu, group, n)| Event::Count { cpu, group, n });
+        prop_oneof![30 => count, 1 => (0..4u16).prop_map(|group| Event::Read { group }), 1 => Just(Event::Flush)]
+    }
+
+    proptest! {
+        #[test]
+        fn updates_told_in_lots_are_pending_as_if_each_was_told_at_once(events in prop::collection::vec(event(), 0..400)) {
+            let config = Config { cpus: CPUS, policy: Policy::classic_6_12(), ..Config::default() };
+            let mut engine = Engine::new(config).unwrap();
+            let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+            let first = engine.memcg_create(parent, "b").unwrap();
+            let second = engine.memcg_create(parent, "c").unwrap();
+            let groups = [MemcgId::ROOT, parent, first, second];
+            let mut told = [Told::default(); 4];
+            for event in events {
+                match event {
+                    Event::Count { cpu, group, n } => {
+                        engine.cpu = CpuId(cpu);
+                        let group = groups[usize::from(group)];
+                        engine.count_memcg(engine.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
+                        for id in engine.memcgs.ancestors(group) {
+                            let told = &mut told[id.index()];
+                            let gathered = &mut told.gathered[usize::from(cpu)];
+                            *gathered += n.unsigned_abs();
+                            if *gathered >= UPDATES_BATCH {
+                                told.pending += std::mem::take(gathered);
+                            }
+                        }
+                    }
+                    Event::Read { group } => {
+                        engine.tell_all_updates();
+                        for (&group, told) in groups.iter().zip(&told) {
+                            prop_assert_eq!(engine.memcgs[group].updates_pending, told.pending);
+                            prop_assert_eq!(&engine.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
+                        }
+                        let group = groups[usize::from(group)];
+                        let is_due = told[group.index()].pending > UPDATES_BATCH * u64::from(CPUS);
+                        engine.flush_for_reader(group);
+                        if is_due {
+                            engine.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
+                        }
+                    }
+                    Event::Flush => {
+                        engine.flush_stats();
+                        told = [Told::default(); 4];
+                    }
+                }
+            }
         }
     }
 }
