@@ -1,7 +1,7 @@
 //! The engine inside a machine that does everything a machine may do, in any order.
 //!
 //! ```text
-//!   bytes ─▶ Setup, Action ... ─▶ Machine: calls the engine, carries its operations out on contents of its own
+//!   bytes ─▶ Setup, Action ... ─▶ Machine: calls the engine ─▶ Store: carries its operations out on real contents
 //!                                    │ after most actions: the engine's invariants
 //!                                    ▼
 //!                                 Contents: what each page must hold
@@ -15,8 +15,10 @@
 //! With `PAGEOUT_FUZZ_SHOW` set, the setup and each action are printed: the readable form of an input.
 
 mod contents; // what each page must hold
+mod files; // kernel files, and what is written to them
 mod input; // from bytes to a machine and what happens on it
-mod machine; // the machine
+mod machine; // tasks and what they do
+mod store; // where the bytes are
 
 use arbitrary::Unstructured;
 use input::{Action, Setup};

@@ -1,18 +1,12 @@
-//! The machine: frames, swap slots, devices and tasks around an engine of which it sees no more than any machine does.
-//!
-//! It can't ask the engine which frame a page is in. It knows anyway: a frame is filled by an operation that says, or whose
-//! access says, of which page it is, and no page is in two frames. So each access finds its contents by page, and a page
-//! that the engine takes for present but has given away reads as nothing.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The machine: tasks and what they do, around an engine of which it sees no more than any machine does.
 
 use pageout_engine::*;
 
-use super::contents::{Contents, Page, of_file};
+use super::contents::{Contents, Page};
+use super::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
 use super::input::{Action, Group, Limit, Setup};
+use super::store::Store;
 
-/// What freed and never used memory holds.
-const GARBAGE: u64 = 0xdead_beef_dead_beef;
 /// Times that an access is made anew because its page was gone again.
 const REPEATS_MAX: u8 = 8;
 /// Mappings of a task, former ones included: each takes a table of its own.
@@ -23,57 +17,6 @@ const TASKS_MAX: usize = 8;
 const BATCH_MAX: u64 = 31;
 /// Steps within which all tasks must come to rest when transfers end well and limits are off.
 const SETTLING_STEPS_MAX: u32 = 100_000;
-
-/// Values that a file may or may not take.
-const ODDITIES: [&str; 26] = [
-    "",
-    " ",
-    "max",
-    "MAX",
-    "-1",
-    "0",
-    "4095",
-    "18446744073709551615",
-    "18446744073709551616",
-    "16777215T",
-    "16777216T",
-    "1 M",
-    "1M swappiness=200",
-    "1M swappiness=201",
-    "1M swappiness=",
-    "1M swappiness=0 swappiness=100",
-    "k",
-    "1é",
-    "1kk",
-    "+1",
-    "+",
-    "+ 2 0 3 60 0",
-    "- 2 0 0;+ 1 0 3,é",
-    "-2 0 1 max\n",
-    "y",
-    "n",
-];
-const FILES: [&str; 12] = [
-    "memory.current",
-    "memory.swap.current",
-    "memory.min",
-    "memory.low",
-    "memory.high",
-    "memory.max",
-    "memory.swap.max",
-    "memory.stat",
-    "memory.events",
-    "memory.reclaim",
-    "memory.pressure",
-    "",
-];
-
-const LRU_GEN_FILES: [&str; 4] = [
-    "/sys/kernel/debug/lru_gen",
-    "/sys/kernel/mm/lru_gen/enabled",
-    "/sys/kernel/debug/lru_gen_full",
-    "/sys/kernel/mm/lru_gen/min_ttl_ms",
-];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Object {
@@ -107,30 +50,6 @@ struct Task {
     ever_mapped: usize,
 }
 
-/// Where a transfer's data is outside memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Medium {
-    File(FileId, u64),
-    Slot(SwapId, u32),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    io: IoId,
-    medium: Medium,
-    pfn: Pfn,
-    is_write: bool,
-    /// What the frame held when a write began.
-    at_start: u64,
-}
-
-/// Contents, and of which page they are.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    page: Page,
-    value: u64,
-}
-
 pub(super) struct Machine {
     engine: Engine,
     cpus: u16,
@@ -140,14 +59,8 @@ pub(super) struct Machine {
     files: Vec<(FileId, FileKind, u64)>,
     groups: Vec<(MemcgId, String)>,
     tasks: Vec<Task>,
-    frames: BTreeMap<Pfn, Held>,
-    /// The frame that a page is in.
-    home: BTreeMap<Page, Pfn>,
-    slots: BTreeMap<(SwapId, u32), Held>,
-    transfers: Vec<Transfer>,
+    store: Store,
     contents: Contents,
-    /// Pages that the engine's events say are in page caches.
-    cached: BTreeSet<(FileId, u64)>,
     now: Nanos,
     /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
     high_used: bool,
@@ -173,12 +86,8 @@ impl Machine {
             files: Vec::new(),
             groups: vec![(MemcgId::ROOT, String::new())],
             tasks: Vec::new(),
-            frames: BTreeMap::new(),
-            home: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            transfers: Vec::new(),
+            store: Store::default(),
             contents: Contents::default(),
-            cached: BTreeSet::new(),
             now: Nanos::ZERO,
             high_used: false,
             is_out_of_memory: false,
@@ -269,7 +178,7 @@ impl Machine {
         let free = self.engine.vmstat(Stat::NrFreePages);
         assert_eq!(
             free,
-            (self.frames_total - self.frames.len() as u64) as i64,
+            (self.frames_total - self.store.frames() as u64) as i64,
             "nr_free_pages and the frames handed out"
         );
     }
@@ -298,8 +207,8 @@ impl Machine {
                 }
             }
             Action::Complete { which, fails, early, cpu } => {
-                if !self.transfers.is_empty() {
-                    self.complete(usize::from(which) % self.transfers.len(), fails, early, cpu);
+                if self.store.transfers() > 0 {
+                    self.complete(usize::from(which) % self.store.transfers(), fails, early, cpu);
                 }
             }
             Action::MadviseFree { task, object, page } => {
@@ -394,7 +303,9 @@ impl Machine {
                 let group = usize::from(group) % self.groups.len();
                 let memcg = self.groups[group].0;
                 let path = LRU_GEN_FILES[usize::from(file) % LRU_GEN_FILES.len()];
-                let value = self.lru_gen_text(memcg, file, text);
+                let generations = self.engine.lru_gen(memcg, NodeId(0));
+                let youngest = generations.last().map_or(0, |generation| generation.seq);
+                let value = lru_gen_text(memcg, youngest, file, text);
                 let result = self.engine.write_file(TaskId(task as u32), path, &value);
                 if let Ok(step) = result {
                     self.advanced(task, Doing::Reclaim, step, false);
@@ -423,25 +334,6 @@ impl Machine {
                     self.create_task(mm, cpu);
                 }
             }
-        }
-    }
-
-    /// Commands around the generations that a group has, half of them well-formed; or what any file might be given.
-    fn lru_gen_text(&self, memcg: MemcgId, file: u8, text: u8) -> String {
-        let youngest = self.engine.lru_gen(memcg, NodeId(0)).last().map_or(0, |one| one.seq);
-        let (id, number) = (memcg.0 + 1, u64::from(text >> 4));
-        let seq = (youngest + 1).saturating_sub(number % 5);
-        let last = ["", " 60", " 200 0", " 0 1", " max", " 0x10 7", " 201 4", " 1 99999999999999999999"];
-        let last = last[usize::from(text & 7)];
-        match file / LRU_GEN_FILES.len() as u8 % 8 {
-            0..3 => format!("+ {id} 0 {seq}{last}"),
-            3..5 => format!("- {id} 0 {seq}{last}"),
-            5 => format!(
-                "+ {id} 0 {youngest},- {id} 0 {};;\n- {id} {number} {seq}{last}",
-                youngest.saturating_sub(2)
-            ),
-            6 => format!("{:#x}", text & 7),
-            _ => ODDITIES[usize::from(text) % ODDITIES.len()].to_owned(),
         }
     }
 
@@ -604,10 +496,9 @@ impl Machine {
     /// Makes an access that the engine says is done.
     fn touch(&mut self, task: usize, access: Access, object: Object) {
         let page = self.page(task, access, object);
-        let held = self.home.get(&page).map(|pfn| self.frames.get_mut(pfn).expect("a home is a frame"));
-        match held {
-            Some(held) if access.write => held.value = self.contents.write(page),
-            Some(held) => self.contents.check_read(page, held.value),
+        match self.store.value_mut(page) {
+            Some(value) if access.write => *value = self.contents.write(page),
+            Some(value) => self.contents.check_read(page, *value),
             None => {
                 assert!(!access.write, "{page:?} was written, but is in no frame");
                 self.contents.check_read(page, 0);
@@ -638,133 +529,23 @@ impl Machine {
         let mut ops = Vec::new();
         self.engine.take_ops(&mut ops);
         for op in ops {
-            self.carry_out_one(op, page);
+            if self.show {
+                eprintln!("    {op:?}");
+            }
+            self.store.carry_out(op, page);
         }
         let mut events = Vec::new();
         self.engine.take_page_cache_events(&mut events);
-        for PageCacheEvent { file, page, removed } in events {
-            let changed =
-                if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
-            assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
-        }
+        events.into_iter().for_each(|event| self.store.note_page_cache(event));
         let _ = self.engine.take_work();
         let mut woken = Vec::new();
         self.engine.take_woken(&mut woken);
         assert_eq!(woken, [], "tasks are woken though no transfer has ended");
     }
 
-    fn carry_out_one(&mut self, op: Op, page: Option<Page>) {
-        if self.show {
-            eprintln!("    {op:?}");
-        }
-        match op {
-            Op::Zero { pfn, pages } => {
-                assert_eq!(pages, 1);
-                self.fill(pfn, page.expect("memory is zeroed for an access"), 0);
-            }
-            Op::ReadFile { io, file, page, pfn, pages } => {
-                for at in 0..pages {
-                    self.fill(Pfn(pfn.0 + at), Page::Regular(file, page + u64::from(at)), GARBAGE);
-                }
-                assert_eq!(pages, 1);
-                let medium = Medium::File(file, page);
-                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
-            }
-            Op::ReadSwap { io, swap, slot, pfn } => {
-                self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
-                let medium = Medium::Slot(swap, slot);
-                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
-            }
-            Op::WriteSwap { io, swap, slot, pfn } => {
-                let held = self.frame(pfn);
-                self.begin(Transfer {
-                    io,
-                    medium: Medium::Slot(swap, slot),
-                    pfn,
-                    is_write: true,
-                    at_start: held.value,
-                });
-                let garbage = Held { value: GARBAGE, ..held };
-                self.slots.insert((swap, slot), garbage);
-            }
-            Op::ReadSwapNow { swap, slot, pfn } => {
-                let held = self.slot(swap, slot);
-                self.fill(pfn, held.page, held.value);
-            }
-            Op::WriteSwapNow { swap, slot, pfn } => {
-                let held = self.frame(pfn);
-                self.slots.insert((swap, slot), held);
-            }
-            Op::FreeFrame { pfn, pages } => {
-                for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
-                    let busy = self.transfers.iter().find(|transfer| transfer.pfn == pfn);
-                    assert!(busy.is_none(), "{pfn:?} is freed under {busy:?}");
-                    let held =
-                        self.frames.remove(&pfn).unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
-                    if self.home.get(&held.page) == Some(&pfn) {
-                        self.home.remove(&held.page);
-                    }
-                }
-            }
-            Op::FreeSlot { swap, slot } => {
-                let medium = Medium::Slot(swap, slot);
-                let busy = self.transfers.iter().find(|transfer| transfer.medium == medium);
-                assert!(busy.is_none(), "slot {slot} is freed under {busy:?}");
-                self.slots.remove(&(swap, slot));
-            }
-        }
-    }
-
-    fn fill(&mut self, pfn: Pfn, page: Page, value: u64) {
-        let before = self.frames.insert(pfn, Held { page, value });
-        assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
-        let other = self.home.insert(page, pfn);
-        assert!(other.is_none(), "{page:?} goes to {pfn:?} though it is in {other:?}");
-    }
-
-    fn begin(&mut self, transfer: Transfer) {
-        // Two transfers of the same frame, or of the same slot, might end in either order.
-        let races = |other: &&Transfer| {
-            other.pfn == transfer.pfn
-                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
-        };
-        let other = self.transfers.iter().find(races);
-        assert!(other.is_none(), "{transfer:?} races with {other:?}");
-        self.transfers.push(transfer);
-    }
-
-    fn frame(&self, pfn: Pfn) -> Held {
-        *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is written to swap but not in use"))
-    }
-
-    fn slot(&self, swap: SwapId, slot: u32) -> Held {
-        *self.slots.get(&(swap, slot)).unwrap_or_else(|| panic!("slot {slot} is read but was not written"))
-    }
-
-    /// A transfer ends: moves its data, or leaves garbage if it fails, and tells the engine.
+    /// A transfer ends, and the engine is told.
     fn complete(&mut self, at: usize, fails: bool, early: bool, cpu: u8) {
-        let transfer = self.transfers.swap_remove(at);
-        let data = match transfer.medium {
-            _ if fails => GARBAGE,
-            Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
-            Medium::Slot(..) if transfer.is_write => self.frame(transfer.pfn).value,
-            Medium::Slot(swap, slot) => self.slot(swap, slot).value,
-            Medium::File(file, page) => of_file(file, page),
-        };
-        match transfer.medium {
-            Medium::Slot(swap, slot) if transfer.is_write => {
-                self.slots.get_mut(&(swap, slot)).expect("a slot that is written stays taken").value = data;
-            }
-            _ => {
-                let held =
-                    self.frames.get_mut(&transfer.pfn).expect("a frame that is read into stays in use");
-                held.value = data;
-                if fails {
-                    // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
-                    self.home.remove(&held.page);
-                }
-            }
-        }
+        let transfer = self.store.end(at, fails, early);
         if self.show {
             eprintln!("    {transfer:?} ends");
         }
@@ -803,9 +584,9 @@ impl Machine {
         }
         let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
         self.engine.check_invariants();
-        for held in self.frames.values().chain(self.slots.values()) {
-            let is_left = drained && matches!(held.page, Page::Anon(..));
-            assert!(!is_left, "{held:?} is kept though it was unmapped");
+        for page in self.store.pages() {
+            let is_left = drained && matches!(page, Page::Anon(..));
+            assert!(!is_left, "{page:?} is kept though it was unmapped");
         }
         if self.show {
             eprintln!("all is well");
@@ -864,7 +645,7 @@ impl Machine {
             let can_go_on = |task: &Task| !matches!(task.state, State::Idle | State::Sleeping(_));
             if let Some(task) = self.tasks.iter().position(can_go_on) {
                 self.resume(task);
-            } else if !self.transfers.is_empty() {
+            } else if self.store.transfers() > 0 {
                 self.complete(0, false, false, 0);
             } else {
                 let sleeper = self.tasks.iter().position(|task| task.state != State::Idle);

@@ -1,0 +1,193 @@
+//! Where the bytes are: frames, swap slots, and transfers between them and the devices.
+//!
+//! Nobody tells which frame a page is in. The store knows anyway: a frame is filled by an operation that says, or whose
+//! access says, of which page it is, and no page is in two frames. So each access finds its contents by page, and a page
+//! that the engine takes for present but has given away reads as nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pageout_engine::{FileId, IoId, Op, PageCacheEvent, Pfn, SwapId};
+
+use super::contents::{Page, of_file};
+
+/// What freed and never used memory holds.
+const GARBAGE: u64 = 0xdead_beef_dead_beef;
+
+/// Where a transfer's data is outside memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Medium {
+    File(FileId, u64),
+    Slot(SwapId, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) io: IoId,
+    medium: Medium,
+    pfn: Pfn,
+    pub(super) is_write: bool,
+    /// What the frame held when a write began.
+    at_start: u64,
+}
+
+/// Contents, and of which page they are.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    page: Page,
+    value: u64,
+}
+
+/// All that holds bytes.
+#[derive(Default)]
+pub(super) struct Store {
+    frames: BTreeMap<Pfn, Held>,
+    /// The frame that a page is in.
+    home: BTreeMap<Page, Pfn>,
+    slots: BTreeMap<(SwapId, u32), Held>,
+    transfers: Vec<Transfer>,
+    /// Pages that the engine's events say are in page caches.
+    cached: BTreeSet<(FileId, u64)>,
+}
+
+impl Store {
+    /// Frames in use.
+    pub(super) fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Transfers in flight.
+    pub(super) fn transfers(&self) -> usize {
+        self.transfers.len()
+    }
+
+    /// The pages that frames and slots hold.
+    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
+        self.frames.values().chain(self.slots.values()).map(|held| held.page)
+    }
+
+    /// What the frame of a page holds; `None` if it is in none.
+    pub(super) fn value_mut(&mut self, page: Page) -> Option<&mut u64> {
+        let pfn = self.home.get(&page)?;
+        Some(&mut self.frames.get_mut(pfn).expect("a home is a frame").value)
+    }
+
+    pub(super) fn note_page_cache(&mut self, event: PageCacheEvent) {
+        let PageCacheEvent { file, page, removed } = event;
+        let changed =
+            if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
+        assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
+    }
+
+    /// Carries an operation out. `page`: what the task of the present call accesses.
+    pub(super) fn carry_out(&mut self, op: Op, page: Option<Page>) {
+        match op {
+            Op::Zero { pfn, pages } => {
+                assert_eq!(pages, 1);
+                self.fill(pfn, page.expect("memory is zeroed for an access"), 0);
+            }
+            Op::ReadFile { io, file, page, pfn, pages } => {
+                for at in 0..pages {
+                    self.fill(Pfn(pfn.0 + at), Page::Regular(file, page + u64::from(at)), GARBAGE);
+                }
+                assert_eq!(pages, 1);
+                let medium = Medium::File(file, page);
+                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+            }
+            Op::ReadSwap { io, swap, slot, pfn } => {
+                self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
+                let medium = Medium::Slot(swap, slot);
+                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+            }
+            Op::WriteSwap { io, swap, slot, pfn } => {
+                let held = self.frame(pfn);
+                self.begin(Transfer {
+                    io,
+                    medium: Medium::Slot(swap, slot),
+                    pfn,
+                    is_write: true,
+                    at_start: held.value,
+                });
+                let garbage = Held { value: GARBAGE, ..held };
+                self.slots.insert((swap, slot), garbage);
+            }
+            Op::ReadSwapNow { swap, slot, pfn } => {
+                let held = self.slot(swap, slot);
+                self.fill(pfn, held.page, held.value);
+            }
+            Op::WriteSwapNow { swap, slot, pfn } => {
+                let held = self.frame(pfn);
+                self.slots.insert((swap, slot), held);
+            }
+            Op::FreeFrame { pfn, pages } => {
+                for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
+                    let busy = self.transfers.iter().find(|transfer| transfer.pfn == pfn);
+                    assert!(busy.is_none(), "{pfn:?} is freed under {busy:?}");
+                    let held =
+                        self.frames.remove(&pfn).unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
+                    if self.home.get(&held.page) == Some(&pfn) {
+                        self.home.remove(&held.page);
+                    }
+                }
+            }
+            Op::FreeSlot { swap, slot } => {
+                let medium = Medium::Slot(swap, slot);
+                let busy = self.transfers.iter().find(|transfer| transfer.medium == medium);
+                assert!(busy.is_none(), "slot {slot} is freed under {busy:?}");
+                self.slots.remove(&(swap, slot));
+            }
+        }
+    }
+
+    fn fill(&mut self, pfn: Pfn, page: Page, value: u64) {
+        let before = self.frames.insert(pfn, Held { page, value });
+        assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
+        let other = self.home.insert(page, pfn);
+        assert!(other.is_none(), "{page:?} goes to {pfn:?} though it is in {other:?}");
+    }
+
+    fn begin(&mut self, transfer: Transfer) {
+        // Two transfers of the same frame, or of the same slot, might end in either order.
+        let races = |other: &&Transfer| {
+            other.pfn == transfer.pfn
+                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
+        };
+        let other = self.transfers.iter().find(races);
+        assert!(other.is_none(), "{transfer:?} races with {other:?}");
+        self.transfers.push(transfer);
+    }
+
+    fn frame(&self, pfn: Pfn) -> Held {
+        *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is written to swap but not in use"))
+    }
+
+    fn slot(&self, swap: SwapId, slot: u32) -> Held {
+        *self.slots.get(&(swap, slot)).unwrap_or_else(|| panic!("slot {slot} is read but was not written"))
+    }
+
+    /// Ends a transfer: moves its data, or leaves garbage if it fails. `early`: a write takes what the frame held when it began.
+    pub(super) fn end(&mut self, at: usize, fails: bool, early: bool) -> Transfer {
+        let transfer = self.transfers.swap_remove(at);
+        let data = match transfer.medium {
+            _ if fails => GARBAGE,
+            Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
+            Medium::Slot(..) if transfer.is_write => self.frame(transfer.pfn).value,
+            Medium::Slot(swap, slot) => self.slot(swap, slot).value,
+            Medium::File(file, page) => of_file(file, page),
+        };
+        match transfer.medium {
+            Medium::Slot(swap, slot) if transfer.is_write => {
+                self.slots.get_mut(&(swap, slot)).expect("a slot that is written stays taken").value = data;
+            }
+            _ => {
+                let held =
+                    self.frames.get_mut(&transfer.pfn).expect("a frame that is read into stays in use");
+                held.value = data;
+                if fails {
+                    // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
+                    self.home.remove(&held.page);
+                }
+            }
+        }
+        transfer
+    }
+}
