@@ -1,0 +1,437 @@
+//! What can be told: pages and where they are, what was decided on them, and the numbers that were compared.
+
+use std::collections::BTreeSet;
+
+use crate::balance::{Position, ScanBalance, TIERS, TierLimit, TypeReason};
+use crate::batch::Batch;
+use crate::order::{Arrival, PlaceRule};
+use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
+
+/// A page by what it holds, wherever it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PageName {
+    /// Of a file, tmpfs included.
+    File {
+        /// The file.
+        file: FileId,
+        /// Page of it.
+        page: u64,
+    },
+    /// Anonymous.
+    Anon {
+        /// The address space.
+        mm: MmId,
+        /// Page of it.
+        page: u64,
+    },
+}
+
+/// What is to be told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoryFilter {
+    /// Everything that happens to these pages.
+    Pages(BTreeSet<PageName>),
+    /// Evictions of any page, or of pages of one group and its descendants, and nothing else.
+    Evictions(Option<MemcgId>),
+}
+
+/// Something that was decided.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoryEvent {
+    /// When the engine call began in which it was. A run of hits is one call.
+    pub at: Nanos,
+    /// Whose lists are meant: the page's group.
+    pub memcg: MemcgId,
+    /// The node.
+    pub node: NodeId,
+    /// What it was.
+    pub told: Told,
+}
+
+/// About what a [`StoryEvent`] is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    /// A page.
+    Page {
+        /// Which.
+        page: PageName,
+        /// Its state as the step found it; for a step that puts it somewhere, as it left it.
+        state: PageState,
+        /// The step.
+        event: PageEvent,
+    },
+    /// All pages of a group on a node.
+    Lists(ListsEvent),
+}
+
+/// Where a page in memory is, and how hot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageState {
+    /// Of which type it is.
+    pub kind: LruType,
+    /// On which list.
+    pub place: Whereabouts,
+    /// REFERENCED: used once through a descriptor, or found used once.
+    pub referenced: bool,
+    /// ACTIVE.
+    pub active: bool,
+    /// WORKINGSET.
+    pub workingset: bool,
+    /// Further accesses through descriptors, 0 to 3 (generations).
+    pub counter: u8,
+    /// The tier that these bits make, where pages are kept by generation.
+    pub tier: Option<u8>,
+    /// A page-table entry's accessed bit is set.
+    pub accessed: bool,
+}
+
+/// On which list a page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whereabouts {
+    /// On none: new, in an add batch, or in reclaim's hands.
+    NoList,
+    /// Counted as unevictable.
+    Unevictable,
+    /// On the inactive list of its type.
+    Inactive,
+    /// On the active list of its type.
+    Active,
+    /// On the one list there is.
+    SingleList,
+    /// In a generation.
+    Generation {
+        /// The generation that its record carries.
+        seq: u64,
+        /// The generation on whose list it still is.
+        listed: u64,
+        /// The oldest of its type.
+        oldest: u64,
+        /// The youngest.
+        youngest: u64,
+    },
+}
+
+/// What an absent page was filled with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Filled {
+    /// A read of a regular file.
+    File,
+    /// Zeroes: new anonymous memory.
+    Anon,
+    /// Zeroes: a new page of a tmpfs file.
+    Tmpfs,
+    /// A read of a swap device.
+    Swap,
+}
+
+/// What reclaim decided on a page in its hands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It leaves memory.
+    Free,
+    /// Back to the list it came from.
+    Keep,
+    /// Someone needs it: to the active list, or a young generation.
+    Activate,
+}
+
+/// Why reclaim decided so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Because {
+    /// It is being read.
+    BeingRead,
+    /// It is locked into memory.
+    Locked,
+    /// It is being written; its write's end will bring it to the cold end.
+    BeingWritten,
+    /// A look around from a page judged before it found it used.
+    NeighbourLooked,
+    /// Page-table entries had been used.
+    Used {
+        /// So many.
+        young: u32,
+        /// It had been found used before.
+        was_referenced: bool,
+        /// It is a program's code, which needs one use only.
+        executable: bool,
+    },
+    /// It was used since the hand last came by.
+    Visited {
+        /// Page-table entries found used; a use through a descriptor shows in no entry.
+        young: u32,
+    },
+    /// It needs swap, and there is no slot to be had.
+    NoSwapSlot,
+    /// Its contents were to be forgotten, but it was written since.
+    WrittenSince,
+    /// Somebody still maps it.
+    StillMapped,
+    /// A device or a buffer can't let go of it.
+    Pinned,
+    /// It would have to be written, which a page that was read once before is not worth.
+    NotWorthAWrite,
+    /// It would have to be written, for which this reclaimer may not enter a file system.
+    MayNotEnterFileSystem,
+    /// Somebody holds a reference: a per-CPU batch, or an access under way.
+    Held {
+        /// How many.
+        references: u16,
+    },
+    /// It was written meanwhile.
+    Dirty,
+    /// Its write to swap has begun; it can go when that has ended.
+    WriteBegun,
+    /// Its owner said that its contents may be forgotten.
+    Forgettable,
+}
+
+/// By which rule a refault was judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefaultRule {
+    /// Evictions and activations since its eviction, against the pages that might have made room.
+    Distance {
+        /// Since its eviction.
+        distance: u64,
+        /// Active pages, and those of the other type as far as they can be reclaimed.
+        room: u64,
+    },
+    /// The group that evicted it is gone.
+    EvictorGone,
+    /// Whether the generation from which it was evicted is still the oldest.
+    OldestGeneration {
+        /// The oldest at its eviction.
+        evicted_from: u64,
+        /// The oldest now.
+        oldest: u64,
+    },
+    /// Whether the generation from which it was evicted could still exist.
+    AnyGeneration {
+        /// The oldest at its eviction.
+        evicted_from: u64,
+        /// The youngest now.
+        youngest: u64,
+        /// How many may exist.
+        count: u64,
+    },
+    /// Refaults have no consequence.
+    CountOnly,
+    /// Another group's generations say nothing here.
+    OtherGroup,
+}
+
+/// How a page was found to be used without reclaim having it in its hands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FoundBy {
+    /// A walk of page tables.
+    Walk,
+    /// A look around, from a neighbour that was found used.
+    LookAround,
+}
+
+/// A step in a page's life.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PageEvent {
+    /// It was not in memory, and a task needed it.
+    Filled {
+        /// With what.
+        with: Filled,
+        /// By whom.
+        task: TaskId,
+        /// Reclaim calls that its charge had to make first.
+        reclaim_calls: u32,
+        /// Pages that they reclaimed.
+        reclaimed: u64,
+    },
+    /// The shadow of its last residency was evaluated.
+    Refaulted {
+        /// How.
+        rule: RefaultRule,
+        /// It came back soon enough to matter.
+        recent: bool,
+        /// It was in use in its last residency.
+        workingset: bool,
+        /// Its uses then, as far as they are counted.
+        refs: u8,
+        /// Its tier then.
+        tier: u8,
+    },
+    /// The read into it has ended.
+    Read {
+        /// Without an error.
+        ok: bool,
+    },
+    /// A fault mapped it.
+    Mapped {
+        /// For a store.
+        write: bool,
+    },
+    /// The use-once test: used a second time through a descriptor.
+    SecondAccess {
+        /// It is in the add batch still and will enter as active.
+        in_add_batch: bool,
+    },
+    /// It waits in a per-CPU batch.
+    Queued {
+        /// In which.
+        batch: Batch,
+        /// How many wait there with it.
+        waiting: usize,
+        /// How many make the batch full.
+        full: usize,
+    },
+    /// Its batch was drained, and what it waited for is done.
+    Drained {
+        /// Which.
+        batch: Batch,
+    },
+    /// It was put where its state says it belongs.
+    Placed {
+        /// Why it came to a list at all.
+        arrival: Arrival,
+        /// Why to this one.
+        rule: PlaceRule,
+    },
+    /// Used, in an order of access: it moved to the hot end.
+    MovedToHead,
+    /// An entry that maps it was found used.
+    FoundYoung {
+        /// By whom.
+        by: FoundBy,
+    },
+    /// It belongs to the youngest generation from now on.
+    MadeYoungest {
+        /// Which.
+        seq: u64,
+    },
+    /// Eviction met it on the list of an old generation, and moved it to the one that it carries.
+    Sorted,
+    /// Eviction spared it for its tier.
+    Protected {
+        /// Its tier.
+        tier: u8,
+        /// The highest that is taken.
+        limit: TierLimit,
+        /// Refaults of the tier above that, which decided it.
+        spared: Position,
+        /// It is at the top of the ladder, and spared whatever the tiers say.
+        at_top: bool,
+        /// The generation it moved to.
+        to: u64,
+    },
+    /// A full window made room for a new generation: the oldest was closed, and it moved to the next.
+    MovedUp {
+        /// Where it moved.
+        to: u64,
+    },
+    /// Reclaim took it off its list.
+    Isolated,
+    /// Reclaim judged it.
+    Judged {
+        /// How.
+        verdict: Verdict,
+        /// Why.
+        because: Because,
+    },
+    /// Taken off an active list, it goes to the inactive one.
+    Deactivated {
+        /// Entries that had been used.
+        young: u32,
+        /// Why that list is being aged.
+        why: Option<Deactivation>,
+    },
+    /// Taken off an active list, it goes back there: a program's code in use.
+    KeptActive,
+    /// The write of it to swap has ended.
+    Written {
+        /// Without an error.
+        ok: bool,
+    },
+    /// It left memory, and left a shadow.
+    Evicted {
+        /// The group on whose behalf.
+        target: MemcgId,
+        /// What its shadow says: the clock of evictions, or the oldest generation.
+        stamp: u64,
+        /// In use in this residency.
+        workingset: bool,
+        /// Its uses, as far as they are counted.
+        refs: u8,
+        /// Its tier.
+        tier: u8,
+        /// It is on swap; else its contents are in its file.
+        swapped: bool,
+    },
+    /// Its owner gave it up.
+    Released,
+}
+
+/// A decision on a group's lists.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ListsEvent {
+    /// A new youngest generation.
+    GenerationOpened {
+        /// Which.
+        seq: u64,
+    },
+    /// A type's oldest generations are over.
+    GenerationsClosed {
+        /// The type.
+        kind: LruType,
+        /// The first of them.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+    /// A round of eviction begins.
+    TypeChosen(TypeChoice),
+    /// A pass over active and inactive lists begins.
+    PassBegun {
+        /// How the types share it.
+        balance: ScanBalance,
+        /// log2 of the part of each list that is looked at.
+        priority: u8,
+        /// Pages to look at: inactive and active anonymous, inactive and active file.
+        targets: [u64; 4],
+    },
+}
+
+/// Which type a round of eviction takes, and up to which tier.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TypeChoice {
+    /// The type.
+    pub kind: LruType,
+    /// Why.
+    pub reason: TypeReason,
+    /// The highest tier that is taken.
+    pub limit: TierLimit,
+    /// Refaults of the type's tiers, as they are compared for the limit.
+    pub tiers: [Position; TIERS],
+}
+
+/// Why an active list is aged: one of three reasons is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deactivation {
+    /// The call has found nothing in any other way.
+    pub forced: bool,
+    /// Activations by refaults, as of the last flush, and as the last reclaim call left them: a difference says that some
+    /// inactive pages deserve the place of some active ones.
+    pub refaults: [u64; 2],
+    /// Inactive pages of the type, as of the last flush.
+    pub inactive: u64,
+    /// Active ones.
+    pub active: u64,
+    /// How many times as many pages may be active as inactive.
+    pub ratio: u64,
+}
+
+impl Deactivation {
+    /// The inactive list is too short to give its pages a fair chance.
+    pub fn inactive_is_low(&self) -> bool {
+        self.inactive * self.ratio < self.active
+    }
+
+    /// Whether the list is to be aged.
+    pub fn is_due(&self) -> bool {
+        self.forced || self.refaults[0] != self.refaults[1] || self.inactive_is_low()
+    }
+}

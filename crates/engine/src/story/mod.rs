@@ -1,0 +1,314 @@
+//! Stories: which rule sent a page where it is, and by which numbers.
+//!
+//! Reclaim knows why it does what it does and forgets it at once. With a [`StoryFilter`] set, the slow paths tell each decision
+//! on the pages that it names as a [`StoryEvent`]: plain data, what was decided and the numbers that were compared. Words are
+//! made of it elsewhere.
+//!
+//! ```text
+//!   decision ── tell(pfn, || event) ── off: one test of a pointer that is null
+//!                                 └── on, the page is followed: its state as the step found it, and the event
+//!            ── tell_lists(lruvec, || event) ── decisions on whole lists (which type is next, a generation opened), of the
+//!                                               lists on which a followed page has been
+//! ```
+//! A hit tells nothing: what accesses have left behind shows in the state at the next step. Telling decides nothing and
+//! counts nothing, so a run is the same with and without it, and a question can be asked of a run that has ended: run it
+//! again and listen to the pages in question. Events are handed over after each call, so nothing here grows with the run.
+
+mod event;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::access::Object;
+use crate::balance::{Position, TierLimit, TypeReason};
+use crate::engine::Engine;
+use crate::fault::Source;
+use crate::folio::{FolioFlags, Heat};
+use crate::lruvec::LruvecId;
+use crate::mm::Backing;
+use crate::order::Order;
+use crate::step::{Access, AccessError};
+use crate::table::{Entry, Shadow};
+use crate::units::{FileId, LruType, MemcgId, MmId, ObjectId, Pfn, TaskId};
+pub use event::{
+    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule,
+    StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+};
+
+/// What is told, and what has yet to be handed over.
+pub(crate) struct Story {
+    filter: StoryFilter,
+    events: Vec<StoryEvent>,
+    /// Lists on which a followed page has been.
+    lists: BTreeSet<LruvecId>,
+    /// Reclaim that tasks have done for the charge that they are about to make: calls, pages.
+    charges: BTreeMap<TaskId, (u32, u64)>,
+    /// Why active lists may be aged, by type, as decided last.
+    deactivation: [Option<Deactivation>; 2],
+    /// The choice of the round under way.
+    choice: Option<TypeChoice>,
+}
+
+impl Story {
+    fn follows(&self, page: PageName) -> bool {
+        matches!(&self.filter, StoryFilter::Pages(pages) if pages.contains(&page))
+    }
+}
+
+impl Engine {
+    /// Tells, from now on, what `filter` says; what it said before is forgotten.
+    pub fn tell_story(&mut self, filter: StoryFilter) {
+        self.story = Some(Box::new(Story {
+            filter,
+            events: Vec::new(),
+            lists: BTreeSet::new(),
+            charges: BTreeMap::new(),
+            deactivation: [None; 2],
+            choice: None,
+        }));
+    }
+
+    /// Hands over what was told, in order.
+    pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
+        if let Some(story) = &mut self.story {
+            into.append(&mut story.events);
+        }
+    }
+
+    /// The page that a task reaches through one of its objects.
+    pub fn page_name(&self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
+        self.check_access(task, Access { object, page, write: false })?;
+        Ok(self.name_through(self.tasks[task.index()].objects[object.index()], page))
+    }
+
+    /// Pages of a task's object.
+    pub fn object_pages(&self, task: TaskId, object: ObjectId) -> Option<u64> {
+        self.tasks[task.index()].objects.get(object.index()).map(Object::pages)
+    }
+
+    /// The file of this name.
+    pub fn file_by_name(&self, name: &str) -> Option<FileId> {
+        self.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
+    }
+
+    /// Pages of a file.
+    pub fn file_pages(&self, file: FileId) -> u64 {
+        self.memory.file(file).index.pages()
+    }
+
+    /// The state of a page; `None` while it is not in memory.
+    pub fn page_state(&self, page: PageName) -> Option<PageState> {
+        let word = match page {
+            PageName::File { file, page } => self.memory.file(file).index.word(page),
+            PageName::Anon { mm, page } => self.memory.mm(mm).table.word(page),
+        };
+        let pfn = match word.decode() {
+            Entry::Present(pfn) if !word.is_zero_page() => pfn,
+            Entry::Swap(entry) => self.memory.swap.cached(entry)?,
+            _ => return None,
+        };
+        Some(self.state_of(pfn))
+    }
+
+    fn name_through(&self, object: Object, page: u64) -> PageName {
+        match object {
+            Object::File { file, .. } => PageName::File { file, page },
+            Object::Mapping { mm, vma, start, .. } => match self.memory.mm(mm).vmas[vma].backing {
+                Backing::Anon => PageName::Anon { mm, page: start + page },
+                Backing::File(file) => PageName::File { file, page },
+            },
+        }
+    }
+
+    fn name_of(&self, pfn: Pfn) -> PageName {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::ANON) {
+            PageName::Anon { mm: MmId(folio.owner), page: folio.index.into() }
+        } else {
+            PageName::File { file: FileId(folio.owner), page: folio.index.into() }
+        }
+    }
+
+    fn state_of(&self, pfn: Pfn) -> PageState {
+        let (folio, lruvec) = (&self.memory.folios[pfn], self.lruvec_of(pfn));
+        let (heat, kind) = (self.memory.heat(pfn), folio.lru_type());
+        let place = self.memory.places.get(pfn);
+        let place = if let Some(generations) = &self.lruvecs[lruvec].generations
+            && place.is_listed()
+        {
+            generations.whereabouts(place, kind)
+        } else if !folio.has(FolioFlags::LRU) {
+            Whereabouts::NoList
+        } else if folio.has(FolioFlags::UNEVICTABLE) {
+            Whereabouts::Unevictable
+        } else if matches!(self.order_of(lruvec), Order::SingleList | Order::Sieve) {
+            Whereabouts::SingleList
+        } else if heat.contains(Heat::ACTIVE) {
+            Whereabouts::Active
+        } else {
+            Whereabouts::Inactive
+        };
+        let tier = (self.order_of(lruvec) == Order::Generations).then(|| {
+            let references = self.generation_switches(lruvec).references;
+            references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET)) as u8
+        });
+        PageState {
+            kind,
+            place,
+            referenced: heat.contains(Heat::REFERENCED),
+            active: heat.contains(Heat::ACTIVE),
+            workingset: heat.contains(Heat::WORKINGSET),
+            counter: heat.counter(),
+            tier,
+            accessed: self.is_mapped_young(pfn),
+        }
+    }
+
+    /// Tells of a page in memory, if it is followed.
+    #[inline]
+    pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Engine) -> PageEvent) {
+        if self.story.is_some() {
+            self.tell_followed(pfn, event);
+        }
+    }
+
+    #[cold]
+    fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Engine) -> PageEvent) {
+        let page = self.name_of(pfn);
+        let Some(story) = &self.story else { return };
+        if story.follows(page) {
+            let (lruvec, state, event) = (self.lruvec_of(pfn), self.state_of(pfn), event(self));
+            self.push_page(lruvec, page, state, event);
+        }
+    }
+
+    fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
+        if let Some(story) = &mut self.story {
+            story.lists.insert(lruvec);
+        }
+        self.push_told(lruvec, Told::Page { page, state, event });
+    }
+
+    fn push_told(&mut self, lruvec: LruvecId, told: Told) {
+        let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
+        if let Some(story) = &mut self.story {
+            story.events.push(StoryEvent { at: self.now, memcg, node, told });
+        }
+    }
+
+    /// Tells of whole lists, if a followed page has been there.
+    #[inline]
+    pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Engine) -> ListsEvent) {
+        if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+            let told = Told::Lists(event(self));
+            self.push_told(lruvec, told);
+        }
+    }
+
+    /// Tells of the page that the current task accesses, which is about to get a folio.
+    #[inline]
+    pub(crate) fn tell_filled(&mut self, pfn: Pfn, source: Source) {
+        if self.story.is_some() {
+            self.tell_filled_slowly(pfn, source);
+        }
+    }
+
+    #[cold]
+    fn tell_filled_slowly(&mut self, pfn: Pfn, source: Source) {
+        let task = self.current;
+        let (object, page) = (*self.tasks[task.index()].accessed(), self.tasks[task.index()].attempt.page());
+        let page = self.name_through(object, page);
+        let Some(story) = &mut self.story else { return };
+        let (reclaim_calls, reclaimed) = story.charges.remove(&task).unwrap_or_default();
+        if !story.follows(page) {
+            return;
+        }
+        let with = match source {
+            Source::File(..) => Filled::File,
+            Source::NewAnon => Filled::Anon,
+            Source::NewTmpfs(..) => Filled::Tmpfs,
+            Source::Swap(_) => Filled::Swap,
+        };
+        let kind = if with == Filled::File { LruType::File } else { LruType::Anon };
+        let state = PageState { kind, ..self.state_of(pfn) };
+        let event = PageEvent::Filled { with, task, reclaim_calls, reclaimed };
+        self.push_page(self.lruvec_of(pfn), page, state, event);
+    }
+
+    /// Remembers, for the page that the current task is getting, that reclaim had to make room.
+    #[inline]
+    pub(crate) fn tell_reclaimed(&mut self, pages: u64) {
+        if let Some(story) = &mut self.story {
+            let (calls, reclaimed) = story.charges.entry(self.current).or_default();
+            *calls += 1;
+            *reclaimed += pages;
+        }
+    }
+
+    /// Tells of a page that leaves memory with a shadow.
+    #[inline]
+    pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
+        if self.story.is_some() {
+            self.tell_evicted_slowly(pfn, target, shadow);
+        }
+    }
+
+    #[cold]
+    fn tell_evicted_slowly(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
+        let (page, memcg) = (self.name_of(pfn), self.memory.folios[pfn].memcg);
+        let is_told = match self.story.as_ref().map(|story| &story.filter) {
+            None => false,
+            Some(StoryFilter::Pages(pages)) => pages.contains(&page),
+            Some(StoryFilter::Evictions(None)) => true,
+            Some(StoryFilter::Evictions(Some(of))) => self.memcgs.ancestors(memcg).any(|id| id == *of),
+        };
+        if is_told {
+            let references = self.memcgs[memcg].policy.generations.references;
+            let event = PageEvent::Evicted {
+                target,
+                stamp: shadow.stamp,
+                workingset: shadow.workingset,
+                refs: shadow.refs,
+                tier: references.tier(shadow.refs, shadow.workingset) as u8,
+                swapped: self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            };
+            self.push_page(self.lruvec_of(pfn), page, self.state_of(pfn), event);
+        }
+    }
+
+    /// Tells which type a round takes, and remembers it for the pages that the round meets.
+    #[inline]
+    pub(crate) fn tell_type(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        limit: TierLimit,
+        reason: TypeReason,
+    ) {
+        if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+            let tiers = self.tier_positions(lruvec, kind, limit.gain);
+            let choice = TypeChoice { kind, reason, limit, tiers };
+            if let Some(story) = &mut self.story {
+                story.choice = Some(choice);
+            }
+            self.push_told(lruvec, Told::Lists(ListsEvent::TypeChosen(choice)));
+        }
+    }
+
+    /// Refaults of a tier as the round under way has compared them.
+    pub(crate) fn told_position(&self, tier: usize) -> Position {
+        let choice = self.story.as_ref().and_then(|story| story.choice);
+        choice.map_or(Position::default(), |choice| choice.tiers[tier])
+    }
+
+    /// Remembers why active lists may be aged.
+    #[inline]
+    pub(crate) fn tell_deactivation(&mut self, kind: LruType, why: Deactivation) {
+        if let Some(story) = &mut self.story {
+            story.deactivation[kind as usize] = Some(why);
+        }
+    }
+
+    pub(crate) fn told_deactivation(&self, kind: LruType) -> Option<Deactivation> {
+        self.story.as_ref().and_then(|story| story.deactivation[kind as usize])
+    }
+}
