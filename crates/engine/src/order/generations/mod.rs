@@ -169,8 +169,13 @@ impl Generations {
 
     /// Youngest generations that eviction leaves alone.
     fn spared(self) -> u64 {
-        u64::from(self.count - 1).min(2)
+        spared(u64::from(self.count))
     }
+}
+
+/// Youngest generations that eviction leaves alone where there can be so many.
+fn spared(most: u64) -> u64 {
+    (most - 1).min(2)
 }
 
 /// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
@@ -273,9 +278,7 @@ impl GenerationLists {
     pub(crate) fn pages(&self, seq: u64) -> [u64; 2] {
         self.pages[self.slot(seq)]
     }
-}
 
-impl GenerationLists {
     /// Panics unless a listed folio's place agrees with where it is; tells whether it counts as active.
     pub(crate) fn check_place(&self, pfn: Pfn, place: Place, kind: LruType) -> bool {
         assert!(place.is_listed(), "{pfn:?} is on a list of generations and doesn't know it");
@@ -299,9 +302,8 @@ impl GenerationLists {
         }
         assert_eq!(pages, self.pages, "pages of the generations");
         for kind in LruType::BOTH {
-            let most = self.births.len() as u64;
-            assert!((1..=most).contains(&self.count(kind)), "{} generations of {kind:?}", self.count(kind));
-            assert!(self.count(kind) >= (most - 1).min(2), "too few generations of {kind:?} are left");
+            let (count, most) = (self.count(kind), self.births.len() as u64);
+            assert!((spared(most).max(1)..=most).contains(&count), "{count} generations of {kind:?}");
         }
     }
 }
