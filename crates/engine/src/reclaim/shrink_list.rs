@@ -12,7 +12,6 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::LruvecId;
 use crate::op::Op;
-use crate::order::Order;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
@@ -81,11 +80,7 @@ impl Engine {
             self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
             return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
         }
-        if folio.mapped > 0
-            && self.order_of(lruvec) == Order::Generations
-            && self.memory.is_hot(pfn, Heat::REFERENCED)
-        {
-            // The bit was cleared when the folio was isolated, so a look around from an earlier one of this batch has set it.
+        if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
             return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
         let references = self.folio_check_references(pfn, sc);

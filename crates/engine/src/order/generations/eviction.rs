@@ -14,7 +14,7 @@ use crate::balance::{BalanceRule, CheaperType, TIERS, TierLimit, TypeReason, Typ
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::LruvecId;
-use crate::order::Round;
+use crate::order::{Order, Round};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, PageEvent, Verdict};
@@ -213,6 +213,14 @@ impl Engine {
         self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
         self.note_taken(lruvec, kind, isolated);
         if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
+    }
+
+    /// Whether a look around from an earlier folio of the batch has found this one used: 6.12 clears REFERENCED at isolation, so
+    /// nothing else can have set it since. In 6.16 the bit survives, and says nothing of the kind. [6.12 2.9]
+    pub(crate) fn was_looked_at(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
+        self.order_of(lruvec) == Order::Generations
+            && self.generation_switches(lruvec).references == References::Linux6_12
+            && self.memory.is_hot(pfn, Heat::REFERENCED)
     }
 
     /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
