@@ -112,6 +112,7 @@ impl Engine {
 
     /// Gives up a charge that isn't needed any more, whatever it is in the middle of.
     pub(crate) fn charge_abandon(&mut self, charge: Charge) {
+        self.untell_reclaimed();
         if let Some((_, call)) = charge.reclaim {
             self.reclaim_abandon(*call);
         }
@@ -160,6 +161,7 @@ impl Engine {
             return None;
         }
         // The access fails, which is this machine's form of the kill.
+        self.untell_reclaimed();
         self.memcgs.event(limited, MemcgEvent::Oom);
         self.memcgs.event(limited, MemcgEvent::OomKill);
         self.count_node(self.current_node(), Stat::OomKill, 1);

@@ -196,3 +196,35 @@ fn a_page_is_protected_only_where_the_numbers_told_say_so() {
     }
     assert!(protected > 0);
 }
+
+#[test]
+fn only_6_12_takes_a_referenced_page_for_one_that_a_neighbour_led_to() {
+    let looked_at = |policy: Policy| {
+        let run = run(policy, Some(StoryFilter::Pages(every_page())));
+        let is_looked_at = |told: &&StoryEvent| {
+            let Told::Page { event, .. } = &told.told else { return false };
+            matches!(event, PageEvent::Judged { because: Because::NeighbourLooked, .. })
+        };
+        run.told.iter().filter(is_looked_at).count()
+    };
+    let alone = |mut policy: Policy| {
+        policy.harvest.look_around = false;
+        policy
+    };
+    assert!(looked_at(Policy::mglru_6_12()) > 0);
+    assert_eq!(looked_at(alone(Policy::mglru_6_12())), 0, "where nothing looks around");
+    // There isolation leaves REFERENCED, which then says nothing of neighbours.
+    assert_eq!(looked_at(alone(Policy::mglru_6_16())), 0);
+    assert_eq!(looked_at(Policy::mglru_6_16()), 0);
+}
+
+#[test]
+fn who_asks_for_evictions_is_told_of_nothing_else() {
+    for profile in PROFILES {
+        let run = run((profile.policy)(), Some(StoryFilter::Evictions(None)));
+        for event in &run.told {
+            let is_eviction = matches!(&event.told, Told::Page { event: PageEvent::Evicted { .. }, .. });
+            assert!(is_eviction, "{}: {event:?}", profile.name);
+        }
+    }
+}

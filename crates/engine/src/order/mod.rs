@@ -176,6 +176,7 @@ impl Engine {
             // They have no opinion on how a descendant with other lists should age its pages.
             Order::Generations | Order::SingleList | Order::Sieve => {
                 sc.may_deactivate = [true; 2];
+                sc.deactivation = [None; 2];
                 sc.cache_trim_mode = false;
             }
         }

@@ -63,7 +63,7 @@ impl Engine {
             // deserve the place of some active ones.
             let why = self.deactivation(target, kind, sc.force_deactivate);
             sc.may_deactivate[kind as usize] = why.is_due();
-            self.tell_deactivation(kind, why);
+            sc.deactivation[kind as usize] = Some(why);
         }
         let inactive_file = self.stale(target, LruList::InactiveFile.stat());
         sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
@@ -139,8 +139,7 @@ impl Engine {
         if self.memory.swap.devices() > 0 {
             let why = self.deactivation(lruvec, LruType::Anon, false);
             if why.inactive_is_low() {
-                self.tell_deactivation(LruType::Anon, why);
-                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch);
+                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why));
             }
         }
         Round::Last
@@ -199,7 +198,7 @@ impl Engine {
             return self.shrink_inactive(lruvec, list, n, sc);
         }
         if sc.may_deactivate[list.kind() as usize] {
-            self.shrink_active(lruvec, list, n);
+            self.shrink_active(lruvec, list, n, sc.deactivation[list.kind() as usize]);
         } else {
             sc.skipped_deactivate = true;
         }
@@ -233,8 +232,8 @@ impl Engine {
     /// Moves up to `n` pages from the cold end of an active list to the inactive one.
     ///
     /// A page that was merely referenced is deactivated all the same, its second chance being the inactive list; only
-    /// executable file pages stay, because a program whose code was paged out can't even wait well.
-    fn shrink_active(&mut self, lruvec: LruvecId, list: LruList, n: u64) {
+    /// executable file pages stay, because a program whose code was paged out can't even wait well. `why` is told.
+    fn shrink_active(&mut self, lruvec: LruvecId, list: LruList, n: u64, why: Option<Deactivation>) {
         let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
@@ -254,10 +253,7 @@ impl Engine {
                 self.tell(pfn, |_| PageEvent::KeptActive);
                 continue;
             }
-            self.tell(pfn, |engine| {
-                let why = engine.told_deactivation(kind);
-                PageEvent::Deactivated { young, why }
-            });
+            self.tell(pfn, |_| PageEvent::Deactivated { young, why });
             self.memory.cool_down(pfn, Heat::ACTIVE);
             self.memory.heat_up(pfn, Heat::WORKINGSET);
             self.count(lruvec, Stat::Pgdeactivate, pages as i64);

@@ -1,5 +1,6 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
+use crate::story::Deactivation;
 use crate::units::MemcgId;
 
 /// First priority: lists are scanned by a 4096th of their size.
@@ -25,6 +26,8 @@ pub(crate) struct ScanControl {
     pub(crate) may_enter_fs: bool,
     /// By type: active pages may be moved to the inactive list.
     pub(crate) may_deactivate: [bool; 2],
+    /// What that was decided by, where the target's order had to decide.
+    pub(crate) deactivation: [Option<Deactivation>; 2],
     pub(crate) force_deactivate: bool,
     pub(crate) skipped_deactivate: bool,
     /// Groups below their effective `memory.low` are reclaimed too.
@@ -51,6 +54,7 @@ impl ScanControl {
             has_walk_buffer: false,
             may_enter_fs: true,
             may_deactivate: [false; 2],
+            deactivation: [None; 2],
             force_deactivate: false,
             skipped_deactivate: false,
             low_reclaim: false,

@@ -42,8 +42,6 @@ pub(crate) struct Story {
     lists: BTreeSet<LruvecId>,
     /// Reclaim that tasks have done for the charge that they are about to make: calls, pages.
     charges: BTreeMap<TaskId, (u32, u64)>,
-    /// Why active lists may be aged, by type, as decided last.
-    deactivation: [Option<Deactivation>; 2],
     /// The choice of the round under way.
     choice: Option<TypeChoice>,
 }
@@ -62,7 +60,6 @@ impl Engine {
             events: Vec::new(),
             lists: BTreeSet::new(),
             charges: BTreeMap::new(),
-            deactivation: [None; 2],
             choice: None,
         }));
     }
@@ -182,7 +179,9 @@ impl Engine {
     }
 
     fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
-        if let Some(story) = &mut self.story {
+        if let Some(story) = &mut self.story
+            && matches!(story.filter, StoryFilter::Pages(_))
+        {
             story.lists.insert(lruvec);
         }
         self.push_told(lruvec, Told::Page { page, state, event });
@@ -244,6 +243,14 @@ impl Engine {
         }
     }
 
+    /// Forgets it again: the current task gets no page after all.
+    #[inline]
+    pub(crate) fn untell_reclaimed(&mut self) {
+        if let Some(story) = &mut self.story {
+            story.charges.remove(&self.current);
+        }
+    }
+
     /// Tells of a page that leaves memory with a shadow.
     #[inline]
     pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
@@ -298,17 +305,5 @@ impl Engine {
     pub(crate) fn told_position(&self, tier: usize) -> Position {
         let choice = self.story.as_ref().and_then(|story| story.choice);
         choice.map_or(Position::default(), |choice| choice.tiers[tier])
-    }
-
-    /// Remembers why active lists may be aged.
-    #[inline]
-    pub(crate) fn tell_deactivation(&mut self, kind: LruType, why: Deactivation) {
-        if let Some(story) = &mut self.story {
-            story.deactivation[kind as usize] = Some(why);
-        }
-    }
-
-    pub(crate) fn told_deactivation(&self, kind: LruType) -> Option<Deactivation> {
-        self.story.as_ref().and_then(|story| story.deactivation[kind as usize])
     }
 }
