@@ -48,6 +48,8 @@ pub struct Engine {
     pub(crate) in_lru_fault: bool,
     /// `min_ttl_ms`: stored and read back. It acts in kswapd's balance, which comes with whole-machine reclaim.
     pub(crate) min_ttl_ms: u64,
+    /// What was last written to `lru_gen/enabled`.
+    pub(crate) lru_gen_enabled: Option<u32>,
     /// The task and CPU on whose behalf the present call runs.
     pub(crate) current: TaskId,
     pub(crate) cpu: CpuId,
@@ -85,6 +87,7 @@ impl Engine {
             last_root_flush: Nanos::ZERO,
             in_lru_fault: false,
             min_ttl_ms: 0,
+            lru_gen_enabled: None,
             current: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),

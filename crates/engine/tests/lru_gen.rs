@@ -120,7 +120,7 @@ fn lru_gen_full_has_four_tiers_and_the_walk_of_each_generation() {
             "                     1          0r          0e          0p          0r          0e          0p",
             "                     2          0r          0e          0p          0r          0e          0p",
             "                     3          0r          0e          0p          0r          0e          0p",
-            "                              512t         31y          1f          0a",
+            "                              513t         31y          1f          0a",
         ],
         "31 young entries of 512 are too few for the filter"
     );
@@ -325,6 +325,35 @@ fn a_textbook_policy_is_not_switched() {
     machine.write(ENABLED, "7").unwrap();
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0000\n");
     assert!(machine.generations().is_empty());
+}
+
+#[test]
+fn the_walk_bits_are_nothing_to_two_lists_and_are_read_back_as_written() {
+    let mut machine = Machine::new(Policy::classic_6_12());
+    machine.access(machine.heap, 0..31, true);
+    machine.write(ENABLED, "6").unwrap();
+    assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0006\n");
+    machine.write("/sys/fs/cgroup/job/memory.reclaim", &(16 * PAGE_SIZE).to_string()).unwrap();
+    assert_eq!(machine.engine.take_work().ptes_walked, 0, "the classic LRU walks no page tables");
+    machine.write(ENABLED, "7").unwrap();
+    let youngest = machine.generations().last().unwrap().0;
+    machine.write(LRU_GEN, &format!("+ 2 0 {youngest}")).unwrap();
+    assert!(machine.engine.take_work().ptes_walked > 0);
+}
+
+#[test]
+fn a_call_for_a_group_or_node_that_is_not_there_is_refused() {
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    let (task, there) = (machine.task, machine.memcg);
+    for (memcg, node) in [(there, NodeId(1)), (MemcgId(99), NodeId(0))] {
+        assert!(machine.engine.lru_gen(memcg, node).is_empty());
+        let aged = machine.engine.lru_gen_age(task, memcg, node, 3, None, false);
+        let evicted = machine.engine.lru_gen_evict(task, memcg, node, 0, None, None);
+        for refused in [aged, evicted] {
+            let message = refused.unwrap_err().to_string();
+            assert!(message.contains("a group and a node of this machine"), "{message}");
+        }
+    }
 }
 
 /// Switches a group that is at its limit, full of file pages read once, while its heap, which can't be swapped, grows; the first

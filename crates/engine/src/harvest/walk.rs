@@ -32,7 +32,7 @@ const TABLES_PER_STEP: u64 = 64;
 /// What the walks of one generation have seen, for `lru_gen_full`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalkStats {
-    /// Entries looked at.
+    /// Entries looked at; a table that isn't there counts as one.
     pub(crate) leaf_total: u64,
     /// Young ones among them.
     pub(crate) leaf_young: u64,
@@ -127,11 +127,14 @@ impl Engine {
             return Walked::Incomplete;
         }
         if !self.memcgs[memcg].policy.harvest.page_table_walk {
-            // It may have been turned off in the middle of a walk.
+            // It may have been turned off in the middle of a walk. Where nothing walks, nothing is known of any address space:
+            // the first walk after that is a full one.
             self.walk_leave(lruvec, walk);
             let state = &mut self.lruvecs[lruvec].walk;
             state.seq = walk.seq;
             state.next = 0;
+            state.known = 0;
+            state.has_filter = false;
             return Walked::Complete;
         }
         let Some((mm, from, is_forced)) = walk.mm.or_else(|| self.walk_take(lruvec, walk)) else {
@@ -246,6 +249,7 @@ impl Engine {
         let leaf = page / LEAF_PAGES;
         self.work.upper_entries += 1;
         if !self.memory.mm(mm).table.leaf_exists(leaf) {
+            self.walk_stats(lruvec, walk).leaf_total += 1;
             return;
         }
         if harvest.non_leaf_young && !is_forced {
@@ -259,16 +263,21 @@ impl Engine {
             return;
         }
         let young = self.walk_entries(lruvec, mm, page, end);
-        let state = &mut self.lruvecs[lruvec].walk;
-        let slot = state.slot(walk.seq);
-        let stats = &mut state.stats[slot];
+        let is_dense = young * ENTRIES_PER_LINE >= end - page;
+        let stats = self.walk_stats(lruvec, walk);
         stats.nonleaf_found += 1;
         stats.leaf_total += end - page;
         stats.leaf_young += young;
-        if young * ENTRIES_PER_LINE >= end - page {
-            stats.nonleaf_added += 1;
-            state.filters.insert(walk.seq + 1, mm, leaf);
+        stats.nonleaf_added += u64::from(is_dense);
+        if is_dense {
+            self.lruvecs[lruvec].walk.filters.insert(walk.seq + 1, mm, leaf);
         }
+    }
+
+    fn walk_stats(&mut self, lruvec: LruvecId, walk: &Walk) -> &mut WalkStats {
+        let state = &mut self.lruvecs[lruvec].walk;
+        let slot = state.slot(walk.seq);
+        &mut state.stats[slot]
     }
 
     /// Tells the order of every young entry, and clears it; returns how many there were.

@@ -141,7 +141,13 @@ impl Engine {
         write.number = 1;
         let sign = if matches!(request.what, Requested::Age { .. }) { '+' } else { '-' };
         write.command = format!("{sign} {} {} {}", request.memcg.0 + 1, request.node.0, request.seq);
-        let checked = self.check_swappiness(request.memcg, request.swappiness);
+        let exists =
+            self.memcgs.contains(request.memcg) && request.node.index() < self.config.node_pages.len();
+        let checked = if exists {
+            self.check_swappiness(request.memcg, request.swappiness)
+        } else {
+            Err(Refused::invalid("a group and a node of this machine"))
+        };
         let begun = checked.and_then(|()| self.generation_work(request));
         write.work = begun.map_err(|refused| write.refused(refused))?;
         self.lru_gen_write(task, write)

@@ -29,20 +29,27 @@ pub(super) fn parse_min_ttl(value: &str) -> Option<u64> {
 }
 
 impl Engine {
+    /// What was written last, or what the profile of the root comes to.
     pub(super) fn enabled_text(&self) -> String {
         let policy = self.memcgs[MemcgId::ROOT].policy;
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-        let caps = bit(policy.order == Order::Generations, CORE)
-            | bit(policy.harvest.page_table_walk, MM_WALK)
-            | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG);
+        let caps = self.lru_gen_enabled.unwrap_or_else(|| {
+            bit(policy.order == Order::Generations, CORE)
+                | bit(policy.harvest.page_table_walk, MM_WALK)
+                | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
+        });
         format!("0x{caps:04x}\n")
     }
 
-    /// The lists change hands in steps: see `order/switching.rs`.
+    /// The lists change hands in steps: see `order/switching.rs`. How generations are harvested is of no concern to those who
+    /// keep none.
     pub(super) fn set_enabled(&mut self, task: TaskId, caps: u32) -> Step {
+        if self.memcgs[MemcgId::ROOT].policy.order.may_be_switched() {
+            self.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
+        }
         self.switch_orders(caps & CORE != 0);
         for memcg in self.memcgs.ids() {
-            if !matches!(self.memcgs[memcg].policy.order, Order::Generations | Order::TwoLists) {
+            if self.memcgs[memcg].policy.order != Order::Generations {
                 continue;
             }
             let harvest = &mut self.memcgs[memcg].policy.harvest;

@@ -83,8 +83,11 @@ pub(crate) enum WorkStep {
 
 impl Engine {
     /// The generations of a group on a node, oldest first, as `lru_gen` shows them; none where the group's policy is not
-    /// one of Linux's. Where it is the classic one, they are there and empty.
+    /// one of Linux's, or there is no such group or node. Where it is the classic one, they are there and empty.
     pub fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
+        if !self.memcgs.contains(memcg) || node.index() >= self.config.node_pages.len() {
+            return Vec::new();
+        }
         let lruvec = self.lruvecs.id(memcg, node);
         let Some(generations) = &self.lruvecs[lruvec].generations else { return Vec::new() };
         let [anon, file] = generations.min_seq;
