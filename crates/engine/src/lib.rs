@@ -63,7 +63,7 @@ pub use policy::{PROFILES, Policy, Profile};
 pub use stat::Stat;
 pub use step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
 pub use story::{
-    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule,
+    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
     StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use switch::{SWITCHES, Switch, Values};

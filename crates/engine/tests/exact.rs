@@ -3,7 +3,7 @@
 
 mod reader;
 
-use pageout_engine::{Config, Policy};
+use pageout_engine::*;
 use proptest::prelude::*;
 use reader::{Reader, Stretch, file_pages, pages, stretch};
 use std::collections::VecDeque;
@@ -101,5 +101,33 @@ proptest! {
     ) {
         let naive = NaiveSieve { capacity: limit as usize, pages: Vec::new(), hand: None };
         check(Policy::sieve(), naive, limit, &stretches)?;
+    }
+}
+
+#[test]
+fn a_list_of_pages_that_were_all_used_is_gone_round_before_memory_is_out() {
+    const PAGES: u64 = 20_000;
+    let mut engine = Engine::new(Config { policy: Policy::exact_lru(), ..Config::default() }).unwrap();
+    let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+    let mm = engine.process_create(memcg);
+    let task = engine.task_create(mm, CpuId(0));
+    let spec = FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular };
+    let file = engine.file_create(spec).unwrap();
+    let object = engine.map_file(task, file, Advice::Normal, false).unwrap();
+    let limit = (PAGES * 3 / 4 * PAGE_SIZE).to_string();
+    assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit).is_ok());
+    for page in 0..PAGES {
+        let mut step = engine.start(task, Access { object, page, write: false });
+        while !matches!(step, Step::Done(_)) {
+            let mut ops = Vec::new();
+            engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, .. } = op {
+                    engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            step = engine.resume(task);
+        }
+        assert_eq!(step, Step::Done(Served::Major), "page {page}");
     }
 }

@@ -29,12 +29,12 @@ impl Engine {
         }
     }
 
+    /// Not just as many as are wanted: mapped pages may all have been used, and one has to go round them to find that out.
     pub(super) fn single_list_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
-        let size = self.lruvecs[lruvec].lists[SINGLE].len() >> sc.priority;
-        size.min(sc.nr_to_reclaim - sc.nr_reclaimed.min(sc.nr_to_reclaim))
+        self.lruvecs[lruvec].lists[SINGLE].len() >> sc.priority
     }
 
-    /// One round over a list on which both types stand: up to a batch from its cold end.
+    /// One round over a list on which both types stand: up to a batch from its cold end, and no more than is still wanted.
     pub(super) fn untyped_round(
         &mut self,
         lruvec: LruvecId,
@@ -42,7 +42,8 @@ impl Engine {
         remaining: &mut u64,
         sc: &mut ScanControl,
     ) -> Round {
-        let n = (*remaining).min(self.config.reclaim_batch);
+        let wanted = sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed);
+        let n = (*remaining).min(self.config.reclaim_batch).min(wanted);
         if n == 0 {
             return Round::Last;
         }

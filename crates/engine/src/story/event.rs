@@ -185,6 +185,15 @@ pub enum Because {
     Forgettable,
 }
 
+/// What a shadow is stamped with, by the rule that will judge the refault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stamp {
+    /// The clock of evictions and activations.
+    Age(u64),
+    /// The oldest generation of the page's type.
+    OldestGeneration(u64),
+}
+
 /// By which rule a refault was judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefaultRule {
@@ -213,6 +222,8 @@ pub enum RefaultRule {
         /// How many may exist.
         count: u64,
     },
+    /// By generations, and its lists have none.
+    NoGenerations,
     /// Refaults have no consequence.
     CountOnly,
     /// Another group's generations say nothing here.
@@ -350,8 +361,8 @@ pub enum PageEvent {
     Evicted {
         /// The group on whose behalf.
         target: MemcgId,
-        /// What its shadow says: the clock of evictions, or the oldest generation.
-        stamp: u64,
+        /// What its shadow says.
+        stamp: Stamp,
         /// In use in this residency.
         workingset: bool,
         /// Its uses, as far as they are counted.

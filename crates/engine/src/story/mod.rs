@@ -29,8 +29,9 @@ use crate::order::Order;
 use crate::step::{Access, AccessError};
 use crate::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, ObjectId, Pfn, TaskId};
+use crate::workingset::Workingset;
 pub use event::{
-    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule,
+    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
     StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 
@@ -269,10 +270,17 @@ impl Engine {
             Some(StoryFilter::Evictions(Some(of))) => self.memcgs.ancestors(memcg).any(|id| id == *of),
         };
         if is_told {
-            let references = self.memcgs[memcg].policy.generations.references;
+            let policy = &self.memcgs[memcg].policy;
+            let references = policy.generations.references;
+            let stamp = match policy.workingset {
+                Workingset::Distance | Workingset::CountOnly => Stamp::Age(shadow.stamp),
+                Workingset::OldestGeneration | Workingset::AnyGeneration => {
+                    Stamp::OldestGeneration(shadow.stamp)
+                }
+            };
             let event = PageEvent::Evicted {
                 target,
-                stamp: shadow.stamp,
+                stamp,
                 workingset: shadow.workingset,
                 refs: shadow.refs,
                 tier: references.tier(shadow.refs, shadow.workingset) as u8,

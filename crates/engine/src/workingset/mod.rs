@@ -116,7 +116,7 @@ impl Engine {
 
     /// The numbers that a refault is judged by.
     fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
-        let generations = self.lruvecs[lruvec].generations.as_ref();
+        let generations = self.kept_generations(lruvec);
         match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
             (Workingset::Distance, _) => match self.distance_and_room(shadow, kind) {
                 Some((distance, room)) => RefaultRule::Distance { distance, room },
@@ -131,9 +131,8 @@ impl Engine {
                 youngest: lists.max_seq,
                 count: self.generation_switches(lruvec).count.into(),
             },
-            (Workingset::OldestGeneration | Workingset::AnyGeneration | Workingset::CountOnly, _) => {
-                RefaultRule::CountOnly
-            }
+            (Workingset::OldestGeneration | Workingset::AnyGeneration, None) => RefaultRule::NoGenerations,
+            (Workingset::CountOnly, _) => RefaultRule::CountOnly,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Stories as plain data: every event with its numbers, under the names that the engine gives them.
 
 use pageout_engine::{
-    Deactivation, ListsEvent, PageEvent, PageState, Position, RefaultRule, ScanBalance, TierLimit,
+    Deactivation, ListsEvent, PageEvent, PageState, Position, RefaultRule, ScanBalance, Stamp, TierLimit,
     TypeChoice, TypeReason, Whereabouts,
 };
 use serde_json::{Map, Value, json};
@@ -164,7 +164,10 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         }
         PageEvent::Evicted { target, stamp, workingset, refs, tier, swapped } => json!({
             "on_behalf_of": telling.groups.get(target),
-            "stamp": stamp,
+            "stamp": match stamp {
+                Stamp::Age(age) => json!({ "age": age }),
+                Stamp::OldestGeneration(seq) => json!({ "oldest_generation": seq }),
+            },
             "workingset": workingset,
             "refs": refs,
             "tier": tier,
@@ -192,7 +195,10 @@ fn refault_rule(rule: &RefaultRule) -> Value {
         RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
             json!({ "evicted_from": evicted_from, "youngest": youngest, "count": count })
         }
-        RefaultRule::EvictorGone | RefaultRule::CountOnly | RefaultRule::OtherGroup => json!({}),
+        RefaultRule::EvictorGone
+        | RefaultRule::NoGenerations
+        | RefaultRule::CountOnly
+        | RefaultRule::OtherGroup => json!({}),
     };
     value["name"] = name(rule).into();
     value

@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use pageout_engine::{
     Arrival, Batch, Because, Deactivation, Filled, FoundBy, ListsEvent, LruType, MemcgId, Nanos, PageEvent,
-    PageState, PlaceRule, Position, RefaultRule, ScanBalance, TierLimit, TypeChoice, TypeReason, Verdict,
-    Whereabouts,
+    PageState, PlaceRule, Position, RefaultRule, ScanBalance, Stamp, TierLimit, TypeChoice, TypeReason,
+    Verdict, Whereabouts,
 };
 
 use super::keep::{Since, Step};
@@ -275,25 +275,22 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         PageEvent::Evicted { stamp, workingset, refs, tier, swapped, .. } => {
             let from = before.iter().rev().find(|step| step.event == PageEvent::Isolated);
             let from = from.map_or_else(|| "memory".to_string(), |step| whereabouts(&step.state));
-            let by_generation = matches!(
-                before
-                    .iter()
-                    .rev()
-                    .find(|step| step.event == PageEvent::Isolated)
-                    .map(|step| step.state.place),
-                Some(Whereabouts::Generation { .. })
-            );
-            let used = if by_generation {
-                format!("tier {tier}, {} counted", counted(u64::from(*refs), "repeated read"))
-            } else if *workingset {
-                "not used since it was deactivated".to_string()
-            } else {
-                "not used twice".to_string()
+            let place = before
+                .iter()
+                .rev()
+                .find(|step| step.event == PageEvent::Isolated)
+                .map(|step| step.state.place);
+            let used = match place {
+                Some(Whereabouts::Generation { .. }) => {
+                    format!("tier {tier}, {} counted", counted(u64::from(*refs), "repeated read"))
+                }
+                Some(Whereabouts::SingleList) => "its turn had come".to_string(),
+                _ if *workingset => "not used since it was deactivated".to_string(),
+                _ => "not used twice".to_string(),
             };
-            let shadow = if by_generation {
-                format!("generation {stamp} as the oldest")
-            } else {
-                format!("age {}", count(*stamp))
+            let shadow = match stamp {
+                Stamp::OldestGeneration(seq) => format!("generation {seq} as the oldest"),
+                Stamp::Age(age) => format!("age {}", count(*age)),
             };
             let gone = if *swapped { " (it is on swap)" } else { "" };
             format!("evicted from {from}: {used}; its shadow holds {shadow}{gone}")
@@ -338,6 +335,9 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
             if recent { "less" } else { "no less" },
             if recent { format!("counts against tier {tier}") } else { "too long ago to count".to_string() }
         ),
+        RefaultRule::NoGenerations => {
+            "refault: judged by generations, which its lists do not keep: begins anew".to_string()
+        }
         RefaultRule::CountOnly => "refault: counted, without consequence under this policy".to_string(),
         RefaultRule::OtherGroup => {
             "refault: evicted from another group, whose generations say nothing here".to_string()
