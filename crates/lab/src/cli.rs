@@ -273,7 +273,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) evictions: Option<u32>,
 
     /// Only evictions from this cgroup and those below it
-    #[arg(long, value_name = "PATH", requires = "evictions")]
+    #[arg(long, value_name = "PATH", requires = "evictions", conflicts_with = "page")]
     pub(crate) memcg: Option<String>,
 
     /// Show so many steps of a page from its beginning, and so many up to its end
@@ -513,8 +513,8 @@ pub(crate) struct WorkingSetArgs {
     #[arg(long, value_name = "SIZE|PERCENT", requires = "job")]
     pub(crate) reserve: Option<String>,
 
-    /// The machines have no swap: idle anonymous pages can't make room
-    #[arg(long, requires = "job")]
+    /// The machines have no swap: their anonymous generations say nothing of use, and idle anonymous pages can't make room
+    #[arg(long)]
     pub(crate) no_swap: bool,
 
     /// The size of the machines' pages: 16KiB or 64KiB on some arm64

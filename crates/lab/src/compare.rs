@@ -25,6 +25,7 @@ use crate::{expectations, output, own_variants, table};
 /// failures are told on standard error, and the exit code says that not everything is there.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
+    check_keys(&args.vary, args.repeat)?;
     let mut variants = Vec::new();
     for settings in combinations(&args.vary) {
         let scenario = load(&source, &args.options, &settings)?;
@@ -63,7 +64,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         .iter()
         .map(|column| (column.variant.label.as_str(), column.runs.results.iter().collect()))
         .collect();
-    let expected = if own { &variants[0].scenario.expect[..] } else { &[] };
+    // Where a run has failed there is nothing to compare its seed's other runs with, and the failure is the verdict.
+    let expected = if own && failures.is_empty() { &variants[0].scenario.expect[..] } else { &[] };
     let checked = expectations::check(&source, expected, &sides)?;
     if args.options.output.json {
         let mut json = to_json(args, &columns);
@@ -113,6 +115,23 @@ impl Column<'_> {
             })
             .collect()
     }
+}
+
+/// Each key is varied once, and the seed by one of the two options that can.
+fn check_keys(vary: &[Variation], repeat: u32) -> Result<(), Failure> {
+    for (at, variation) in vary.iter().enumerate() {
+        let key = &variation.key;
+        if vary[..at].iter().any(|before| before.key == *key) {
+            let message =
+                format!("--vary {key} is given twice; give all its values to one, separated by commas");
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
+        if key == "seed" && repeat > 1 {
+            let message = "--vary seed and --repeat both vary the seed: give one of them";
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
+    }
+    Ok(())
 }
 
 /// Every combination of the values, the last `--vary` running fastest.

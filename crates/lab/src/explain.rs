@@ -41,8 +41,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
         Asked::Evictions { of, count } => {
             let mut last = LastEvictions::new(*count);
             let filter = StoryFilter::Evictions(*of);
-            play(&source, &scenario, args, filter, &mut last, "looking for evictions")?;
-            Some(last)
+            let played = play(&source, &scenario, args, filter, &mut last, "looking for evictions")?;
+            match played.failed {
+                // Why there were none is a better answer than that there were none.
+                Some(error) if last.total() == 0 => return Err(error.into()),
+                _ => Some(last),
+            }
         }
     };
     if let (Some(last), Asked::Evictions { of, .. }) = (&evictions, &mut asked) {

@@ -54,6 +54,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         check(&run.validate())?;
     }
     if args.print_scenario {
+        if runs.len() > 1 {
+            let message = "--print-scenario prints one scenario: give --memory one size";
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
         let text =
             toml_edit::ser::to_string_pretty(&runs[0]).context("the scenario can't be written as TOML")?;
         return output::print(&text);
@@ -153,7 +157,8 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         read_only: channel != Channel::Anonymous,
         write_first: None,
         workload: None,
-        trace: Some(args.trace.clone()),
+        // A scenario's paths start where the scenario is, which is nobody knows where.
+        trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone())),
         read: Some(read.clone()),
     }
 }

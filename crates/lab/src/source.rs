@@ -9,9 +9,10 @@
 mod place;
 mod set;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use pageout_sim::scenario::keys::Key;
 use pageout_sim::scenario::{Problem, Scenario};
 use toml_edit::{Document, DocumentMut};
@@ -19,6 +20,9 @@ use toml_edit::{Document, DocumentMut};
 use crate::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use crate::nearest::nearest;
 pub(crate) use set::{Setting, apply};
+
+/// Nobody writes so much by hand, nor a script so much for one run.
+const LENGTH_MAX: u64 = 64 << 20;
 
 /// A scenario file in memory.
 #[derive(Debug)]
@@ -30,8 +34,12 @@ pub(crate) struct Source {
 impl Source {
     /// Reads a file. Errors: it can't be read, it is no TOML.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read scenario {}", path.display()))?;
+        let cannot_read = || format!("cannot read scenario {}", path.display());
+        let mut text = String::new();
+        let file = std::fs::File::open(path).with_context(cannot_read)?;
+        file.take(LENGTH_MAX + 1).read_to_string(&mut text).with_context(cannot_read)?;
+        let is_scenario = text.len() as u64 <= LENGTH_MAX;
+        ensure!(is_scenario, "{} is larger than any scenario: more than {LENGTH_MAX} bytes", path.display());
         Source::parse(path, text)
     }
 

@@ -39,6 +39,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         })
         .collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
+    for (run, class) in runs.iter().zip(&classes) {
+        recording.require_flushes(run, class)?;
+    }
     let played = parallel::map(&jobs, args.jobs, |&(run, phase, phases)| {
         let unrecorded = rig::Unrecorded { simulation: phase, simulations: phases };
         let played = rig::play(&recording, run, unrecorded);

@@ -25,6 +25,7 @@ use crate::cli::WorkingSetArgs;
 use crate::failure::Outcome;
 use crate::nearest::nearest;
 use crate::{figures, output};
+use estimate::Question;
 use rank::{Job, Landing, rank};
 use report::{Landings, Report};
 use trend::History;
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
     let sizes = Sizes::parse(&args.memory)?;
 
     let machines = machine::read(&args.files)?;
-    let histories: Vec<History> = machines.iter().map(|machine| History::of(machine, within_ms)).collect();
+    let question = Question { within_ms, has_swap: !args.no_swap };
+    let histories: Vec<History> = machines.iter().map(|machine| History::of(machine, question)).collect();
     let landings = match job {
         None => None,
         Some(size) => {
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
         }
     };
     let report =
-        Report { window: &window, within_ms, page_size, histories: &histories, landings, all: args.all };
+        Report { window: &window, question, page_size, histories: &histories, landings, all: args.all };
     if args.output.json {
         return output::print_json(&report.to_json());
     }

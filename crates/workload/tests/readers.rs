@@ -220,6 +220,14 @@ fn a_missing_file_is_named() {
     assert!(error.to_string().starts_with("/nowhere/t.csv: "), "{error}");
 }
 
+#[test]
+fn what_can_be_read_only_once_is_refused() {
+    for path in ["/dev/null", "/dev/zero"] {
+        let error = trace::open(Path::new(path), &ReadOptions::default()).err().unwrap();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+    }
+}
+
 /// A file that is gone when the test is.
 struct Scratch(PathBuf);
 

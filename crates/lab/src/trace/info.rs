@@ -99,7 +99,7 @@ fn reuse(info: &TraceInfo) -> String {
     if most == 0 {
         return "  no page is accessed twice\n".to_string();
     }
-    let mut text = "  accesses between two of the same page:\n".to_string();
+    let mut text = "  accesses from one of a page to its next:\n".to_string();
     for (power, &count) in info.reuse_gaps_log2.iter().enumerate() {
         let bar = "#".repeat((count * BAR).div_ceil(most) as usize);
         let share = figures::percent(figures::share(count, sum));

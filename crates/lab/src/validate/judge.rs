@@ -357,10 +357,10 @@ impl Comparison<'_> {
 
     /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of the hole at page 0.
     fn comparable_misses(&self, played: &Played) -> MissMap {
-        let sees_hole = self.answer.rep == "t" || !played.has_hole;
+        let unseen = played.hole.filter(|_| self.answer.rep != "t");
         let accesses = played.missed.iter().zip(&played.sequence);
         accesses
-            .map(|(&missed, access)| missed && (sees_hole || access.page() != 0 || access.object() != 0))
+            .map(|(&missed, access)| missed && !(access.page() == 0 && unseen == Some(access.object())))
             .collect()
     }
 

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use pageout_workload::{Access, ReadOptions};
 use serde::Deserialize;
 
+use super::class::Class;
 use crate::nearest;
 
 /// A folder of recorded runs.
@@ -113,6 +114,20 @@ impl Recording {
     /// The accesses before which the kernel flushed its statistics, where they are known.
     pub(crate) fn flushes(&self, run: &Run) -> Option<&[u64]> {
         self.flushes.get(&run.id).map(Vec::as_slice)
+    }
+
+    /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
+    pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
+        if class.limits.phases.is_none() && run.policy == "classic" && self.flushes(run).is_none() {
+            let path = self.dir.join("flush-ops.json");
+            bail!(
+                "{}: there is no entry for {}, which class `{}` simulates once, with the statistics flushes of the recording",
+                path.display(),
+                run.id,
+                class.name
+            );
+        }
+        Ok(())
     }
 
     /// The run's accesses, in order.

@@ -49,14 +49,14 @@ pub(crate) struct Played {
     pub(crate) memcg: Vec<(&'static str, i64)>,
     /// By access of the sequence.
     pub(crate) missed: Vec<bool>,
-    /// What entered and left the page cache of the first object.
+    /// What entered and left the page cache of the run's last file, which in traced runs is the only one.
     pub(crate) stream: Vec<u32>,
     /// The group's generations after the process has ended, oldest first.
     pub(crate) generations: Vec<GenerationInfo>,
     /// The sequence it played.
     pub(crate) sequence: Vec<workload::Access>,
-    /// The file has a hole at page 0: reading it misses, but needs no block.
-    pub(crate) has_hole: bool,
+    /// The object whose file has a hole at page 0: reading it misses, but needs no block.
+    pub(crate) hole: Option<u32>,
 }
 
 /// Why a run could not be played.
@@ -237,7 +237,7 @@ struct Stage {
     channels: Vec<Channel>,
     files: Vec<FileId>,
     swap: Option<pageout_engine::SwapId>,
-    has_hole: bool,
+    hole: Option<u32>,
     flags: Option<Flags>,
     /// By object of the run, the flag of its first page, if it is anonymous.
     first_flags: Vec<Option<u64>>,
@@ -282,7 +282,7 @@ impl Stage {
             channels: Vec::new(),
             files: Vec::new(),
             swap,
-            has_hole: objects.iter().any(|object| object.kind == Kind::Read),
+            hole: objects.iter().position(|object| object.kind == Kind::Read).map(|at| at as u32),
             flags: None,
             first_flags: first_flags(objects),
         };
@@ -446,7 +446,7 @@ impl Stage {
             stream,
             generations,
             sequence,
-            has_hole: self.has_hole,
+            hole: self.hole,
         })
     }
 }

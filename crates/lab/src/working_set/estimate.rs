@@ -12,7 +12,7 @@
 //!   at most    no             yes            yes         yes          the next one is born within the window
 //! ```
 //!
-//! Two things make the bracket wider:
+//! Three things make the bracket wider:
 //!
 //! - **The oldest generation is a drain.** The kernel keeps four; a fifth is made by moving what is in the oldest to the
 //!   next one, used or not. So the oldest generation that has pages of a type says only until when they may have been
@@ -20,8 +20,16 @@
 //! - **Nobody looks between two births.** If the youngest generation is older than the window, nobody has looked within
 //!   it: at least none, at most all.
 //!
+//! - **Without swap the generations of anonymous memory go round.** Ageing moves no page that can't be evicted, so the oldest
+//!   generation's pages find themselves in the youngest without having been used. Nothing of them is certain.
+//!
 //! What it can't see: use since the youngest birth, other than by faults; and use by read(2), which moves no page to a
 //! younger generation (it counts in tiers, by which eviction protects), so that a file in use by read(2) counts as idle.
+//!
+//! What it takes for use: eviction moves pages, too, without looking at their entries. It spares those of a tier that refaults to
+//! the second oldest generation, and puts what it could not free (locked, held, dirty, being written) into the youngest ones.
+//! "At least" is a bound on a machine where little is evicted; where eviction is busy, it may be too high by as much as eviction has
+//! put back since.
 //!
 //! Source: the seed multigenerational-lru-v4, "working set estimation", and the rules of ageing in Linux 6.12.
 
@@ -95,18 +103,30 @@ impl AddAssign for Estimate {
     }
 }
 
-/// What a group on a node has used within the last `within_ms` before the dump.
-pub(super) fn of_node(node: &Node, within_ms: u64) -> Estimate {
+/// What is asked of a dump.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    /// Used within so many milliseconds before the dump.
+    pub(super) within_ms: u64,
+    /// The machine can swap. Where it can't, ageing never closes a generation of anonymous pages.
+    pub(super) has_swap: bool,
+}
+
+/// What a group on a node has in use.
+pub(super) fn of_node(node: &Node, question: Question) -> Estimate {
+    let Question { within_ms, has_swap } = question;
     let mut estimate = Estimate::default();
     let is_looked_at = node.youngest().age_ms <= within_ms;
     for kind in Type::ALL {
-        let pages = match is_looked_at {
-            true => of_type(node, kind, within_ms, &mut estimate.in_drain),
-            false => {
-                let listed = node.generations.iter().map(|generation| generation.pages[kind as usize]).sum();
-                estimate.not_looked_at += listed;
-                Pages { used: Bracket { at_least: 0, at_most: listed }, listed }
-            }
+        let listed = node.generations.iter().map(|generation| generation.pages[kind as usize]).sum();
+        let open = Pages { used: Bracket { at_least: 0, at_most: listed }, listed };
+        let pages = if !is_looked_at {
+            estimate.not_looked_at += listed;
+            open
+        } else if kind == Type::Anon && !has_swap {
+            open
+        } else {
+            of_type(node, kind, within_ms, &mut estimate.in_drain)
         };
         match kind {
             Type::Anon => estimate.anon = pages,
@@ -145,16 +165,16 @@ fn of_type(node: &Node, kind: Type, within_ms: u64, in_drain: &mut u64) -> Pages
 }
 
 /// What a group has in use on all nodes.
-pub(super) fn of_memcg(memcg: &Memcg, within_ms: u64) -> Estimate {
+pub(super) fn of_memcg(memcg: &Memcg, question: Question) -> Estimate {
     let mut sum = Estimate::default();
-    memcg.nodes.iter().for_each(|node| sum += of_node(node, within_ms));
+    memcg.nodes.iter().for_each(|node| sum += of_node(node, question));
     sum
 }
 
 /// What all groups have in use.
-pub(super) fn of_dump(dump: &Dump, within_ms: u64) -> Estimate {
+pub(super) fn of_dump(dump: &Dump, question: Question) -> Estimate {
     let mut sum = Estimate::default();
-    dump.memcgs.iter().for_each(|memcg| sum += of_memcg(memcg, within_ms));
+    dump.memcgs.iter().for_each(|memcg| sum += of_memcg(memcg, question));
     sum
 }
 
@@ -167,7 +187,7 @@ mod tests {
     fn check(seq: u64, rows: &[(u64, u64)], within_ms: u64, expected: (u64, u64)) -> Estimate {
         let rows = rows.iter().zip(seq..).map(|((age, pages), seq)| format!(" {seq} {age} 0 {pages}\n"));
         let text = format!("memcg 1 /\n node 0\n{}", rows.collect::<String>());
-        let estimate = of_dump(&parse(&text).unwrap(), within_ms);
+        let estimate = of_dump(&parse(&text).unwrap(), Question { within_ms, has_swap: true });
         let used = estimate.total().used;
         assert_eq!((used.at_least, used.at_most), expected, "{text} within {within_ms} ms");
         estimate
@@ -215,10 +235,22 @@ mod tests {
         let text =
             format!("memcg 1 /\n node 0\n{rows} node 1\n{rows}memcg 2 /a\n node 0\n{rows} node 1\n{rows}");
         let dump = parse(&text).unwrap();
-        let one = of_memcg(&dump.memcgs[1], 6000);
+        let one = of_memcg(&dump.memcgs[1], Question { within_ms: 6000, has_swap: true });
         assert_eq!(one.anon, Pages { used: Bracket { at_least: 220, at_most: 222 }, listed: 222 });
         assert_eq!(one.file, Pages { used: Bracket { at_least: 440, at_most: 444 }, listed: 444 });
         assert_eq!(one.file.idle(), Bracket { at_least: 0, at_most: 4 });
-        assert_eq!(of_dump(&dump, 6000).total().used, Bracket { at_least: 1320, at_most: 1332 });
+        assert_eq!(
+            of_dump(&dump, Question { within_ms: 6000, has_swap: true }).total().used,
+            Bracket { at_least: 1320, at_most: 1332 }
+        );
+    }
+
+    #[test]
+    fn without_swap_nothing_of_anonymous_memory_is_certain() {
+        let dump =
+            parse("memcg 1 /\n node 0\n 4 9000 0 0\n 5 6000 0 0\n 6 3000 0 7\n 7 100 2000 0\n").unwrap();
+        let anon = |has_swap| of_dump(&dump, Question { within_ms: 1000, has_swap }).anon.used;
+        assert_eq!(anon(true), Bracket { at_least: 2000, at_most: 2000 });
+        assert_eq!(anon(false), Bracket { at_least: 0, at_most: 2000 });
     }
 }

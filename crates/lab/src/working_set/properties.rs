@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::dump::tests::{PLAIN, full};
 use super::dump::{Dump, Generation, Memcg, Node, parse};
-use super::estimate::of_dump;
+use super::estimate::{Question, of_dump};
 
 fn dumps() -> impl Strategy<Value = Dump> {
     let generations =
@@ -57,7 +57,8 @@ proptest! {
     fn a_longer_window_has_no_less_in_use_once_it_is_looked_into(dump in dumps(), short in 0..3000u64, more in 0..3000u64) {
         let aged_ms = dump.memcgs.iter().flat_map(|memcg| &memcg.nodes).map(|node| node.youngest().age_ms).max();
         let short = short.max(aged_ms.unwrap_or(0));
-        let (short, long) = (of_dump(&dump, short).total(), of_dump(&dump, short + more).total());
+        let used = |within_ms| of_dump(&dump, Question { within_ms, has_swap: true }).total();
+        let (short, long) = (used(short), used(short + more));
         prop_assert!(short.used.at_least <= short.used.at_most && short.used.at_most <= short.listed);
         prop_assert!(short.used.at_least <= long.used.at_least && short.used.at_most <= long.used.at_most);
         prop_assert_eq!(short.listed, long.listed);

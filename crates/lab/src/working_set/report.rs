@@ -5,7 +5,7 @@ mod json;
 use std::fmt::Write;
 
 use super::dump::{Memcg, Node};
-use super::estimate::{Bracket, Estimate, of_memcg, of_node};
+use super::estimate::{Bracket, Estimate, Question, of_memcg, of_node};
 use super::rank::{Job, Landing};
 use super::trend::{History, Trend};
 use crate::{figures, output, table};
@@ -17,7 +17,7 @@ const ROWS: usize = 10;
 pub(super) struct Report<'a> {
     /// The window as it was given.
     pub(super) window: &'a str,
-    pub(super) within_ms: u64,
+    pub(super) question: Question,
     pub(super) page_size: u64,
     pub(super) histories: &'a [History<'a>],
     pub(super) landings: Option<Landings>,
@@ -111,7 +111,7 @@ impl Report<'_> {
             .dump
             .memcgs
             .iter()
-            .map(|memcg| (memcg, of_memcg(memcg, self.within_ms)))
+            .map(|memcg| (memcg, of_memcg(memcg, self.question)))
             .filter(|(_, estimate)| estimate.total().listed > 0)
             .collect();
         memcgs.sort_by_key(|(_, estimate)| {
@@ -222,7 +222,7 @@ impl Report<'_> {
 
     /// The group and node with the most pages that nobody looked at within the window, and the machine.
     fn least_looked_at(&self) -> Option<(&str, &Memcg, &Node)> {
-        let pages = |node: &Node| of_node(node, self.within_ms).not_looked_at;
+        let pages = |node: &Node| of_node(node, self.question).not_looked_at;
         let nodes = self.histories.iter().flat_map(|history| {
             let memcgs = history.latest().dump.memcgs.iter();
             let nodes = memcgs.flat_map(|memcg| memcg.nodes.iter().map(move |node| (memcg, node)));

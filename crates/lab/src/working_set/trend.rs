@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::dump::Dump;
-use super::estimate::{Bracket, Estimate, of_dump};
+use super::estimate::{Bracket, Estimate, Question, of_dump};
 use super::machine::{Machine, Reading};
 
 /// A machine's estimates, one a dump, and where its history begins.
@@ -31,8 +31,8 @@ pub(super) enum Trend {
 
 impl<'a> History<'a> {
     /// Estimates all dumps of `machine`.
-    pub(super) fn of(machine: &'a Machine, within_ms: u64) -> History<'a> {
-        let estimates = machine.dumps.iter().map(|reading| of_dump(&reading.dump, within_ms)).collect();
+    pub(super) fn of(machine: &'a Machine, question: Question) -> History<'a> {
+        let estimates = machine.dumps.iter().map(|reading| of_dump(&reading.dump, question)).collect();
         let goes_back = |pair: &[Reading]| goes_back(&pair[0].dump, &pair[1].dump);
         let since = machine.dumps.windows(2).rposition(goes_back).map_or(0, |at| at + 1);
         History { machine, estimates, since }
@@ -104,7 +104,7 @@ mod tests {
 
     fn check(dumps: &[(u64, u64, u64)], since: usize, expected: Option<Trend>) {
         let machine = machine(dumps);
-        let history = History::of(&machine, 1000);
+        let history = History::of(&machine, Question { within_ms: 1000, has_swap: true });
         assert_eq!((history.since, history.trend()), (since, expected), "{dumps:?}");
     }
 

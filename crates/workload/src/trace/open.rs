@@ -20,8 +20,9 @@ use super::source::{Input, Source};
 use super::words::Words;
 use crate::AccessStream;
 
-/// Opens a trace for replay.
+/// Opens a trace for replay. It must be a regular file: whoever replays one reads it several times.
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>, TraceError> {
+    require_regular(path)?;
     let (reader, _) = open_reader(path, options)?;
     Ok(reader)
 }
@@ -41,6 +42,7 @@ pub fn from_reader(
 /// What a `.pgt` says of itself, without reading its accesses; `None` for other formats, which don't say, and for a
 /// `.pgt` compressed once more, whose end can't be reached without reading all of it.
 pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>, TraceError> {
+    require_regular(path)?;
     let Some((mut reader, tables)) = open_pgt(path, options)? else { return Ok(None) };
     Ok(Some(reader.set_tables(tables)))
 }
@@ -61,6 +63,9 @@ pub(super) fn open_reader(
     let name = path.to_string_lossy();
     let source = detected(&name, counted(open_file(path)?), options)?;
     let mut reader: Box<dyn TraceReader> = reader_of(source, options)?;
+    if reader.format() == Format::Pgt {
+        require_regular(path)?;
+    }
     if reader.format() == Format::Pgt
         && let Some((_, tables)) = open_pgt(path, options)?
     {
@@ -95,6 +100,19 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
     let end = pgt::read_end(&mut source_at(length.saturating_sub(pgt::END_BYTES as u64))?)?;
     let tables = pgt::read_tables(&mut source_at(end.tables_offset)?)?;
     Ok(Some((reader, tables)))
+}
+
+/// Anything else can be read once, from its start to its end: the next reader would find nothing, or wait for ever.
+fn require_regular(path: &Path) -> Result<(), TraceError> {
+    let name = path.to_string_lossy();
+    let metadata = path.metadata().map_err(|error| TraceError::io(&name, None, Place::default(), error))?;
+    if metadata.is_file() || metadata.is_dir() {
+        // Opening a directory has an error of its own.
+        return Ok(());
+    }
+    let reason = "it is no regular file, and has to be read more than once: write it to a file first, or convert it with \
+                  `pageout trace convert`";
+    Err(TraceError::new(&name, None, Place::default(), reason))
 }
 
 #[allow(clippy::disallowed_methods)] // Reading traces from files is what this module is for; the rest of the crate gets bytes.

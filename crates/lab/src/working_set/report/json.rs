@@ -12,7 +12,8 @@ impl Report<'_> {
     pub(in crate::working_set) fn to_json(&self) -> Value {
         let mut json = json!({
             "complete": true,
-            "within_ms": self.within_ms,
+            "within_ms": self.question.within_ms,
+            "has_swap": self.question.has_swap,
             "page_bytes": self.page_size,
             "machines": self.histories.iter().map(|history| self.machine_json(history)).collect::<Vec<_>>(),
         });
@@ -47,13 +48,13 @@ impl Report<'_> {
                 "node": node.id,
                 "max_seq": youngest.seq,
                 "aged_ms_ago": youngest.age_ms,
-                "pages": pages(&of_node(node, self.within_ms)),
+                "pages": pages(&of_node(node, self.question)),
             })
         });
         json!({
             "path": memcg.path,
             "id": memcg.id,
-            "pages": pages(&of_memcg(memcg, self.within_ms)),
+            "pages": pages(&of_memcg(memcg, self.question)),
             "nodes": nodes.collect::<Vec<_>>(),
         })
     }
