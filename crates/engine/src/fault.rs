@@ -33,7 +33,7 @@ pub(crate) struct Attempt {
     charge: Option<Box<Charge>>,
     /// The page that this task has had read in.
     held: Option<Pfn>,
-    waited: bool,
+    started_read: bool,
     /// The page was created by this very write, which therefore counts as its first use.
     created: bool,
 }
@@ -46,7 +46,7 @@ impl Attempt {
         self.page = access.page;
         self.write = access.write;
         self.held = None;
-        self.waited = false;
+        self.started_read = false;
         self.created = false;
     }
 
@@ -116,7 +116,6 @@ impl Engine {
             let pause = match found {
                 Found::Ready(_) | Found::Zeroes => return self.finish(task, found),
                 Found::InFlight(pfn) => {
-                    self.tasks[task.index()].attempt.waited = true;
                     self.wait_for_folio(pfn, task);
                     Pause::Io
                 }
@@ -243,7 +242,7 @@ impl Engine {
                 self.page_cache_add(pfn, file, page);
                 self.lru_add(pfn);
                 self.start_read_file(pfn, task);
-                self.tasks[task.index()].attempt.waited = true;
+                self.tasks[task.index()].attempt.started_read = true;
             }
             Source::NewTmpfs(file, page) => {
                 self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
@@ -277,7 +276,7 @@ impl Engine {
         self.name_swapped_owner(task, pfn);
         let shadow = self.memory.swap.take_shadow(entry);
         self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
-        self.tasks[task.index()].attempt.waited = true;
+        self.tasks[task.index()].attempt.started_read = true;
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
             self.swap_in_now(task, pfn, entry, shadow);
             return;
@@ -346,7 +345,7 @@ impl Engine {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.
         attempt.charge = None;
-        let Attempt { object, page, write, held, waited, created, .. } = *attempt;
+        let Attempt { object, page, write, held, started_read, created, .. } = *attempt;
         if let Found::Ready(pfn) = found
             && self.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.memory.folios[pfn].has(FolioFlags::ANON)
@@ -371,11 +370,11 @@ impl Engine {
                 }
             }
             Object::Mapping { mm, start, .. } => {
-                self.finish_fault(mm, start + page, write, found, waited);
+                self.finish_fault(mm, start + page, write, found, started_read);
             }
         }
         self.let_go(task);
-        self.return_to_user(task, if waited { Served::Major } else { Served::Minor })
+        self.return_to_user(task, if started_read { Served::Major } else { Served::Minor })
     }
 
     fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, found: Found, major: bool) {

@@ -40,9 +40,9 @@ pub enum Step {
 pub enum Served {
     /// The page was there; nothing but its word was written, or its policy was told.
     Hit,
-    /// A page fault or a read without device I/O.
+    /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
     Minor,
-    /// Device I/O was needed (or the wait for someone else's).
+    /// It read from a device.
     Major,
     /// A write to a kernel file ended, having reclaimed so many pages.
     Reclaimed(u64),

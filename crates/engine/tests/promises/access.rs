@@ -229,8 +229,29 @@ fn two_tasks_that_miss_on_the_same_page_read_it_once() {
         a read f 3                => W
         b read m 3                => W
         ops                       => 1 read
-        io                        => read, a M, b M
+        io                        => read, a M, b m
         ops                       =>
+        vmstat pgmajfault         => 0     # the fault read nothing: it came upon a read under way
+    ",
+    );
+}
+
+#[test]
+fn a_major_fault_is_one_that_reads_not_one_that_waits() {
+    check(
+        "
+        group job
+        file data 8
+        task a in job
+        task b in job
+        a map data as m
+        b map data as m
+        device holds
+        a read m 3                => W
+        b read m 3                => W
+        io                        => read, a M, b m
+        vmstat pgmajfault         => 1
+        vmstat pgfault            => 2
     ",
     );
 }
