@@ -131,7 +131,7 @@ impl Engine {
         if !charge.drained {
             // Pages may sit charged but unused in the stocks of other CPUs.
             charge.drained = true;
-            self.stock_drain_all();
+            self.stock_drain_below(limited);
             return None;
         }
         if !charge.may_enter_fs {
@@ -220,9 +220,13 @@ impl Engine {
         }
     }
 
-    pub(crate) fn stock_drain_all(&mut self) {
-        for cpu in 0..self.config.cpus {
-            self.stock_drain(CpuId(cpu));
+    /// Gives back what all CPUs have charged ahead to a group or its descendants; no other stock counts towards its limit.
+    pub(crate) fn stock_drain_below(&mut self, memcg: MemcgId) {
+        for cpu in (0..self.config.cpus).map(CpuId) {
+            let of = self.cpus[cpu.index()].stock.memcg;
+            if self.memcgs.ancestors(of).any(|id| id == memcg) {
+                self.stock_drain(cpu);
+            }
         }
     }
 

@@ -289,7 +289,7 @@ impl Engine {
                     return Ok(done);
                 }
                 // Unused stocks count against the limit too.
-                self.stock_drain_all();
+                self.stock_drain_below(memcg);
                 let request = UserReclaim::new(memcg, excess, self.config.swappiness, false);
                 Ok(self.user_reclaim(task, Box::new(request)))
             }
