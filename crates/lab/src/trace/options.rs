@@ -1,11 +1,14 @@
 //! How to read a trace, as the command line says it. The options are those of a scenario's `read` table, so they become one.
 
+use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::{Table, TableError};
 use pageout_workload::ReadOptions;
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::ReadingOptions;
+use crate::figures;
 use crate::nearest::nearest;
+use crate::output;
 use crate::source;
 
 /// The `read` table that the options amount to.
@@ -26,7 +29,16 @@ pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
 
 /// The options themselves.
 pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptions> {
-    read_table(reading)?.options().map_err(|error| describe(&error))
+    let options: ReadOptions = read_table(reading)?.options().map_err(|error| describe(&error))?;
+    let page_size = u64::from(options.page_size);
+    if page_size != PAGE_SIZE {
+        output::remark(&format!(
+            "note: pages of {} in the trace are taken for pages of {}; all sizes are in the latter",
+            figures::bytes(page_size),
+            figures::bytes(PAGE_SIZE)
+        ));
+    }
+    Ok(options)
 }
 
 fn describe(error: &TableError) -> anyhow::Error {

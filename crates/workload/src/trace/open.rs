@@ -132,13 +132,20 @@ fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, T
 }
 
 /// The reader of the source's format.
-pub(super) fn reader_of(source: Source, options: &ReadOptions) -> Result<Box<dyn TraceReader>, TraceError> {
+pub(super) fn reader_of(
+    mut source: Source,
+    options: &ReadOptions,
+) -> Result<Box<dyn TraceReader>, TraceError> {
     if !options.page_size.is_power_of_two() || !(512..=1 << 30).contains(&options.page_size) {
         let reason =
             format!("`page_size` must be a power of two from 512 to 2^30, got {}", options.page_size);
         return Err(source.error(reason));
     }
     let format = source.format().expect("the caller has told the source its format");
+    let has_header = matches!(format, Format::Pgt | Format::Csv | Format::FioIolog);
+    if !has_header && source.peek(1)?.is_empty() {
+        return Err(source.error("the file is empty"));
+    }
     Ok(match format {
         Format::Pgt => Box::new(PgtReader::new(source)?),
         Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
