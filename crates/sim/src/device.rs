@@ -192,8 +192,9 @@ impl Device {
         Completion { at, failed }
     }
 
-    /// What the device did so far.
-    pub fn report(&self) -> DeviceReport {
+    /// What the device did up to `now`: of a request in service, its time in service so far.
+    pub fn report(&self, now: Nanos) -> DeviceReport {
+        let ahead = Nanos(self.busy_until.0.saturating_sub(now.0));
         DeviceReport {
             name: self.spec.name.clone(),
             read: self.stats.read.summary(),
@@ -201,7 +202,7 @@ impl Device {
             pages_read: self.stats.blocks_read,
             pages_written: self.stats.blocks_written,
             errors: self.stats.errors,
-            busy: self.stats.busy,
+            busy: Nanos(self.stats.busy.0.saturating_sub(ahead.0)),
             queue_wait: self.stats.queue_wait,
         }
     }

@@ -214,16 +214,17 @@ impl Machine {
         let now = self.agenda.now();
         let tasks: Vec<TaskReport> = self.tasks.iter().map(|task| self.task_report(task)).collect();
         let by_memcg = self.reclaim_by_memcg.iter();
+        let end = tasks.iter().filter_map(|task| task.ended).fold(now, Nanos::max);
         Report {
             ended: self.ended,
-            end: tasks.iter().filter_map(|task| task.ended).fold(now, Nanos::max),
+            end,
             accesses: self.accesses,
             tasks,
             reclaim: self.reclaim.summary(),
             reclaim_by_memcg: by_memcg
                 .map(|(_, path, histogram)| (path.clone(), histogram.summary()))
                 .collect(),
-            devices: self.devices.iter().map(Device::report).collect(),
+            devices: self.devices.iter().map(|device| device.report(end)).collect(),
             kernel_time: self.kernel_time,
             work: self.work,
             context_switches: self.cpus.switches(),
