@@ -173,3 +173,18 @@ fn a_setting_nested_too_deep_is_refused() {
     let output = run_with("ops", "ops", &["--set", &key]);
     check_failure(&output, 2, &["no TOML any more", "--set a.b.b"]);
 }
+
+#[test]
+fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
+    for event in
+        ["write = \"/sys/fs/cgroup/memory.max\"\nvalue = \"1M\"", "read = \"/sys/fs/cgroup/memory.current\""]
+    {
+        let directory = with_scenario(&format!("{GOOD}\n[[event]]\nat = \"1ms\"\n{event}\n"));
+        let output = pageout(directory.path(), &["run", "scenario.toml", "--check"]);
+        check_failure(
+            &output,
+            2,
+            &["the root, which has no limits", "scenario.toml:", "memory.stat, memory.reclaim"],
+        );
+    }
+}

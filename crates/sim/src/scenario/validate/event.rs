@@ -143,7 +143,11 @@ impl Check<'_> {
                     self.report(problem.help(format!("known: {}", paths.join(", "))).nearest(memcg, paths));
                     return None;
                 }
-                (file, "file of a cgroup", MEMCG_FILES.iter().map(|file| (*file).to_string()).collect())
+                let (what, known) = match memcg.as_str() {
+                    "/" => ("file of the root, which has no limits,", ROOT_FILES),
+                    _ => ("file of a cgroup", MEMCG_FILES),
+                };
+                (file, what, known.iter().map(|file| (*file).to_string()).collect())
             }
         };
         if known.contains(given) {
@@ -158,7 +162,10 @@ impl Check<'_> {
 /// Files of the multi-generational LRU.
 const LRU_GEN_FILES: &[&str] = &["lru_gen", "lru_gen_full", "enabled", "min_ttl_ms"];
 
-/// Files of a cgroup that an event may name.
+/// Files of the root that an event may name.
+const ROOT_FILES: &[&str] = &["memory.stat", "memory.reclaim"];
+
+/// Files of any other cgroup.
 const MEMCG_FILES: &[&str] = &[
     "memory.current",
     "memory.max",
