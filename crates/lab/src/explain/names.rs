@@ -25,12 +25,7 @@ struct Range {
 
 /// The tasks of a scenario by their names in results, copies one by one.
 pub(super) fn tasks(scenario: &Scenario) -> impl Iterator<Item = (String, &Task)> {
-    scenario.task.iter().flat_map(|task| {
-        (0..task.copies).map(move |copy| {
-            let name = if task.copies == 1 { task.name.clone() } else { format!("{}.{copy}", task.name) };
-            (name, task)
-        })
-    })
+    scenario.task.iter().flat_map(|task| (0..task.copies).map(move |copy| (task.copy_name(copy), task)))
 }
 
 impl Names {

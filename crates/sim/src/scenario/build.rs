@@ -298,14 +298,13 @@ impl Scenario {
             let write_first = if turn == 0 { write_first.as_slice() } else { &[] };
             streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
         });
-        let name = if task.copies == 1 { task.name.clone() } else { format!("{}.{copy}", task.name) };
         let spec = TaskSpec {
             cpu,
             loops: task.loops,
             start: nanos(task.start),
             think_time: nanos(task.think_time),
             background: task.background,
-            ..TaskSpec::new(id, &name, &task.memcg, channels, source)
+            ..TaskSpec::new(id, &task.copy_name(copy), &task.memcg, channels, source)
         };
         machine.task_add(spec).map_err(|error| problem(&key, error))?;
         Ok(())

@@ -48,6 +48,13 @@ pub struct Task {
     pub object: Vec<Object>,
 }
 
+impl Task {
+    /// What results call one of its copies: `NAME`, or `NAME.COPY` where there are several.
+    pub fn copy_name(&self, copy: u32) -> String {
+        if self.copies == 1 { self.name.clone() } else { format!("{}.{copy}", self.name) }
+    }
+}
+
 /// One mapping or open file of a task, and the accesses to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
