@@ -226,7 +226,7 @@ impl Engine {
         let oldest = if is_full {
             generations.oldest_that_can_exist()
         } else {
-            self.lru_gen(memcg, node).first().map_or(generations.max_seq, |generation| generation.seq)
+            self.oldest_shown(lruvec, generations)
         };
         for seq in oldest..=generations.max_seq {
             let pages = generations.pages(seq);

@@ -11,7 +11,7 @@
 //! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
 //! the system's, or 0 while there is no swap for a batch.
 
-use super::{Ageing, Interface, eviction};
+use super::{Ageing, GenerationLists, Interface, eviction};
 use crate::engine::Engine;
 use crate::kernfs::Errno;
 use crate::lruvec::LruvecId;
@@ -90,16 +90,20 @@ impl Engine {
         }
         let lruvec = self.lruvecs.id(memcg, node);
         let Some(generations) = &self.lruvecs[lruvec].generations else { return Vec::new() };
-        let [anon, file] = generations.min_seq;
-        let oldest = match self.generation_switches(lruvec).interface {
-            Interface::Linux6_12 => anon,
-            Interface::Linux6_16 => anon.min(file),
-        };
         let of = |seq: u64| {
             let [anon, file] = generations.pages(seq);
             GenerationInfo { seq, age_ms: self.age_ms(generations.birth(seq)), anon, file }
         };
-        (oldest..=generations.max_seq).map(of).collect()
+        (self.oldest_shown(lruvec, generations)..=generations.max_seq).map(of).collect()
+    }
+
+    /// The first generation that `lru_gen` shows: by that of anonymous memory, which in 6.12 is never younger than that of files.
+    pub(crate) fn oldest_shown(&self, lruvec: LruvecId, generations: &GenerationLists) -> u64 {
+        let [anon, file] = generations.min_seq;
+        match self.generation_switches(lruvec).interface {
+            Interface::Linux6_12 => anon,
+            Interface::Linux6_16 => anon.min(file),
+        }
     }
 
     /// Begins what was asked; `None` where there is nothing to do for it.
