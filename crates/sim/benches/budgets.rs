@@ -19,7 +19,7 @@ use pageout_engine::{
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
 use pageout_sim::{Machine, MachineSpec, TaskSpec};
-use pageout_workload::{AccessStream, Pattern, TraceError};
+use pageout_workload::{AccessStream, InMemory, Pattern};
 
 const PAGES: u64 = 1 << 20;
 const ACCESSES: usize = 20_000_000;
@@ -207,32 +207,11 @@ fn machine(by: By, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Ma
     };
     let mut machine = Machine::new(engine, spec).unwrap();
     let accesses = accesses.clone();
-    let source = Box::new(move |_| {
-        Ok(Box::new(InMemory { accesses: accesses.clone(), next: 0 }) as Box<dyn AccessStream>)
-    });
+    let source = Box::new(move |_| Ok(Box::new(InMemory::new(accesses.clone())) as Box<dyn AccessStream>));
     let channel = match by {
         By::Read => Channel::File,
         By::Mapping => Channel::Mapped,
     };
     machine.task_add(TaskSpec::new(task, "zipf", "/job", vec![channel], source)).unwrap();
     machine
-}
-
-/// A stream over accesses in memory.
-struct InMemory {
-    accesses: Arc<[pageout_workload::Access]>,
-    next: usize,
-}
-
-impl AccessStream for InMemory {
-    fn fill(&mut self, out: &mut Vec<pageout_workload::Access>, max: usize) -> Result<usize, TraceError> {
-        let count = max.min(self.accesses.len() - self.next);
-        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
-        self.next += count;
-        Ok(count)
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        Some(self.accesses.len() as u64)
-    }
 }

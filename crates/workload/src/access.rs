@@ -7,6 +7,8 @@
 //!
 //! A word an access keeps a chunk of a few thousand in the first-level cache while the simulator walks it.
 
+use std::sync::Arc;
+
 use crate::trace::TraceError;
 
 const WRITE: u64 = 1 << 63;
@@ -83,6 +85,33 @@ impl<S: AccessStream + ?Sized> AccessStream for Box<S> {
 
     fn len_hint(&self) -> Option<u64> {
         (**self).len_hint()
+    }
+}
+
+/// Accesses that are in memory already. Its copies share them and go on from where each is.
+#[derive(Clone, Debug)]
+pub struct InMemory {
+    accesses: Arc<[Access]>,
+    next: usize,
+}
+
+impl InMemory {
+    /// A stream from the first of them on.
+    pub fn new(accesses: Arc<[Access]>) -> InMemory {
+        InMemory { accesses, next: 0 }
+    }
+}
+
+impl AccessStream for InMemory {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let count = max.min(self.accesses.len() - self.next);
+        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
+        self.next += count;
+        Ok(count)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.accesses.len() as u64)
     }
 }
 

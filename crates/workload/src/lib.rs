@@ -19,6 +19,6 @@ pub mod trace; // recorded traces: readers, format detection, and the project's 
 #[doc(hidden)]
 pub mod fuzz_entry; // one function a reader that drains arbitrary bytes; for fuzzers only
 
-pub use access::{Access, AccessStream};
+pub use access::{Access, AccessStream, InMemory};
 pub use generator::{Pattern, PatternError};
 pub use trace::{ReadOptions, TraceError, TraceHeader, TraceInfo};

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use pageout_workload::{Access, AccessStream, TraceError};
+use pageout_workload::{Access, InMemory};
 
 /// Where the array of flags begins in its first page, in bytes.
 const FLAGS_START: u64 = 2224;
@@ -86,28 +86,8 @@ impl Script {
         self.accesses.len()
     }
 
-    pub(super) fn stream(&self) -> ScriptStream {
-        ScriptStream { accesses: self.accesses.clone(), next: 0 }
-    }
-}
-
-/// A script being read.
-#[derive(Clone)]
-pub(super) struct ScriptStream {
-    accesses: Arc<[Access]>,
-    next: usize,
-}
-
-impl AccessStream for ScriptStream {
-    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let count = max.min(self.accesses.len() - self.next);
-        out.extend_from_slice(&self.accesses[self.next..self.next + count]);
-        self.next += count;
-        Ok(count)
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        Some(self.accesses.len() as u64)
+    pub(super) fn stream(&self) -> InMemory {
+        InMemory::new(self.accesses.clone())
     }
 }
 

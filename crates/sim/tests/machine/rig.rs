@@ -8,7 +8,7 @@ use pageout_sim::device::DeviceSpec;
 use pageout_sim::{
     Ended, Machine, MachineSpec, Observer, Report, RunError, StreamSource, TaskSpec, TimedEvent,
 };
-use pageout_workload::{Access, AccessStream, TraceError};
+use pageout_workload::{Access, InMemory};
 
 pub(crate) struct Rig {
     pub(crate) engine: Engine,
@@ -108,24 +108,6 @@ pub(crate) fn pages(pages: impl IntoIterator<Item = u64>) -> Vec<Access> {
 }
 
 fn source(accesses: Vec<Access>) -> StreamSource {
-    Box::new(move |_| Ok(Box::new(Recorded { accesses: accesses.clone(), position: 0 })))
-}
-
-struct Recorded {
-    accesses: Vec<Access>,
-    position: usize,
-}
-
-impl AccessStream for Recorded {
-    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let rest = &self.accesses[self.position..];
-        let count = rest.len().min(max);
-        out.extend_from_slice(&rest[..count]);
-        self.position += count;
-        Ok(count)
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        Some(self.accesses.len() as u64)
-    }
+    let stream = InMemory::new(accesses.into());
+    Box::new(move |_| Ok(Box::new(stream.clone())))
 }
