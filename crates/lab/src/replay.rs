@@ -157,7 +157,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         read_only: channel != Channel::Anonymous,
         write_first: None,
         workload: None,
-        // A scenario's paths start where the scenario is, which is nobody knows where.
+        // A scenario's paths start where its file is, and nobody knows yet where this one will be.
         trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone())),
         read: Some(read.clone()),
     }

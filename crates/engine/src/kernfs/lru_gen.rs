@@ -141,9 +141,7 @@ impl Engine {
         write.number = 1;
         let sign = if matches!(request.what, Requested::Age { .. }) { '+' } else { '-' };
         write.command = format!("{sign} {} {} {}", request.memcg.0 + 1, request.node.0, request.seq);
-        let exists =
-            self.memcgs.contains(request.memcg) && request.node.index() < self.config.node_pages.len();
-        let checked = if exists {
+        let checked = if self.has_lruvec(request.memcg, request.node) {
             self.check_swappiness(request.memcg, request.swappiness)
         } else {
             Err(Refused::invalid("a group and a node of this machine"))

@@ -273,14 +273,9 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         PageEvent::Written { ok: true } => "its write to swap has ended".to_string(),
         PageEvent::Written { ok: false } => "its write to swap has failed: dirty again".to_string(),
         PageEvent::Evicted { stamp, workingset, refs, tier, swapped, .. } => {
-            let from = before.iter().rev().find(|step| step.event == PageEvent::Isolated);
-            let from = from.map_or_else(|| "memory".to_string(), |step| whereabouts(&step.state));
-            let place = before
-                .iter()
-                .rev()
-                .find(|step| step.event == PageEvent::Isolated)
-                .map(|step| step.state.place);
-            let used = match place {
+            let isolated = before.iter().rev().find(|step| step.event == PageEvent::Isolated);
+            let from = isolated.map_or_else(|| "memory".to_string(), |step| whereabouts(&step.state));
+            let used = match isolated.map(|step| step.state.place) {
                 Some(Whereabouts::Generation { .. }) => {
                     format!("tier {tier}, {} counted", counted(u64::from(*refs), "repeated read"))
                 }

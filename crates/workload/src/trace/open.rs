@@ -64,15 +64,14 @@ pub(super) fn open_reader(
     let source = detected(&name, counted(open_file(path)?), options)?;
     let mut reader: Box<dyn TraceReader> = reader_of(source, options)?;
     if reader.format() == Format::Pgt {
+        // Its tables are at its end.
         require_regular(path)?;
-    }
-    if reader.format() == Format::Pgt
-        && let Some((_, tables)) = open_pgt(path, options)?
-    {
-        let mut pgt = PgtReader::new(detected(&name, counted(open_file(path)?), options)?)?;
-        pgt.set_tables(tables);
-        bytes_read.store(0, Ordering::Relaxed);
-        reader = Box::new(pgt);
+        if let Some((_, tables)) = open_pgt(path, options)? {
+            let mut pgt = PgtReader::new(detected(&name, counted(open_file(path)?), options)?)?;
+            pgt.set_tables(tables);
+            bytes_read.store(0, Ordering::Relaxed);
+            reader = Box::new(pgt);
+        }
     }
     Ok((reader, bytes_read))
 }

@@ -85,7 +85,7 @@ impl Engine {
     /// The generations of a group on a node, oldest first, as `lru_gen` shows them; none where the group's policy is not
     /// one of Linux's, or there is no such group or node. Where it is the classic one, they are there and empty.
     pub fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
-        if !self.memcgs.contains(memcg) || node.index() >= self.config.node_pages.len() {
+        if !self.has_lruvec(memcg, node) {
             return Vec::new();
         }
         let lruvec = self.lruvecs.id(memcg, node);
@@ -95,6 +95,11 @@ impl Engine {
             GenerationInfo { seq, age_ms: self.age_ms(generations.birth(seq)), anon, file }
         };
         (self.oldest_shown(lruvec, generations)..=generations.max_seq).map(of).collect()
+    }
+
+    /// Whether there is such a group and such a node.
+    pub(crate) fn has_lruvec(&self, memcg: MemcgId, node: NodeId) -> bool {
+        self.memcgs.contains(memcg) && node.index() < self.config.node_pages.len()
     }
 
     /// The first generation that `lru_gen` shows: by that of anonymous memory, which in 6.12 is never younger than that of files.
