@@ -124,8 +124,8 @@ impl Engine {
     }
 
     /// Closes a type's oldest generation, its pages joining the next one at the tail. Pages of a type that can't be evicted
-    /// stay where they are: their slot is the new generation's. They have become young without being used; eviction never asks, but readers of `lru_gen`
-    /// have to know.
+    /// stay where they are: their slot is the new generation's. They have become young without being used; eviction never
+    /// asks, but readers of `lru_gen` have to know.
     fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
         let references = self.generation_switches(lruvec).references;
         let generations = self.generations(lruvec);
