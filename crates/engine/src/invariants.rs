@@ -194,6 +194,7 @@ impl Engine {
 
     /// Every slot in use is referred to, and accounted to its group.
     fn check_swap(&self) {
+        self.memory.swap.check_invariants();
         let mut by_memcg = vec![0; self.memcgs.len()];
         for (entry, memcg) in self.memory.swap.taken() {
             for id in self.memcgs.ancestors(memcg) {

@@ -104,7 +104,7 @@ impl Engine {
     }
 
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
-        let memcg = self.memory.swap.free(entry);
+        let memcg = self.memory.swap.free(entry, self.cpu);
         self.memcgs.uncharge_swap(memcg);
         self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
     }

@@ -172,7 +172,7 @@ impl Engine {
         if !self.memcgs.charge_swap(memcg) {
             return false;
         }
-        let Some(entry) = self.memory.swap.take(memcg) else {
+        let Some(entry) = self.memory.swap.take(memcg, self.cpu) else {
             self.memcgs.uncharge_swap(memcg);
             return false;
         };

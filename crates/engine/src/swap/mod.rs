@@ -5,19 +5,18 @@
 //! write. A slot's shadow lives in the slot and dies with it. A synchronous device (zram) has no use for the swap cache on
 //! the way in: the page is copied out and the slot freed at once, or the data would be in memory twice.
 
+mod slots; // which one is taken next
+
+use slots::Slots;
+
 use crate::config::{SwapKind, SwapSpec};
 use crate::table::{Shadow, SwapEntry, Word};
-use crate::units::{MemcgId, Pfn, SwapId};
+use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 
 /// One device.
 pub(crate) struct SwapDevice {
     pub(crate) kind: SwapKind,
-    /// A bit a slot: taken.
-    taken: Vec<u64>,
-    slots: u32,
-    used: u32,
-    /// Where the search for a free slot goes on, so that slots taken together lie together.
-    cursor: u32,
+    slots: Slots,
     /// By slot: folio in the swap cache, plus 1; shadow of the page that left memory; group that the slot is accounted to. All
     /// begin as zeroes, so that a large device takes memory only where it is used.
     cache: Vec<u32>,
@@ -30,41 +29,11 @@ impl SwapDevice {
         let slots = u32::try_from(spec.pages).expect("swap_on bounds the size");
         SwapDevice {
             kind: spec.kind,
-            taken: vec![0; slots.div_ceil(64) as usize],
-            slots,
-            used: 0,
-            cursor: 0,
+            slots: Slots::new(slots),
             cache: vec![0; slots as usize],
             shadows: vec![0; slots as usize],
             memcgs: vec![0; slots as usize],
         }
-    }
-
-    fn is_taken(&self, slot: u32) -> bool {
-        self.taken[(slot / 64) as usize] >> (slot % 64) & 1 != 0
-    }
-
-    fn take(&mut self) -> Option<u32> {
-        if self.used == self.slots {
-            return None;
-        }
-        let words = self.taken.len() as u32;
-        let first = self.cursor / 64;
-        for step in 0..=words {
-            let word = (first + step) % words;
-            let mut free = !self.taken[word as usize];
-            if step == 0 {
-                free &= !0 << (self.cursor % 64);
-            }
-            let slot = word * 64 + free.trailing_zeros();
-            if free != 0 && slot < self.slots {
-                self.taken[word as usize] |= 1 << (slot % 64);
-                self.used += 1;
-                self.cursor = if slot + 1 < self.slots { slot + 1 } else { 0 };
-                return Some(slot);
-            }
-        }
-        unreachable!("a device with free slots has one in its bitmap")
     }
 }
 
@@ -89,11 +58,11 @@ impl Swap {
     }
 
     pub(crate) fn total_pages(&self) -> u64 {
-        self.devices.iter().map(|device| u64::from(device.slots)).sum()
+        self.devices.iter().map(|device| u64::from(device.slots.len())).sum()
     }
 
     pub(crate) fn free_pages(&self) -> u64 {
-        self.devices.iter().map(|device| u64::from(device.slots - device.used)).sum()
+        self.devices.iter().map(|device| u64::from(device.slots.len() - device.slots.used())).sum()
     }
 
     /// More than half used: then a page in memory shouldn't hold on to its slot.
@@ -102,21 +71,19 @@ impl Swap {
     }
 
     /// Takes a slot for a page of this group on the first device that has one.
-    pub(crate) fn take(&mut self, memcg: MemcgId) -> Option<SwapEntry> {
-        let (swap, slot) =
-            self.devices.iter_mut().enumerate().find_map(|(swap, device)| Some((swap, device.take()?)))?;
+    pub(crate) fn take(&mut self, memcg: MemcgId, cpu: CpuId) -> Option<SwapEntry> {
+        let mut devices = self.devices.iter_mut().enumerate();
+        let (swap, slot) = devices.find_map(|(swap, device)| Some((swap, device.slots.take(cpu)?)))?;
         self.devices[swap].memcgs[slot as usize] = memcg.0;
         Some(SwapEntry { swap: SwapId(swap as u8), slot })
     }
 
     /// Gives the slot back; returns the group it was accounted to.
-    pub(crate) fn free(&mut self, entry: SwapEntry) -> MemcgId {
+    pub(crate) fn free(&mut self, entry: SwapEntry, cpu: CpuId) -> MemcgId {
         let device = &mut self.devices[entry.swap.index()];
         let slot = entry.slot as usize;
-        assert!(device.is_taken(entry.slot), "slot {slot} is freed twice");
         assert_eq!(device.cache[slot], 0, "slot {slot} is freed under its folio");
-        device.taken[slot / 64] &= !(1 << (slot % 64));
-        device.used -= 1;
+        device.slots.free(entry.slot, cpu);
         device.shadows[slot] = 0;
         MemcgId(device.memcgs[slot])
     }
@@ -128,7 +95,7 @@ impl Swap {
     pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) {
         let device = &mut self.devices[entry.swap.index()];
         assert!(
-            device.is_taken(entry.slot) && device.cache[entry.slot as usize] == 0,
+            device.slots.is_taken(entry.slot) && device.cache[entry.slot as usize] == 0,
             "slot holds another page"
         );
         device.cache[entry.slot as usize] = pfn.0 + 1;
@@ -150,17 +117,20 @@ impl Swap {
     /// All taken slots with their group, for checkers.
     pub(crate) fn taken(&self) -> impl Iterator<Item = (SwapEntry, MemcgId)> {
         self.devices.iter().enumerate().flat_map(|(swap, device)| {
-            (0..device.slots).filter(|&slot| device.is_taken(slot)).map(move |slot| {
+            device.slots.taken().map(move |slot| {
                 (SwapEntry { swap: SwapId(swap as u8), slot }, MemcgId(device.memcgs[slot as usize]))
             })
         })
+    }
+
+    pub(crate) fn check_invariants(&self) {
+        self.devices.iter().for_each(|device| device.slots.check_invariants());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     fn swap(pages: u64) -> Swap {
         let mut swap = Swap::default();
@@ -169,33 +139,19 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_is_handed_out_once_and_again_after_it_was_freed() {
-        let mut swap = swap(100);
-        let taken: BTreeSet<u32> =
-            std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
-        assert_eq!(taken, (0..100).collect());
-        for slot in [3, 99, 64] {
-            swap.free(SwapEntry { swap: SwapId(0), slot });
-        }
-        let again: BTreeSet<u32> =
-            std::iter::from_fn(|| swap.take(MemcgId(1))).map(|entry| entry.slot).collect();
-        assert_eq!(again, BTreeSet::from([3, 64, 99]));
-    }
-
-    #[test]
     fn half_full_means_more_used_than_free() {
         let mut swap = swap(4);
-        swap.take(MemcgId(1));
-        swap.take(MemcgId(1));
+        swap.take(MemcgId(1), CpuId(0));
+        swap.take(MemcgId(1), CpuId(0));
         assert!(!swap.is_half_full());
-        swap.take(MemcgId(1));
+        swap.take(MemcgId(1), CpuId(0));
         assert!(swap.is_half_full());
     }
 
     #[test]
     fn a_shadow_is_read_once() {
         let mut swap = swap(4);
-        let entry = swap.take(MemcgId(1)).unwrap();
+        let entry = swap.take(MemcgId(1), CpuId(0)).unwrap();
         swap.cache_insert(entry, Pfn(9));
         let shadow =
             Shadow { memcg: MemcgId(1), node: crate::NodeId(0), workingset: true, refs: 0, stamp: 4 };

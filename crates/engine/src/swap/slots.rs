@@ -1,0 +1,360 @@
+//! Which slot of a swap device is taken next.
+//!
+//! ```text
+//!   64 at a time   ┌── ready    ◄── the CPU's cluster, from its start to its end ◄── next: one that has holes, else an empty one
+//!                  └── returned ──► the clusters they belong to
+//! ```
+//! The device is divided into clusters of 512 slots. A CPU fills up the free slots of one cluster after the other, so that
+//! CPUs don't meet on a cluster and pages that are swapped out together lie together; it takes and gives back slots by the
+//! batch, to meet the device's lock once in 64 pages. [6.12 M13]
+//!
+//! Clusters with holes come before empty ones, the one that got its first hole longest ago first. The specification doesn't
+//! say; the recordings do: a few seconds into them swap writes are scattered so much that 32 pages are 32 requests (see
+//! `plug.rs`), which never happens as long as there is an empty cluster to fill from its start.
+
+use crate::list::{Links, List};
+use crate::units::CpuId;
+
+/// Slots of a cluster: as many as a PMD maps pages.
+const CLUSTER: u32 = 512;
+/// Slots that a CPU takes or gives back at a time (SWAP_SLOTS_CACHE_SIZE).
+const CACHE: usize = 64;
+
+/// The free and taken slots of one device.
+pub(super) struct Slots {
+    slots: u32,
+    /// A bit a slot: holds a page.
+    held: Bits,
+    /// A bit a slot: holds a page, or is in a CPU's cache.
+    out: Bits,
+    used: u32,
+    clusters: Clusters,
+    /// Neither some CPU's, nor full: with holes, newest at the head; empty.
+    holed: List,
+    empty: List,
+    cpus: Vec<CpuSlots>,
+}
+
+/// What a CPU keeps at hand.
+#[derive(Default)]
+struct CpuSlots {
+    /// Slots to hand out, the last one first.
+    ready: Vec<u32>,
+    returned: Vec<u32>,
+    /// The slot at which the search in its cluster goes on.
+    next: Option<u32>,
+}
+
+#[derive(Clone)]
+struct Cluster {
+    /// Slots that are out.
+    out: u32,
+    is_a_cpus: bool,
+    links: (u32, u32),
+}
+
+struct Clusters(Vec<Cluster>);
+
+impl Links for Clusters {
+    fn links(&self, item: u32) -> (u32, u32) {
+        self.0[item as usize].links
+    }
+
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+        &mut self.0[item as usize].links
+    }
+}
+
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn has(&self, slot: u32) -> bool {
+        self.0[(slot / 64) as usize] >> (slot % 64) & 1 != 0
+    }
+
+    fn flip(&mut self, slot: u32) {
+        self.0[(slot / 64) as usize] ^= 1 << (slot % 64);
+    }
+}
+
+impl Slots {
+    pub(super) fn new(slots: u32) -> Slots {
+        let words = slots.div_ceil(64) as usize;
+        let unused = Cluster { out: 0, is_a_cpus: false, links: (0, 0) };
+        let mut clusters = Clusters(vec![unused; slots.div_ceil(CLUSTER) as usize]);
+        let mut empty = List::default();
+        for cluster in 0..clusters.0.len() as u32 {
+            empty.push_head(&mut clusters, cluster);
+        }
+        Slots {
+            slots,
+            held: Bits(vec![0; words]),
+            out: Bits(vec![0; words]),
+            used: 0,
+            clusters,
+            holed: List::default(),
+            empty,
+            cpus: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.slots
+    }
+
+    /// Slots that hold a page.
+    pub(super) fn used(&self) -> u32 {
+        self.used
+    }
+
+    pub(super) fn is_taken(&self, slot: u32) -> bool {
+        self.held.has(slot)
+    }
+
+    pub(super) fn take(&mut self, cpu: CpuId) -> Option<u32> {
+        if self.used == self.slots {
+            return None;
+        }
+        if self.of(cpu).ready.is_empty() {
+            self.refill(cpu);
+        }
+        if self.of(cpu).ready.is_empty() {
+            self.gather();
+            self.refill(cpu);
+        }
+        let slot = self.of(cpu).ready.pop().expect("what no page holds has been gathered");
+        self.held.flip(slot);
+        self.used += 1;
+        Some(slot)
+    }
+
+    pub(super) fn free(&mut self, slot: u32, cpu: CpuId) {
+        assert!(self.held.has(slot), "slot {slot} is freed twice");
+        self.held.flip(slot);
+        self.used -= 1;
+        let returned = &mut self.of(cpu).returned;
+        returned.push(slot);
+        if returned.len() == CACHE {
+            for slot in std::mem::take(returned) {
+                self.put_in(slot);
+            }
+        }
+    }
+
+    fn of(&mut self, cpu: CpuId) -> &mut CpuSlots {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize_with(cpu.index() + 1, CpuSlots::default);
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    fn refill(&mut self, cpu: CpuId) {
+        let mut batch = Vec::with_capacity(CACHE);
+        while batch.len() < CACHE
+            && let Some(slot) = self.take_out(cpu)
+        {
+            batch.push(slot);
+        }
+        batch.reverse();
+        self.of(cpu).ready = batch;
+    }
+
+    /// The next free slot of the CPU's cluster, or of the cluster that becomes its next.
+    fn take_out(&mut self, cpu: CpuId) -> Option<u32> {
+        loop {
+            let start = match self.of(cpu).next {
+                Some(start) => start,
+                None => self.claim()? * CLUSTER,
+            };
+            let end = (start / CLUSTER * CLUSTER + CLUSTER).min(self.slots);
+            let found = (start..end).find(|&slot| !self.out.has(slot));
+            let next = found.map(|slot| slot + 1).filter(|&next| next < end);
+            self.of(cpu).next = next;
+            if let Some(slot) = found {
+                self.out.flip(slot);
+                self.clusters.0[(slot / CLUSTER) as usize].out += 1;
+            }
+            if next.is_none() {
+                self.give_up(start / CLUSTER);
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    /// A cluster for a CPU to fill.
+    fn claim(&mut self) -> Option<u32> {
+        let cluster = self.holed.pop_tail(&mut self.clusters);
+        let cluster = cluster.or_else(|| self.empty.pop_tail(&mut self.clusters))?;
+        self.clusters.0[cluster as usize].is_a_cpus = true;
+        Some(cluster)
+    }
+
+    /// A CPU has come to the end of its cluster, or leaves it.
+    fn give_up(&mut self, cluster: u32) {
+        self.clusters.0[cluster as usize].is_a_cpus = false;
+        match self.clusters.0[cluster as usize].out {
+            0 => self.empty.push_head(&mut self.clusters, cluster),
+            out if out < self.size(cluster) => self.holed.push_head(&mut self.clusters, cluster),
+            _ => {}
+        }
+    }
+
+    fn size(&self, cluster: u32) -> u32 {
+        CLUSTER.min(self.slots - cluster * CLUSTER)
+    }
+
+    /// A slot goes back to its cluster.
+    fn put_in(&mut self, slot: u32) {
+        self.out.flip(slot);
+        let cluster = slot / CLUSTER;
+        let size = self.size(cluster);
+        let state = &mut self.clusters.0[cluster as usize];
+        let was_full = state.out == size;
+        state.out -= 1;
+        if state.is_a_cpus {
+            return;
+        }
+        let is_empty = state.out == 0;
+        if !was_full {
+            if !is_empty {
+                return;
+            }
+            self.holed.remove(&mut self.clusters, cluster);
+        }
+        let list = if is_empty { &mut self.empty } else { &mut self.holed };
+        list.push_head(&mut self.clusters, cluster);
+    }
+
+    /// Everything that no page holds goes back to the clusters, from all CPUs: the device is nearly full.
+    fn gather(&mut self) {
+        for CpuSlots { ready, returned, next } in std::mem::take(&mut self.cpus) {
+            if let Some(next) = next {
+                self.give_up(next / CLUSTER);
+            }
+            for slot in returned.into_iter().chain(ready) {
+                self.put_in(slot);
+            }
+        }
+    }
+
+    /// All taken slots, in order; for checkers.
+    pub(super) fn taken(&self) -> impl Iterator<Item = u32> {
+        (0..self.slots).filter(|&slot| self.held.has(slot))
+    }
+
+    /// Panics unless each slot is in exactly one place and each cluster on the list that it belongs to.
+    pub(super) fn check_invariants(&self) {
+        let mut cached: Vec<u32> =
+            self.cpus.iter().flat_map(|cpu| cpu.ready.iter().chain(&cpu.returned)).copied().collect();
+        cached.sort_unstable();
+        assert!(cached.is_sorted_by(|a, b| a < b), "a slot is in two caches");
+        for &slot in &cached {
+            assert!(self.out.has(slot) && !self.held.has(slot), "slot {slot} is in a cache and elsewhere");
+        }
+        let out = (0..self.slots).filter(|&slot| self.out.has(slot)).count();
+        let held = self.taken().count();
+        assert_eq!(held, self.used as usize, "slots that hold a page");
+        assert_eq!(out, held + cached.len(), "slots that are out");
+        for (list, what) in [(&self.holed, "holed"), (&self.empty, "empty")] {
+            list.check_invariants(&self.clusters);
+            for cluster in list.iter_from_tail(&self.clusters) {
+                let Cluster { out, is_a_cpus, .. } = self.clusters.0[cluster as usize];
+                assert!(!is_a_cpus, "cluster {cluster} of a CPU is on the list of the {what}");
+                assert_eq!(out == 0, what == "empty", "cluster {cluster} is on the list of the {what}");
+            }
+        }
+        let listed = self.holed.len() + self.empty.len();
+        let unlisted = |&&(cluster, ref state): &&(usize, &Cluster)| {
+            state.is_a_cpus || state.out == self.size(cluster as u32)
+        };
+        let clusters: Vec<(usize, &Cluster)> = self.clusters.0.iter().enumerate().collect();
+        assert_eq!(
+            clusters.iter().filter(unlisted).count() as u64 + listed,
+            clusters.len() as u64,
+            "clusters"
+        );
+        for (cluster, state) in clusters {
+            let first = cluster as u32 * CLUSTER;
+            let slots = first..first + self.size(cluster as u32);
+            assert_eq!(state.out as usize, slots.filter(|&slot| self.out.has(slot)).count(), "slots out");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const CPU: CpuId = CpuId(0);
+
+    fn take(slots: &mut Slots, number: usize) -> Vec<u32> {
+        (0..number).map(|_| slots.take(CPU).unwrap()).collect()
+    }
+
+    #[test]
+    fn pages_swapped_out_together_lie_together() {
+        let mut slots = Slots::new(2048);
+        assert_eq!(take(&mut slots, 1000), (0..1000).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn a_hole_is_filled_before_an_empty_cluster_is_begun() {
+        let mut slots = Slots::new(2048);
+        take(&mut slots, 512 + 64);
+        let holes: Vec<u32> = (0..512).step_by(8).collect();
+        holes.iter().for_each(|&slot| slots.free(slot, CPU));
+        // The CPU's own cluster comes first, to its end.
+        assert_eq!(take(&mut slots, 448), (576..1024).collect::<Vec<u32>>());
+        assert_eq!(take(&mut slots, 64), holes);
+        assert_eq!(take(&mut slots, 1), [1024]);
+    }
+
+    #[test]
+    fn freed_slots_come_back_64_at_a_time_or_when_there_are_no_others() {
+        let mut slots = Slots::new(1024);
+        take(&mut slots, 1000);
+        (0..63).for_each(|slot| slots.free(slot, CPU));
+        assert_eq!(take(&mut slots, 24), (1000..1024).collect::<Vec<u32>>());
+        assert_eq!(take(&mut slots, 63), (0..63).collect::<Vec<u32>>());
+        assert_eq!(slots.take(CPU), None);
+    }
+
+    #[test]
+    fn a_cpu_finds_the_last_slots_in_another_ones_cache() {
+        let mut slots = Slots::new(100);
+        take(&mut slots, 1);
+        let others: BTreeSet<u32> = std::iter::from_fn(|| slots.take(CpuId(1))).collect();
+        assert_eq!(others, (1..100).collect());
+    }
+
+    proptest! {
+        #[test]
+        fn slots_are_handed_out_once_until_they_are_freed(
+            size in 1..1500u32,
+            actions in proptest::collection::vec((any::<bool>(), 0..3u16, any::<prop::sample::Index>(), 1..200usize), 1..60),
+        ) {
+            let mut slots = Slots::new(size);
+            let mut held = BTreeSet::new();
+            for (takes, cpu, which, number) in actions {
+                for _ in 0..number {
+                    if takes {
+                        match slots.take(CpuId(cpu)) {
+                            Some(slot) => prop_assert!(held.insert(slot)),
+                            None => prop_assert_eq!(held.len(), size as usize),
+                        }
+                    } else if !held.is_empty() {
+                        let slot = *held.iter().nth(which.index(held.len())).unwrap();
+                        held.remove(&slot);
+                        slots.free(slot, CpuId(cpu));
+                    }
+                }
+                slots.check_invariants();
+                prop_assert!(slots.taken().eq(held.iter().copied()));
+            }
+        }
+    }
+}
