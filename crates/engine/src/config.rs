@@ -32,6 +32,12 @@ pub struct Config {
     pub charge_stock: u64,
     /// Pages of a reclaim batch and least target of a reclaim call (SWAP_CLUSTER_MAX). Range 1 to 4096, default 32.
     pub reclaim_batch: u64,
+    /// Requests that a plug of swap writes holds before it is submitted, slots that follow each other being one (the block
+    /// layer's BLK_MAX_REQUEST_COUNT). Range 1 to 65536, default 32.
+    pub plug_requests: u32,
+    /// How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were
+    /// submitted. Range 0 to 100, default 0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.
+    pub writes_won: u8,
     /// Freshness of memcg statistics. Default: periodic.
     pub stat_flush: StatFlush,
     /// Whether kernel memory belongs to the group that uses it, as without `cgroup.memory=nokmem`. Today this decides whose
@@ -54,6 +60,8 @@ impl Default for Config {
             folio_batch: 31,
             charge_stock: 64,
             reclaim_batch: 32,
+            plug_requests: 32,
+            writes_won: 0,
             stat_flush: StatFlush::Periodic,
             kernel_memory: false,
             tlb_entries: 0,
@@ -89,6 +97,8 @@ impl Config {
         check_range("folio_batch", self.folio_batch as u64, 1, 255)?;
         check_range("charge_stock", self.charge_stock, 1, 4096)?;
         check_range("reclaim_batch", self.reclaim_batch, 1, 4096)?;
+        check_range("plug_requests", u64::from(self.plug_requests), 1, 65_536)?;
+        check_range("writes_won", u64::from(self.writes_won), 0, 100)?;
         if !self.tlb_entries.is_power_of_two() {
             check_range("tlb_entries that are no power of two", u64::from(self.tlb_entries), 0, 0)?;
         }

@@ -10,6 +10,7 @@ use crate::memory::Memory;
 use crate::mm::{Advice, Backing};
 use crate::op::Op;
 use crate::page_cache::PageCacheEvent;
+use crate::plug::Plug;
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::task::Task;
@@ -55,8 +56,7 @@ pub struct Engine {
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
     pub(crate) ops: Vec<Op>,
-    /// Writes of the reclaim pass under way, submitted together at its end, when neighbours can be merged.
-    pub(crate) plugged: Vec<Op>,
+    pub(crate) plug: Plug,
     pub(crate) woken: Vec<TaskId>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
     pub(crate) story: Option<Box<Story>>,
@@ -92,7 +92,7 @@ impl Engine {
             cpu: CpuId(0),
             work: Work::default(),
             ops: Vec::new(),
-            plugged: Vec::new(),
+            plug: Plug::default(),
             woken: Vec::new(),
             page_cache_events: None,
             story: None,

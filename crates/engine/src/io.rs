@@ -116,7 +116,7 @@ impl Engine {
 
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry) {
         let io = self.io.start(Direction::Write, pfn, None);
-        self.plugged.push(Op::WriteSwap { io, swap: entry.swap, slot: entry.slot, pfn });
+        self.plug(io, pfn, entry);
     }
 
     /// Puts a task to sleep until the transfer of this folio ends.

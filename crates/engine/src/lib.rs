@@ -34,6 +34,7 @@ mod fault; // misses: from the absent page to the mapped one
 mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
 mod high; // memory.high: reclaim and delay before returning to user space
 mod io; // reads and writes in flight, and who waits for them
+mod plug; // swap writes held back, to be merged
 
 mod reclaim; // the core of reclaim, which knows no LRU
 pub mod harvest; // seam 1: how accessed bits are found

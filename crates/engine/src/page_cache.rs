@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
-    fn is_slot_referenced(&self, pfn: Pfn) -> bool {
+    pub(crate) fn is_slot_referenced(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let word = if folio.has(FolioFlags::ANON) {
             self.memory.mm(MmId(folio.owner)).table.word(folio.index.into())

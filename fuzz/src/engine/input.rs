@@ -92,6 +92,8 @@ impl Setup {
             folio_batch: pick(bytes, &[1, 2, 4, 15, 31])?,
             charge_stock: pick(bytes, &[1, 3, 8, 64])?,
             reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
+            plug_requests: pick(bytes, &[32, 1, 2, 5])?,
+            writes_won: pick(bytes, &[0, 100, 50])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
             tlb_entries: 0,

@@ -21,6 +21,8 @@ pub(crate) struct Setup {
     pub(crate) folio_batch: usize,
     pub(crate) charge_stock: u64,
     pub(crate) reclaim_batch: u64,
+    pub(crate) plug_requests: u32,
+    pub(crate) writes_won: u8,
     pub(crate) swappiness: u8,
     pub(crate) live_stats: bool,
     pub(crate) policy: Policy,
@@ -179,6 +181,8 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![3 => Just(1usize), 2 => Just(4), 1 => Just(31)],
         prop_oneof![Just(1u64), Just(8), Just(64)],
         prop_oneof![Just(1u64), Just(4), Just(32)],
+        prop_oneof![Just(1u32), Just(3), Just(32)],
+        prop_oneof![Just(0u8), Just(50), Just(100)],
     );
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
     let switches = (any::<bool>(), any::<bool>(), policy(), advice);
@@ -192,6 +196,8 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
             folio_batch: sizes.0,
             charge_stock: sizes.1,
             reclaim_batch: sizes.2,
+            plug_requests: sizes.3,
+            writes_won: sizes.4,
             swappiness,
             live_stats,
             policy,

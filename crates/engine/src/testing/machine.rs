@@ -106,6 +106,8 @@ impl Machine {
             folio_batch: setup.folio_batch,
             charge_stock: setup.charge_stock,
             reclaim_batch: setup.reclaim_batch,
+            plug_requests: setup.plug_requests,
+            writes_won: setup.writes_won,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
             policy: setup.policy,
             ..Config::default()

@@ -2,7 +2,7 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `cpus`, `swappiness`, `stat=live`, `policy=lru` |
+//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]` | a process of one task |
@@ -64,6 +64,8 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("folio_batch", value) => config.folio_batch = number(value) as usize,
             ("charge_stock", value) => config.charge_stock = number(value),
             ("reclaim_batch", value) => config.reclaim_batch = number(value),
+            ("plug_requests", value) => config.plug_requests = number(value) as u32,
+            ("writes_won", value) => config.writes_won = number(value) as u8,
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
             ("stat", "live") => config.stat_flush = StatFlush::Live,

@@ -286,3 +286,73 @@ fn a_file_read_makes_room_by_swapping_tmpfs_out_if_there_is_nothing_else() {
     ",
     );
 }
+
+/// Eight pages of a heap have been swapped out to slots side by side; every other one was read back and then written.
+const SCATTERED: &str = "
+    group job
+    task t in job
+    t anon 8 as heap
+    swap 100
+    t write heap 0..8         => 8m
+    t sets job reclaim 8
+    t sets job reclaim 8
+    t sets job reclaim 8
+    usage job                 => 0
+    ops
+    t read heap 0             => M
+    t read heap 2             => M
+    t read heap 4             => M
+    t read heap 6             => M
+    t write heap 0            => H
+    t write heap 2            => H
+    t write heap 4            => H
+    t write heap 6            => H
+    ops
+    vmstat pgrotated          => 8
+";
+
+#[track_caller]
+fn check_scattered(config: &str, then: &str) {
+    check(&format!("config folio_batch=1 charge_stock=1 {config}{SCATTERED}{then}"));
+}
+
+#[test]
+fn what_the_device_has_written_within_the_batch_is_freed_in_it() {
+    check_scattered(
+        "plug_requests=3 writes_won=100 policy=mglru@6.12",
+        "
+        t sets job reclaim 4
+        ops                       => 4 free, 1 swap-out, 3 swap-out now
+        vmstat pgrotated          => 9
+    ",
+    );
+}
+
+#[test]
+fn a_full_plug_that_the_device_has_not_written_yet_is_rotated_like_any_other() {
+    check_scattered(
+        "plug_requests=3 policy=mglru@6.12",
+        "
+        t sets job reclaim 4
+        ops                       => 4 free, 4 swap-out
+        vmstat pgrotated          => 12
+    ",
+    );
+}
+
+#[test]
+fn neighbouring_slots_are_one_request_of_the_plug() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 plug_requests=1 writes_won=100
+        group job
+        task t in job
+        t anon 40 as heap
+        swap 100
+        t write heap 0..40        => 40m
+        t sets job reclaim 40
+        t sets job reclaim 40
+        ops                       => 40 free, 40 swap-out, 40 zero
+    ",
+    );
+}

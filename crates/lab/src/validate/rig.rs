@@ -4,8 +4,8 @@
 //!
 //! - **Clock.** An access happens at the time interpolated between the recorded windows. Work costs nothing and the disk is
 //!   infinitely fast, so that time passes only between accesses; what the timing decides is when statistics are flushed, and
-//!   those times are inputs. A swap write thus ends between two rounds of the reclaim call that started it, as on the
-//!   recording machine, whose (emulated) CPU was slow and whose disk was a file in memory.
+//!   those times are inputs. A swap write thus ends between two rounds of the reclaim call that started it, if not earlier, as
+//!   on the recording machine, whose (emulated) CPU was slow and whose disk was a file in memory.
 //! - **Base pages.** A handful of foreign pages is charged to the group. What they are can be told from the page-cache
 //!   streams, where each of them takes up room until it is evicted: a mapped page of data that was touched once (it gets a
 //!   second round), a page of program text touched once (executable, so it is activated and leaves one round later), and for
@@ -20,6 +20,9 @@
 //! - **Interruptions.** MGLRU passes by an address space that has not had a CPU since its last walk, which two agings within one
 //!   reclaim call show unless another thread ran in between. Recorded repeats of one run do both; every other
 //!   simulation of an envelope has it so.
+//! - **Races with the disk.** Where a plug is full in the middle of a batch, the disk may have written it before the CPU, which is
+//!   emulated, is through with the batch. How often it wins differs from none to all from one simulation of an envelope to the
+//!   next: the recorded repeats differ by a factor of four.
 //! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the two pages of its
 //!   program. On its way out it took a few pages more: in `fr-twophase`, which ends a page below its limit, the lists are shorter
 //!   by then than in the last `memory.stat`, so that there was another batch of reclaim. Two pages are the fewest that ask for
@@ -136,6 +139,12 @@ impl Unrecorded {
     /// address space used since the first and walks it again.
     fn is_interrupted(self) -> bool {
         self.simulation % 2 == 1
+    }
+
+    /// How many of a hundred races the disk wins against the rest of the batch in whose middle it was given a full plug:
+    /// from none to all.
+    fn writes_won(self) -> u8 {
+        (100 * self.simulation / (self.simulations - 1).max(1)) as u8
     }
 
     /// Folios of other groups in the CPU's add batch, as earlier programs left it. The steps are wide so that this and the
@@ -255,6 +264,7 @@ impl Stage {
             hz: HZ,
             swappiness: run.swappiness,
             stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
+            writes_won: unrecorded.writes_won(),
             tlb_entries: tlb_entries(run),
             policy: policy_of(run, unrecorded)?,
             ..Config::default()

@@ -79,6 +79,7 @@ impl Scenario {
                 ("folio_batch", Scalar::Integer(number)) => config.folio_batch = *number as usize,
                 ("charge_stock", Scalar::Integer(number)) => config.charge_stock = *number as u64,
                 ("reclaim_batch", Scalar::Integer(number)) => config.reclaim_batch = *number as u64,
+                ("plug_requests", Scalar::Integer(number)) => config.plug_requests = *number as u32,
                 ("memcg.kernel_memory", Scalar::Bool(value)) => config.kernel_memory = *value,
                 ("memcg.stat_flush", Scalar::Text(text)) => {
                     config.stat_flush = match text.as_str() {

@@ -274,6 +274,7 @@ const ROWS: &[Key] = &[
     key("kernel.folio_batch", Accepts::Integer(1, 255), "31", "Folios a CPU collects before it takes the lruvec lock. 31 since 6.8, 15 before."),
     key("kernel.charge_stock", Accepts::Integer(1, 4096), "64", "Pages a CPU charges to a cgroup ahead of use. The kernel's MEMCG_CHARGE_BATCH."),
     key("kernel.reclaim_batch", Accepts::Integer(1, 4096), "32", "Folios isolated at a time, and the least a reclaim call wants. The kernel's SWAP_CLUSTER_MAX."),
+    key("kernel.plug_requests", Accepts::Integer(1, 65_536), "32", "Requests of swap writes that reclaim holds back before it submits them, neighbours being merged into one; what is left goes at the end of a pass. The kernel's BLK_MAX_REQUEST_COUNT."),
     key("kernel.memcg.stat_flush", Accepts::Choice(&["periodic", "live", "manual"]), "\"periodic\"", "How old the statistics are that reclaim decides by. periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read."),
     key("kernel.memcg.stat_flush_phase", Accepts::Time(0, 3_000_000_000), "\"0s\"", "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any number below the period of 2.016s."),
     key("kernel.memcg.kernel_memory", Accepts::Bool, "false", "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them. false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet."),
@@ -356,7 +357,7 @@ mod tests {
     const FULL: &str = r#"{
         "question": "q", "look_at": "l", "seed": 2, "until": "1s",
         "machine": {"cpus": 1, "hz": 100, "memory": "1GiB", "node": [{"memory": "1GiB"}], "quantum": "1us", "tlb_entries": 4, "costs": "xeon-vm"},
-        "kernel": {"profile": "lru", "folio_batch": 1, "charge_stock": 1, "reclaim_batch": 1, SWITCHES
+        "kernel": {"profile": "lru", "folio_batch": 1, "charge_stock": 1, "reclaim_batch": 1, "plug_requests": 1, SWITCHES
             "memcg": {"stat_flush": "live", "stat_flush_phase": "1s", "kernel_memory": true}},
         "sysctl": {"vm.swappiness": 1},
         "memcg": [{"path": "/a", "policy": "lru", "memory": {"max": "max", "high": 0, "low": 0, "min": 0, "swap": {"max": 0}}}],
