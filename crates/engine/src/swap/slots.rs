@@ -265,21 +265,14 @@ impl Slots {
                 assert_eq!(out == 0, what == "empty", "cluster {cluster} is on the list of the {what}");
             }
         }
-        let listed = self.holed.len() + self.empty.len();
-        let unlisted = |&&(cluster, ref state): &&(usize, &Cluster)| {
-            state.is_a_cpus || state.out == self.size(cluster as u32)
-        };
-        let clusters: Vec<(usize, &Cluster)> = self.clusters.0.iter().enumerate().collect();
-        assert_eq!(
-            clusters.iter().filter(unlisted).count() as u64 + listed,
-            clusters.len() as u64,
-            "clusters"
-        );
-        for (cluster, state) in clusters {
-            let first = cluster as u32 * CLUSTER;
-            let slots = first..first + self.size(cluster as u32);
-            assert_eq!(state.out as usize, slots.filter(|&slot| self.out.has(slot)).count(), "slots out");
+        let mut unlisted = 0;
+        for (cluster, state) in (0..).zip(&self.clusters.0) {
+            let (first, size) = (cluster * CLUSTER, self.size(cluster));
+            let out = (first..first + size).filter(|&slot| self.out.has(slot)).count();
+            assert_eq!(state.out as usize, out, "slots of cluster {cluster} that are out");
+            unlisted += u64::from(state.is_a_cpus || state.out == size);
         }
+        assert_eq!(self.holed.len() + self.empty.len() + unlisted, self.clusters.0.len() as u64, "clusters");
     }
 }
 
