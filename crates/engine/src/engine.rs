@@ -293,7 +293,9 @@ const TABLE_PAGES_MAX: u64 = 1 << 30;
 #[inline]
 fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
     if into.is_empty() {
-        std::mem::swap(from, into);
+        if !from.is_empty() {
+            std::mem::swap(from, into);
+        }
     } else {
         into.append(from);
     }

@@ -131,6 +131,7 @@ pub(crate) struct Updates {
 
 impl Engine {
     /// Counts an event of a memcg: in its statistics and on the node.
+    #[inline]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         self.count_memcg(lruvec, stat, n);
         self.count_node(self.lruvecs[lruvec].node, stat, n);

@@ -4,7 +4,7 @@
 //! [reclaim 2.8; 9, rows 1 to 5]
 
 use crate::engine::Engine;
-use crate::folio::FolioFlags;
+use crate::folio::{Folio, FolioFlags};
 use crate::mm::Backing;
 use crate::stat::Stat;
 use crate::table::Word;
@@ -26,15 +26,15 @@ impl Engine {
     /// `look_around`.
     pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
-        if self.memory.folios[pfn].mapped == 0 {
+        let folio = self.memory.folios[pfn];
+        if folio.mapped == 0 {
             return found;
         }
-        let memcg = self.memory.folios[pfn].memcg;
-        let harvest = self.memcgs[memcg].policy.harvest;
+        let harvest = self.memcgs[folio.memcg].policy.harvest;
         let was_seen = self.take_use_seen(pfn);
         found.young += u32::from(was_seen);
-        for at in 0..self.rmap_len(pfn) {
-            let Some((mm_id, page)) = self.rmap_entry(pfn, at) else { continue };
+        for at in 0..self.rmap_len(&folio) {
+            let Some((mm_id, page)) = self.rmap_entry(&folio, at) else { continue };
             self.work.rmap_steps += 1;
             let mm = self.memory.mm_mut(mm_id);
             let word = mm.table.word(page);
@@ -60,27 +60,29 @@ impl Engine {
     }
 
     /// The entry at the first place where the folio may be mapped.
+    #[inline]
     pub(crate) fn first_mapping(&self, pfn: Pfn) -> Option<Word> {
-        if self.memory.folios[pfn].mapped == 0 {
+        let folio = &self.memory.folios[pfn];
+        if folio.mapped == 0 {
             return None;
         }
-        let (mm, page) = self.rmap_entry(pfn, 0)?;
+        let (mm, page) = self.rmap_entry(folio, 0)?;
         Some(self.memory.mm(mm).table.word(page))
     }
 
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
-        if self.memory.folios[pfn].mapped == 0 {
+        let folio = self.memory.folios[pfn];
+        if folio.mapped == 0 {
             return;
         }
-        for at in 0..self.rmap_len(pfn) {
-            let Some((mm, page)) = self.rmap_entry(pfn, at) else { continue };
+        for at in 0..self.rmap_len(&folio) {
+            let Some((mm, page)) = self.rmap_entry(&folio, at) else { continue };
             self.work.rmap_steps += 1;
             let word = self.memory.mm(mm).table.word(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
             }
-            let folio = &self.memory.folios[pfn];
             let left = if folio.has(FolioFlags::ANON | FolioFlags::SWAPCACHE) {
                 Word::swapped(self.memory.swap_entry(pfn))
             } else {
@@ -120,7 +122,7 @@ impl Engine {
 
     /// Whether a locked mapping shows the folio.
     pub(crate) fn is_mapped_locked(&self, pfn: Pfn) -> bool {
-        (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+        self.rmap_entries(pfn).any(|(mm, page)| {
             let mm = self.memory.mm(mm);
             let word = mm.table.word(page);
             word.is_present() && word.pfn() == pfn && mm.vma_of(page).locked
@@ -129,7 +131,7 @@ impl Engine {
 
     /// Whether the folio was written through a mapping since the dirty bits were last collected.
     pub(crate) fn is_mapped_dirty(&self, pfn: Pfn) -> bool {
-        (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+        self.rmap_entries(pfn).any(|(mm, page)| {
             let word = self.memory.mm(mm).table.word(page);
             word.is_dirty() && word.pfn() == pfn
         })
@@ -138,24 +140,28 @@ impl Engine {
     /// Whether an entry that maps the folio has its accessed bit set.
     pub(crate) fn is_mapped_young(&self, pfn: Pfn) -> bool {
         self.memory.folios[pfn].mapped > 0
-            && (0..self.rmap_len(pfn)).filter_map(|at| self.rmap_entry(pfn, at)).any(|(mm, page)| {
+            && self.rmap_entries(pfn).any(|(mm, page)| {
                 let word = self.memory.mm(mm).table.word(page);
                 word.is_young() && word.pfn() == pfn
             })
     }
 
+    /// Where the folio may be mapped.
+    fn rmap_entries(&self, pfn: Pfn) -> impl Iterator<Item = (MmId, u64)> {
+        let folio = &self.memory.folios[pfn];
+        (0..self.rmap_len(folio)).filter_map(|at| self.rmap_entry(folio, at))
+    }
+
     /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
     /// turn out not to map this one.
     #[inline]
-    fn rmap_len(&self, pfn: Pfn) -> usize {
-        let folio = &self.memory.folios[pfn];
+    fn rmap_len(&self, folio: &Folio) -> usize {
         if folio.has(FolioFlags::ANON) { 1 } else { self.memory.file(FileId(folio.owner)).mappings.len() }
     }
 
     /// The address space and the page in it at which the folio would be mapped.
     #[inline]
-    fn rmap_entry(&self, pfn: Pfn, at: usize) -> Option<(MmId, u64)> {
-        let folio = &self.memory.folios[pfn];
+    fn rmap_entry(&self, folio: &Folio, at: usize) -> Option<(MmId, u64)> {
         if folio.has(FolioFlags::ANON) {
             return Some((MmId(folio.owner), folio.index.into()));
         }

@@ -149,10 +149,9 @@ impl Engine {
 
     /// Asks what is to become of a folio that reclaim has in its hands, by what was found of its use.
     pub(crate) fn order_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let lruvec = self.lruvec_of(pfn);
-        let ladder = self.generation_switches(lruvec).references;
-        match self.order_of(lruvec) {
-            Order::Generations if ladder == References::Linux6_16 => {
+        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        match policy.order {
+            Order::Generations if policy.generations.references == References::Linux6_16 => {
                 self.referenced_6_16(pfn, referenced.young)
             }
             Order::TwoLists | Order::Generations | Order::SingleList => self.two_steps(pfn, referenced),
@@ -246,17 +245,19 @@ impl Engine {
             self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
             self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
         }
-        let rule = match self.order_of(lruvec) {
+        let order = self.order_of(lruvec);
+        let rule = match order {
             Order::Generations => self.generations_place(lruvec, pfn, arrival),
-            Order::TwoLists | Order::SingleList => self.list_place(lruvec, pfn, arrival),
+            Order::TwoLists | Order::SingleList => self.list_place(lruvec, order, pfn, arrival),
             Order::Sieve => self.sieve_place(lruvec, pfn, arrival),
         };
         self.memory.folios[pfn].flags |= FolioFlags::LRU;
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
-    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> PlaceRule {
-        let (list, gauge) = self.list_of(lruvec, pfn);
+    #[inline]
+    fn list_place(&mut self, lruvec: LruvecId, order: Order, pfn: Pfn, arrival: Arrival) -> PlaceRule {
+        let (list, gauge) = self.list_in(order, pfn);
         let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
         match arrival {
             Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
@@ -298,8 +299,13 @@ impl Engine {
 
     /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
     pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
+        self.list_in(self.order_of(lruvec), pfn)
+    }
+
+    #[inline]
+    fn list_in(&self, order: Order, pfn: Pfn) -> (usize, LruList) {
         let kind = self.memory.folios[pfn].lru_type();
-        match self.order_of(lruvec) {
+        match order {
             Order::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
             Order::Sieve => (sieve::sieve_list(&self.memory.folios[pfn]), LruList::inactive(kind)),
             Order::TwoLists | Order::Generations => {
@@ -309,6 +315,7 @@ impl Engine {
         }
     }
 
+    #[inline]
     pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
         let size = &mut self.lruvecs[lruvec].sizes[list as usize];
         *size = size.checked_add_signed(pages).expect("a list holds no fewer than no pages");

@@ -28,7 +28,7 @@
 //! Source: Y. Zhang and others, *SIEVE is Simpler than LRU*, NSDI 2024. Differs where a page can't go at once (it is
 //! being written, pinned or locked): it is spared like a used one, and goes under the hand when its write has ended.
 
-use super::{Arrival, PlaceRule, Round};
+use super::{Arrival, Order, PlaceRule, Round};
 use crate::engine::Engine;
 use crate::folio::{Folio, FolioFlags, Heat};
 use crate::harvest::Referenced;
@@ -62,7 +62,7 @@ impl Engine {
             Arrival::PutBack => !self.lruvecs[lruvec].is_odd_round,
         };
         self.memory.folios[pfn].flags.set(FolioFlags::ODD_ROUND, is_odd);
-        self.list_place(lruvec, pfn, arrival)
+        self.list_place(lruvec, Order::Sieve, pfn, arrival)
     }
 
     pub(super) fn sieve_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {

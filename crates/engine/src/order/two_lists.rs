@@ -161,12 +161,15 @@ impl Engine {
     /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
     /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
     pub(super) fn two_steps(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let (memcg, kind) = (self.memory.folios[pfn].memcg, self.memory.folios[pfn].lru_type());
-        let was_referenced = self.memory.is_hot(pfn, Heat::REFERENCED);
-        self.memory.cool_down(pfn, Heat::REFERENCED);
+        let folio = self.memory.folios[pfn];
+        let kind = folio.lru_type();
+        let heat = self.memory.heat(pfn);
+        let was_referenced = heat.contains(Heat::REFERENCED);
+        if was_referenced != (referenced.young > 0) {
+            self.memory.set_heat(pfn, heat ^ Heat::REFERENCED);
+        }
         if referenced.young > 0 {
-            self.memory.heat_up(pfn, Heat::REFERENCED);
-            let protects_executables = self.memcgs[memcg].policy.executable_protection;
+            let protects_executables = self.memcgs[folio.memcg].policy.executable_protection;
             let executable = referenced.executable && protects_executables && kind == LruType::File;
             let because = Because::Used { young: referenced.young, was_referenced, executable };
             if was_referenced || referenced.young > 1 || executable {
