@@ -6,7 +6,7 @@ use crate::list::List;
 use crate::lruvec::{LruList, Lruvec};
 use crate::table::Entry;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
@@ -70,19 +70,36 @@ impl Engine {
         users
     }
 
-    /// Every frame handed out is either free or a folio that something refers to.
-    fn check_frames(&self, node: NodeId, users: &BTreeMap<Pfn, u16>) {
-        let mut free: BTreeMap<Pfn, ()> = BTreeMap::new();
+    /// The frames of a node that have been handed out and given back.
+    pub(crate) fn free_frames(&self, node: NodeId) -> BTreeSet<Pfn> {
+        let mut free = BTreeSet::new();
         for (pfn, order) in self.memory.frames.free_blocks(node) {
             for at in 0..1 << order {
-                assert!(free.insert(Pfn(pfn.0 + at), ()).is_none(), "frame {} is free twice", pfn.0 + at);
+                assert!(free.insert(Pfn(pfn.0 + at)), "frame {} is free twice", pfn.0 + at);
             }
         }
+        free
+    }
+
+    /// The folios of a node, by their first frames: what is not free is a folio, or belongs to the one before it.
+    pub(crate) fn folios_in_use(&self, node: NodeId, free: &BTreeSet<Pfn>) -> Vec<Pfn> {
+        let mut folios: Vec<Pfn> = Vec::new();
+        let mut end = 0;
         for pfn in self.memory.frames.handed_out(node) {
-            if free.contains_key(&pfn) {
-                assert!(!users.contains_key(&pfn), "{pfn:?} is free and in use");
-                continue;
+            assert!(pfn.0 >= end || !free.contains(&pfn), "{pfn:?} is free and within a folio");
+            if pfn.0 >= end && !free.contains(&pfn) {
+                folios.push(pfn);
+                end = pfn.0 + self.memory.folios[pfn].pages() as u32;
             }
+        }
+        folios
+    }
+
+    /// Every folio is one that something refers to, and nothing refers to a free frame.
+    fn check_frames(&self, node: NodeId, users: &BTreeMap<Pfn, u16>) {
+        let free = self.free_frames(node);
+        assert_eq!(users.keys().find(|pfn| free.contains(pfn)), None, "a frame is free and in use");
+        for pfn in self.folios_in_use(node, &free) {
             let folio = &self.memory.folios[pfn];
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
             let held =
@@ -117,12 +134,10 @@ impl Engine {
             }
             generations.check_invariants(&self.memory);
         }
-        for node in self.memory.nodes().filter(|&node| node == lruvec.node) {
-            for pfn in self.memory.frames.handed_out(node) {
-                let folio = &self.memory.folios[pfn];
-                if folio.memcg == lruvec.memcg && folio.has(FolioFlags::LRU | FolioFlags::UNEVICTABLE) {
-                    sizes[LruList::Unevictable as usize] += folio.pages();
-                }
+        for pfn in self.folios_in_use(lruvec.node, &self.free_frames(lruvec.node)) {
+            let folio = &self.memory.folios[pfn];
+            if folio.memcg == lruvec.memcg && folio.has(FolioFlags::LRU | FolioFlags::UNEVICTABLE) {
+                sizes[LruList::Unevictable as usize] += folio.pages();
             }
         }
         assert_eq!(sizes, lruvec.sizes, "list sizes of {}", self.memcgs.path(lruvec.memcg));
@@ -171,12 +186,9 @@ impl Engine {
             }
         };
         for node in self.memory.nodes() {
-            let mut free = std::collections::BTreeSet::new();
-            for (pfn, order) in self.memory.frames.free_blocks(node) {
-                free.extend((0..1 << order).map(|at| Pfn(pfn.0 + at)));
-            }
-            for pfn in self.memory.frames.handed_out(node).filter(|pfn| !free.contains(pfn)) {
-                charge(self.memory.folios[pfn].memcg, 1);
+            for pfn in self.folios_in_use(node, &self.free_frames(node)) {
+                let folio = &self.memory.folios[pfn];
+                charge(folio.memcg, folio.pages());
             }
         }
         for cpu in &self.cpus {

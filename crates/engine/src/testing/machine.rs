@@ -615,14 +615,14 @@ impl Machine {
         }
         self.carry_out();
         self.engine.check_invariants();
-        for pfn in self.engine.used_frames() {
+        for pfn in self.engine.used_folios() {
             let folio = &self.engine.memory.folios[pfn];
             assert!(
                 folio.has(FolioFlags::INDEXED),
                 "{pfn:?} is left in memory though nobody needs it: {folio:?}"
             );
         }
-        assert_eq!(self.engine.used_frames().len(), self.cached.len(), "page-cache events and memory");
+        assert_eq!(self.engine.used_folios().len(), self.cached.len(), "page-cache events and memory");
         assert_eq!(self.engine.used_slots(), 0, "every page was read back, so that no slot is needed");
     }
 

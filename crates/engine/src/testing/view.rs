@@ -6,7 +6,6 @@ use crate::folio::FolioFlags;
 use crate::order::Order;
 use crate::table::Entry;
 use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
-use std::collections::BTreeSet;
 
 /// Where an object's page is for the task that accesses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +39,10 @@ impl Engine {
         }
     }
 
-    /// Frames in use.
-    pub(crate) fn used_frames(&self) -> Vec<Pfn> {
-        let mut used = Vec::new();
-        for node in self.memory.nodes() {
-            let free: BTreeSet<Pfn> = self.memory.frames.free_blocks(node).map(|(pfn, _)| pfn).collect();
-            used.extend(self.memory.frames.handed_out(node).filter(|pfn| !free.contains(pfn)));
-        }
-        used
+    /// Folios that are not free, by their first frames.
+    pub(crate) fn used_folios(&self) -> Vec<Pfn> {
+        let nodes = self.memory.nodes();
+        nodes.flat_map(|node| self.folios_in_use(node, &self.free_frames(node))).collect()
     }
 
     /// Pages of a group and its descendants that nothing keeps in memory: a group out of memory has none to speak of.
@@ -59,7 +54,7 @@ impl Engine {
         let slots_needed = if self.memcgs[memcg].policy.order == Order::Generations { 64 } else { 1 };
         let may_swap = self.config.swappiness > 0 && free_swap >= slots_needed;
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
-        for pfn in self.used_frames() {
+        for pfn in self.used_folios() {
             let folio = &self.memory.folios[pfn];
             let is_of_group = self.memcgs.ancestors(folio.memcg).any(|id| id == memcg);
             if !is_of_group || folio.refs > 0 || folio.flags.intersects(kept) {
