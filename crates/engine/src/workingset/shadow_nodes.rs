@@ -5,10 +5,11 @@
 //! evicted so long ago that the cache has turned over several times has nothing to tell any more. [reclaim 3.3]
 
 use crate::engine::Engine;
+use crate::folio::Folio;
 use crate::lruvec::LruvecId;
 use crate::stat::Stat;
-use crate::table::{NODE_SLOTS, NodeChange};
-use crate::units::{FileId, MemcgId, NodeId, Pfn};
+use crate::table::{NODE_SLOTS, NodeChange, Word};
+use crate::units::{FileId, MemcgId, Pfn};
 use std::collections::BTreeMap;
 
 type IndexNode = (FileId, u64);
@@ -19,6 +20,8 @@ pub(crate) struct ShadowNodes {
     owners: BTreeMap<IndexNode, (LruvecId, u64)>,
     /// By owner and order of becoming shadow-only.
     queues: BTreeMap<(LruvecId, u64), IndexNode>,
+    /// How long each owner's queue is.
+    lengths: BTreeMap<LruvecId, u64>,
     next: u64,
 }
 
@@ -27,16 +30,23 @@ impl ShadowNodes {
         self.next += 1;
         self.owners.insert(node, (owner, self.next));
         self.queues.insert((owner, self.next), node);
+        *self.lengths.entry(owner).or_default() += 1;
     }
 
     fn remove(&mut self, node: IndexNode) -> Option<LruvecId> {
         let (owner, order) = self.owners.remove(&node)?;
         self.queues.remove(&(owner, order));
+        *self.lengths.get_mut(&owner)? -= 1;
         Some(owner)
     }
 
+    /// From the oldest.
     fn of(&self, owner: LruvecId) -> impl Iterator<Item = IndexNode> + '_ {
         self.queues.range((owner, 0)..=(owner, u64::MAX)).map(|(_, &node)| node)
+    }
+
+    fn len_of(&self, owner: LruvecId) -> u64 {
+        self.lengths.get(&owner).copied().unwrap_or(0)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -47,35 +57,30 @@ impl ShadowNodes {
 impl Engine {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
-        if change == NodeChange::None {
-            return;
-        }
-        let folio = self.memory.folios[pfn];
-        self.index_node_changed(FileId(folio.owner), folio.index.into(), folio.memcg, change);
-    }
-
-    /// The same where no folio is involved: a slot was emptied or given a swap entry.
-    pub(crate) fn index_node_changed(&mut self, file: FileId, page: u64, memcg: MemcgId, change: NodeChange) {
-        let node = (file, page / NODE_SLOTS);
+        let Folio { owner, index, memcg, node, .. } = self.memory.folios[pfn];
+        let index_node = (FileId(owner), u64::from(index) / NODE_SLOTS);
         match change {
             NodeChange::None => {}
             NodeChange::ShadowOnly => {
-                // Index nodes are kernel memory: where that isn't accounted to groups, they are the root's.
-                let owner = if self.config.kernel_memory { memcg } else { MemcgId::ROOT };
-                let owner = self.lruvecs.id(owner, NodeId(0));
-                self.shadow_nodes.insert(node, owner);
-                self.count(owner, Stat::WorkingsetNodes, 1);
+                // Index nodes are kernel memory: where that isn't accounted to groups, they are the root's. On which NUMA node
+                // one was allocated isn't kept; the page that leaves it last is a fair guess.
+                let memcg = if self.config.kernel_memory { memcg } else { MemcgId::ROOT };
+                let lruvec = self.lruvecs.id(memcg, node);
+                self.shadow_nodes.insert(index_node, lruvec);
+                self.count(lruvec, Stat::WorkingsetNodes, 1);
             }
-            NodeChange::Mixed => {
-                let owner = self.shadow_nodes.remove(node).expect("a shadow-only node is queued");
-                self.count(owner, Stat::WorkingsetNodes, -1);
-            }
+            NodeChange::Mixed => self.forget_shadow_node(index_node),
         }
+    }
+
+    fn forget_shadow_node(&mut self, index_node: IndexNode) {
+        let owner = self.shadow_nodes.remove(index_node).expect("a shadow-only node is queued");
+        self.count(owner, Stat::WorkingsetNodes, -1);
     }
 
     /// Frees the oldest shadow-only nodes of an lruvec beyond what its size justifies.
     pub(crate) fn shrink_shadow_nodes(&mut self, lruvec: LruvecId) {
-        let nodes = self.shadow_nodes.of(lruvec).count() as u64;
+        let nodes = self.shadow_nodes.len_of(lruvec);
         if nodes == 0 {
             return;
         }
@@ -85,14 +90,48 @@ impl Engine {
         let excess = nodes.saturating_sub(pages >> 3);
         let doomed: Vec<IndexNode> = self.shadow_nodes.of(lruvec).take(excess as usize).collect();
         for (file, node) in doomed {
-            for page in node * NODE_SLOTS..(node + 1) * NODE_SLOTS {
-                let index = &mut self.memory.file_mut(file).index;
-                if page < index.pages() && index.word(page).is_shadow() {
-                    let (_, change) = index.replace(page, crate::table::Word::EMPTY);
-                    self.index_node_changed(file, page, MemcgId::ROOT, change);
+            let index = &mut self.memory.file_mut(file).index;
+            for page in node * NODE_SLOTS..((node + 1) * NODE_SLOTS).min(index.pages()) {
+                if index.word(page).is_shadow() {
+                    index.replace(page, Word::EMPTY);
                 }
             }
+            self.forget_shadow_node((file, node));
             self.count(lruvec, Stat::WorkingsetNodereclaim, 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stat::Stat;
+    use crate::*;
+
+    #[test]
+    fn a_node_of_shadows_is_accounted_and_freed_where_its_last_page_was() {
+        let small = 2 * crate::table::NODE_SLOTS;
+        let config = Config { node_pages: vec![small, 4096], kernel_memory: true, ..Config::default() };
+        let mut engine = Engine::new(config).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let pages = 5 * crate::table::NODE_SLOTS;
+        let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular };
+        let file = engine.file_create(spec).unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        for page in 0..pages {
+            engine.memcgs.charge(memcg, 1).unwrap();
+            let pfn = engine.memory.alloc(0, memcg).unwrap();
+            engine.page_cache_add(pfn, file, page);
+            engine.lru_add(pfn);
+        }
+        let all = (pages * PAGE_SIZE).to_string();
+        let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &all).unwrap();
+        while !matches!(step, Step::Done(_)) {
+            step = engine.resume(task);
+        }
+        // Too many for a group without pages: they have been freed where they were accounted.
+        let freed = |node| engine.node_stat(NodeId(node), Stat::WorkingsetNodereclaim);
+        assert_eq!((freed(0), freed(1)), (2, 3));
+        assert_eq!(engine.vmstat(Stat::WorkingsetNodes), 0);
     }
 }
