@@ -38,7 +38,11 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let base = results.next().expect("the scenario as it is was run first");
     if !base.failures.is_empty() {
         let message = format!("the scenario fails as it is\n  {}", base.failures.join("\n  "));
-        return Err(Failure::Workload(anyhow::anyhow!(message)));
+        return output::no_result(
+            &args.options.output,
+            Failure::Workload(anyhow::anyhow!(message)),
+            Value::Null,
+        );
     }
     let rows: Vec<Row> = turns.into_iter().zip(results).map(|(turn, runs)| Row { turn, runs }).collect();
     let ablation = Ablation { args, scenario: &scenario, policy, plan: &plan, base, rows };

@@ -228,7 +228,7 @@ pub(crate) struct RunOptions {
 /// Options of everything that prints results.
 #[derive(Debug, Args)]
 pub(crate) struct OutputOptions {
-    /// Print the result as JSON, with everything in it
+    /// Print the result as JSON, with everything in it; of a workload that fails, `complete` false and the `error`
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -58,7 +58,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         .collect();
     let runs = variants.len() * args.repeat as usize;
     if failures.len() == runs {
-        return Err(Failure::Workload(anyhow::anyhow!("every variant failed\n  {}", failures.join("\n  "))));
+        let message = format!("every variant failed\n  {}", failures.join("\n  "));
+        return output::no_result(
+            &args.options.output,
+            Failure::Workload(anyhow::anyhow!(message)),
+            Value::Null,
+        );
     }
     let sides: Vec<(&str, Vec<&RunResult>)> = columns
         .iter()

@@ -166,7 +166,11 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         .collect();
     if cells.iter().all(|(_, runs)| runs.results.is_empty()) {
         let message = format!("every combination failed\n  {}", failures.join("\n  "));
-        return Err(Failure::Workload(anyhow::anyhow!(message)));
+        return output::no_result(
+            &args.options.output,
+            Failure::Workload(anyhow::anyhow!(message)),
+            Value::Null,
+        );
     }
     let crossover = Crossover { args, scenario: &scenario, plan: &plan, cells };
     if args.options.output.json {

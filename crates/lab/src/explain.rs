@@ -20,6 +20,7 @@ use indicatif::ProgressBar;
 use pageout_engine::{MemcgId, Nanos, PageState, StoryFilter};
 use pageout_sim::scenario::Scenario;
 use pageout_sim::{Machine, Observer, Progress, RunError};
+use serde_json::Value;
 
 use crate::cli::ExplainArgs;
 use crate::diagnostic::Diagnostics;
@@ -44,7 +45,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
             let played = play(&source, &scenario, args, filter, &mut last, "looking for evictions")?;
             match played.failed {
                 // Why there were none is a better answer than that there were none.
-                Some(error) if last.total() == 0 => return Err(error.into()),
+                Some(error) if last.total() == 0 => {
+                    return output::no_result(&args.options.output, error.into(), Value::Null);
+                }
                 _ => Some(last),
             }
         }
@@ -88,11 +91,15 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     };
     let total = evictions.map(|last| last.total());
     let text = || text::stories(&telling, &stories, total, output::width());
-    if args.options.output.json {
-        let value = json::stories(&telling, &stories, total);
-        return finish(ended.failed, || output::print_json(&value), text);
+    let value = || json::stories(&telling, &stories, total);
+    match ended.failed {
+        None if args.options.output.json => output::print_json(&value()),
+        None => output::print(&text()),
+        Some(error) => {
+            output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));
+            output::no_result(&args.options.output, error.into(), value())
+        }
     }
-    finish(ended.failed, || output::print(&text()), text)
 }
 
 /// What the user wants to know of.
@@ -126,21 +133,6 @@ struct Told {
 struct Played {
     machine: Machine,
     failed: Option<RunError>,
-}
-
-/// Prints the result of a complete run; of one that failed, what is known goes to standard error, above the error.
-fn finish(
-    failed: Option<RunError>,
-    print: impl FnOnce() -> Outcome,
-    text: impl FnOnce() -> String,
-) -> Outcome {
-    match failed {
-        None => print(),
-        Some(error) => {
-            output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));
-            Err(error.into())
-        }
-    }
 }
 
 /// Understands the question, by the names of a machine that is built for it.

@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
+use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
 
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails.
@@ -18,6 +20,15 @@ pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
     let mut text = serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't");
     text.push('\n');
     print(&text)
+}
+
+/// Ends a command that has no result. With `--json` an object says so, for whoever reads standard output alone; what is known
+/// up to the failure is below a key of its own, where nobody looks for a result.
+pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value) -> Outcome {
+    if options.json {
+        print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
+    }
+    Err(failure)
 }
 
 /// Prints a remark to standard error; that it can't be is nothing to fail over.

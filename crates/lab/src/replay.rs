@@ -10,7 +10,7 @@ use pageout_sim::scenario::{
     Advice, Channel, Device, Footprint, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario,
     Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
 use crate::failure::{Failure, Outcome};
@@ -73,10 +73,17 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let mut points = Vec::new();
     for (pages, result) in sizes.into_iter().zip(results) {
         let size = figures::bytes(pages * 4096);
-        let result = result.map_err(|error| {
-            Failure::Workload(anyhow::anyhow!("with {size} of memory: {error}{}", advice(args)))
-        })?;
-        points.push(Point { pages, result });
+        match result {
+            Ok(result) => points.push(Point { pages, result }),
+            Err(error) => {
+                let message = format!("with {size} of memory: {error}{}", advice(args));
+                return output::no_result(
+                    &args.output,
+                    Failure::Workload(anyhow::anyhow!(message)),
+                    Value::Null,
+                );
+            }
+        }
     }
     if args.output.json {
         return output::print_json(&to_json(args, &footprint, &points));
@@ -307,7 +314,7 @@ fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String
     text
 }
 
-fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> serde_json::Value {
+fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> Value {
     let list = points.iter().map(|point| {
         json!({
             "memory_pages": point.pages,

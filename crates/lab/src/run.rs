@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use pageout_sim::scenario::Scenario;
+use serde_json::json;
 
-use crate::cli::{RunArgs, RunOptions};
+use crate::cli::{OutputOptions, RunArgs, RunOptions};
 use crate::diagnostic::Diagnostics;
 use crate::failure::{Failure, Outcome};
 use crate::result::RunResult;
@@ -13,8 +14,8 @@ use crate::source::{Setting, Source};
 use crate::summary::summary;
 use crate::{output, own_variants, prepare, progress};
 
-/// Runs the scenario and prints what happened. Of a run that fails nothing goes to standard output; how far it came is
-/// told on standard error, below the error.
+/// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
+/// `--json` standard output says so too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     match result {
         Ok(result) if args.options.output.json => output::print_json(&result),
         Ok(result) => output::print(&summary(&scenario, &result)),
-        Err(stopped) => Err(explain(&source, &scenario, stopped)),
+        Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
     }
 }
 
@@ -53,13 +54,13 @@ pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The failure, with the place in the file or the state the run was in.
-fn explain(source: &Source, scenario: &Scenario, stopped: Stopped) -> Failure {
+/// Tells the failure, with the place in the file or the state the run was in.
+fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &OutputOptions) -> Outcome {
     match stopped {
-        Stopped::NotBuilt(problem) => Failure::Input(Diagnostics(vec![source.locate(problem)]).into()),
+        Stopped::NotBuilt(problem) => Err(Failure::Input(Diagnostics(vec![source.locate(problem)]).into())),
         Stopped::Failed(error, partial) => {
             output::remark(&incomplete(scenario, &partial));
-            error.into()
+            output::no_result(options, error.into(), json!(partial))
         }
     }
 }

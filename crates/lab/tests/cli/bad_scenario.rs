@@ -128,8 +128,7 @@ fn running_out_of_memory_is_an_exit_code_and_a_story() {
 
 #[test]
 fn a_disk_that_fails_ends_the_run() {
-    let output =
-        run_with("[[memcg]]", "[[device]]\nname = \"d\"\nfail_reads = 0.5\n\n[[memcg]]", &["--json"]);
+    let output = run_with("[[memcg]]", "[[device]]\nname = \"d\"\nfail_reads = 0.5\n\n[[memcg]]", &[]);
     check_failure(&output, 1, &["the device failed to read the page (EIO)"]);
 }
 

@@ -82,6 +82,43 @@ fn json_is_complete_and_parses() {
 }
 
 #[test]
+fn a_workload_that_fails_is_one_object_that_says_so() {
+    let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
+    std::fs::write(
+        directory.path().join("a.pages64"),
+        (0..1000u64).flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
+    )
+    .unwrap();
+    for (command, reason) in [
+        ("run scenario.toml", "task `reader` at access"),
+        ("compare scenario.toml --vary seed=1,2", "every variant failed"),
+        ("ablate scenario.toml --switch order --repeat 1", "the scenario fails as it is"),
+        ("crossover scenario.toml --repeat 1", "every combination failed"),
+        ("explain scenario.toml --page reader/0:1", "task `reader` at access"),
+        ("explain scenario.toml --evictions 3", "task `reader` at access"),
+        ("replay a.pages64 --channel anonymous --memory 50%", "with 1.95 MiB of memory"),
+    ] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+        let output = pageout(directory.path(), &arguments);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["complete"], false, "{command}");
+        let error = result["error"].as_str().unwrap();
+        assert!(error.contains(reason) && error.contains("out of memory"), "{command}: {error}");
+        assert!(text(&output.stderr).contains(reason), "{command}");
+    }
+}
+
+#[test]
+fn how_far_a_failed_run_came_does_not_look_like_a_result() {
+    let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
+    let output = pageout(directory.path(), &["run", "scenario.toml", "--json"]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&result["tasks"], &result["so_far"]["complete"]), (&serde_json::Value::Null, &false.into()));
+    assert!(result["so_far"]["tasks"][0]["accesses"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn a_bare_command_shows_what_there_is() {
     let directory = tempfile::tempdir().unwrap();
     let printed = check_success(&pageout(directory.path(), &[]));
