@@ -37,12 +37,8 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let mut results = plan.run(&scenarios).into_iter();
     let base = results.next().expect("the scenario as it is was run first");
     if !base.failures.is_empty() {
-        let message = format!("the scenario fails as it is\n  {}", base.failures.join("\n  "));
-        return output::no_result(
-            &args.options.output,
-            Failure::Workload(anyhow::anyhow!(message)),
-            Value::Null,
-        );
+        let failure = Failure::several("the scenario fails as it is", &base.failures);
+        return output::no_result(&args.options.output, failure, Value::Null);
     }
     let rows: Vec<Row> = turns.into_iter().zip(results).map(|(turn, runs)| Row { turn, runs }).collect();
     let ablation = Ablation { args, scenario: &scenario, policy, plan: &plan, base, rows };
@@ -51,11 +47,8 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     } else {
         output::print(&ablation.to_text())?;
     }
-    let failures: Vec<String> = ablation
-        .rows
-        .iter()
-        .flat_map(|row| row.runs.failures.iter().map(|failure| format!("{}: {failure}", row.turn)))
-        .collect();
+    let failures: Vec<Failure> =
+        ablation.rows.iter().flat_map(|row| row.runs.failures_of(&row.turn.to_string())).collect();
     verdict(&failures, scenarios.len() * args.repeat as usize)
 }
 
@@ -114,7 +107,8 @@ impl Ablation<'_> {
             text += "\nFailed\n";
         }
         for row in failed {
-            let why = row.runs.failures[0].lines().next().unwrap_or_default();
+            let why = row.runs.failures[0].to_string();
+            let why = why.lines().next().unwrap_or_default();
             text += &output::wrap(&format!("{}: {why}", row.turn), width, "  ");
         }
         text.push('\n');

@@ -11,9 +11,10 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the result is complete
   1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
-  2  the input is no good: the command line, a scenario, a trace, a dump
+  2  the input is no good: the command line, a scenario, a trace, a dump, a recording
   3  the result could not be written: disk full, no permission
-  4  the result is not what the scenario expects
+  4  the result is not what the scenario expects, or not what the real kernel did (validate)
+Of several runs that fail, one with bad input makes it 2.
 A reader that goes away early (`pageout ... | head`) is no error.";
 
 /// Linux page reclaim and memory tiering, out of the kernel.

@@ -50,20 +50,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let results = plan.run(&scenarios);
     let columns: Vec<Column> =
         variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
-    let failures: Vec<String> = columns
-        .iter()
-        .flat_map(|column| {
-            column.runs.failures.iter().map(|failure| format!("{}: {failure}", column.variant.label))
-        })
-        .collect();
+    let failures: Vec<Failure> =
+        columns.iter().flat_map(|column| column.runs.failures_of(&column.variant.label)).collect();
     let runs = variants.len() * args.repeat as usize;
     if failures.len() == runs {
-        let message = format!("every variant failed\n  {}", failures.join("\n  "));
-        return output::no_result(
-            &args.options.output,
-            Failure::Workload(anyhow::anyhow!(message)),
-            Value::Null,
-        );
+        let failure = Failure::several("every variant failed", &failures);
+        return output::no_result(&args.options.output, failure, Value::Null);
     }
     let sides: Vec<(&str, Vec<&RunResult>)> = columns
         .iter()

@@ -157,20 +157,13 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         combinations.iter().map(|&combination| scenario_of(&scenario, combination)).collect();
     let runs = plan.run(&scenarios);
     let cells: Vec<(Combination, Runs)> = combinations.into_iter().zip(runs).collect();
-    let failures: Vec<String> = cells
+    let failures: Vec<Failure> = cells
         .iter()
-        .flat_map(|(combination, runs)| {
-            let names = names(*combination).join(" ");
-            runs.failures.iter().map(move |failure| format!("{names}: {failure}"))
-        })
+        .flat_map(|(combination, runs)| runs.failures_of(&names(*combination).join(" ")))
         .collect();
     if cells.iter().all(|(_, runs)| runs.results.is_empty()) {
-        let message = format!("every combination failed\n  {}", failures.join("\n  "));
-        return output::no_result(
-            &args.options.output,
-            Failure::Workload(anyhow::anyhow!(message)),
-            Value::Null,
-        );
+        let failure = Failure::several("every combination failed", &failures);
+        return output::no_result(&args.options.output, failure, Value::Null);
     }
     let crossover = Crossover { args, scenario: &scenario, plan: &plan, cells };
     if args.options.output.json {
@@ -303,7 +296,8 @@ impl Crossover<'_> {
             text += "\nFailed\n";
         }
         for (combination, runs) in failed {
-            let why = runs.failures[0].lines().next().unwrap_or_default();
+            let why = runs.failures[0].to_string();
+            let why = why.lines().next().unwrap_or_default();
             let line = format!("{}: {why}", names(*combination).join(", "));
             text += &output::wrap(&line, output::width(), "  ");
         }

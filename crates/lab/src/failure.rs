@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use serde::{Serialize, Serializer};
+
 /// A failure sorted by whose business it is; the exit codes are part of the documented interface.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -14,7 +16,7 @@ pub(crate) enum Failure {
     Output(std::io::Error),
     /// Whoever read our output has gone: nothing to complain about.
     ReaderGone,
-    /// The result is not what was expected of it.
+    /// The result is not what was expected of it: by the scenario, or by those who recorded a real kernel.
     Unexpected(anyhow::Error),
 }
 
@@ -28,6 +30,26 @@ impl Failure {
             Failure::Output(_) => 3,
             Failure::Unexpected(_) => 4,
         })
+    }
+
+    /// The same failure in other words.
+    pub(crate) fn told_as(&self, message: String) -> Failure {
+        let error = anyhow::anyhow!(message);
+        match self {
+            Failure::Input(_) => Failure::Input(error),
+            Failure::Unexpected(_) => Failure::Unexpected(error),
+            _ => Failure::Workload(error),
+        }
+    }
+
+    /// Failures of several runs as one. One run's bad input makes it a fault of the input, as it is where that run is alone.
+    pub(crate) fn several(heading: &str, failures: &[Failure]) -> Failure {
+        let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
+        let error = anyhow::anyhow!("{heading}\n  {}", told.join("\n  "));
+        match failures.iter().any(|failure| matches!(failure, Failure::Input(_))) {
+            true => Failure::Input(error),
+            false => Failure::Workload(error),
+        }
     }
 
     /// An error while writing to standard output.
@@ -77,6 +99,13 @@ impl From<pageout_sim::RunError> for Failure {
             RunError::Stream { .. } | RunError::File { .. } => Failure::Input(error.into()),
             _ => Failure::Workload(error.into()),
         }
+    }
+}
+
+impl Serialize for Failure {
+    /// As a text: a result has it where a run's figures would be.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -65,9 +65,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let length = footprint.accesses * runs.len() as u64;
     let bar =
         progress::bar(&args.output, Some(length), &format!("{}, {} sizes", name_of(&args.trace), runs.len()));
-    let results = parallel::map(&runs, args.jobs, |scenario| {
-        simulate(scenario, &bar).map_err(|stopped| stopped.to_string())
-    });
+    let results = parallel::map(&runs, args.jobs, |scenario| simulate(scenario, &bar).map_err(Failure::from));
     bar.finish_and_clear();
 
     let mut points = Vec::new();
@@ -75,13 +73,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         let size = figures::bytes(pages * 4096);
         match result {
             Ok(result) => points.push(Point { pages, result }),
-            Err(error) => {
-                let message = format!("with {size} of memory: {error}{}", advice(args));
-                return output::no_result(
-                    &args.output,
-                    Failure::Workload(anyhow::anyhow!(message)),
-                    Value::Null,
-                );
+            Err(failure) => {
+                let message = format!("with {size} of memory: {failure}{}", advice(args));
+                return output::no_result(&args.output, failure.told_as(message), Value::Null);
             }
         }
     }

@@ -7,6 +7,7 @@ use pageout_engine::Nanos;
 use pageout_sim::scenario::{Problem, Scenario};
 use pageout_sim::{Observer, Progress, RunError};
 
+use crate::failure::Failure;
 use crate::result::RunResult;
 
 /// Why there is no complete result.
@@ -18,11 +19,13 @@ pub(crate) enum Stopped {
     Failed(RunError, Box<RunResult>),
 }
 
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stopped::NotBuilt(problem) => write!(f, "{}: {}", problem.key, problem.message),
-            Stopped::Failed(error, _) => error.fmt(f),
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Failure {
+        match stopped {
+            Stopped::NotBuilt(problem) => {
+                Failure::Input(anyhow::anyhow!("{}: {}", problem.key, problem.message))
+            }
+            Stopped::Failed(error, _) => error.into(),
         }
     }
 }

@@ -29,6 +29,11 @@ use rig::Played;
 pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let recording = Recording::open(&args.dir)?;
     let runs = recording.select(&args.run)?;
+    if let Some(stranger) = args.expect_short.iter().find(|id| !runs.iter().any(|run| run.id == **id)) {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "--expect-short {stranger}: there is no such run among these"
+        )));
+    }
     let tolerances = Tolerances::open(&args.dir)?;
 
     let classes: Vec<Class> = runs.iter().map(|run| tolerances.class_of(run)).collect::<Result<_, _>>()?;
@@ -67,20 +72,19 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     } else {
         output::print(&report::text(&judged, args.verbose))?;
     }
-    if let Some(stranger) = args.expect_short.iter().find(|id| !judged.iter().any(|run| run.run == **id)) {
-        return Err(Failure::Input(anyhow::anyhow!(
-            "--expect-short {stranger}: there is no such run among these"
-        )));
-    }
     // A run that can't be played says nothing about how close it comes.
     let is_expected = |run: &Judged| args.expect_short.contains(&run.run) && run.not_played.is_none();
+    let all = judged.len();
+    let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
+    if not_played > 0 {
+        return Err(Failure::Input(anyhow::anyhow!("{not_played} of {all} runs can't be played")));
+    }
     let short = judged.iter().filter(|run| !run.passes() && !is_expected(run)).count();
     if short > 0 {
-        let all = judged.len();
-        return Err(Failure::Workload(anyhow::anyhow!("{short} of {all} runs do not pass")));
+        return Err(Failure::Unexpected(anyhow::anyhow!("{short} of {all} runs fall short")));
     }
     if let Some(run) = judged.iter().find(|run| run.passes() && is_expected(run)) {
-        return Err(Failure::Workload(anyhow::anyhow!("{} passes: it is not short any more", run.run)));
+        return Err(Failure::Unexpected(anyhow::anyhow!("{} passes: it is not short any more", run.run)));
     }
     Ok(())
 }

@@ -27,7 +27,14 @@ pub(crate) struct Runs {
     /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
     pub(crate) results: Vec<RunResult>,
     /// Why the others didn't, with their seeds.
-    pub(crate) failures: Vec<String>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl Runs {
+    /// Its failures, saying whose they are.
+    pub(crate) fn failures_of(&self, name: &str) -> Vec<Failure> {
+        self.failures.iter().map(|failure| failure.told_as(format!("{name}: {failure}"))).collect()
+    }
 }
 
 impl Plan<'_> {
@@ -40,7 +47,10 @@ impl Plan<'_> {
         let length = progress::is_seen(self.output).then(|| runs.iter().map(accesses).sum()).flatten();
         let bar = progress::bar(self.output, length, &format!("{}, {} runs", self.name, runs.len()));
         let results = parallel::map(&runs, self.jobs, |scenario| {
-            simulate(scenario, &bar).map_err(|stopped| format!("seed {}: {stopped}", scenario.seed))
+            simulate(scenario, &bar).map_err(|stopped| {
+                let failure = Failure::from(stopped);
+                failure.told_as(format!("seed {}: {failure}", scenario.seed))
+            })
         });
         bar.finish_and_clear();
         let mut results = results.into_iter();
@@ -73,10 +83,9 @@ fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
 }
 
 /// Whether everything is there, after what there is was printed: of runs that failed standard error and the exit code tell.
-pub(crate) fn verdict(failures: &[String], runs: usize) -> Outcome {
+pub(crate) fn verdict(failures: &[Failure], runs: usize) -> Outcome {
     if failures.is_empty() {
         return Ok(());
     }
-    let message = format!("{} of {runs} runs failed\n  {}", failures.len(), failures.join("\n  "));
-    Err(Failure::Workload(anyhow::anyhow!(message)))
+    Err(Failure::several(&format!("{} of {runs} runs failed", failures.len()), failures))
 }

@@ -112,9 +112,28 @@ fn a_trace_that_breaks_off_in_a_run_is_a_fault_of_the_input() {
     cut(directory.path(), "good.u32", "cut.u32", 2);
     let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"cut.u32\"\n";
     fs::write(directory.path().join("cut.toml"), scenario).unwrap();
-    check_failure(
-        &pageout(directory.path(), &["run", "cut.toml"]),
-        2,
-        &["task `t`", "record 999", "byte 3996"],
-    );
+    let parts = ["task `t`", "record 999", "byte 3996"];
+    for command in [
+        "run cut.toml",
+        "compare cut.toml --vary seed=1,2",
+        "ablate cut.toml --repeat 1 --switch order",
+        "crossover cut.toml --repeat 1",
+        "explain cut.toml --page t/0:1",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        check_failure(&pageout(directory.path(), &arguments), 2, &parts);
+    }
+}
+
+#[test]
+fn bad_input_of_one_variant_is_bad_input() {
+    let directory = with_words(1000);
+    cut(directory.path(), "good.u32", "cut.u32", 2);
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"cut.u32\"\n";
+    fs::write(directory.path().join("cut.toml"), scenario).unwrap();
+    let arguments = ["compare", "cut.toml", "--vary", "task.t.object.0.trace=good.u32,cut.u32"];
+    let output = pageout(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(super::text(&output.stdout).contains("cut.u32 (failed)"));
+    assert!(super::text(&output.stderr).contains("1 of 2 runs failed"));
 }

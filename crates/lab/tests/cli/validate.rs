@@ -100,17 +100,19 @@ fn a_wrong_answer_makes_a_run_fall_short() {
         }
     });
     let output = validate(wrong.path(), &["fr-loop.classic.t"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stdout).contains("FALLS SHORT  stolen"), "{}", text(&output.stdout));
 }
 
 #[test]
 fn a_run_expected_to_fall_short_fails_only_when_it_passes() {
     let passes = validate(&ground_truth(), &["fr-loop.classic.t", "--expect-short", "fr-loop.classic.t"]);
-    assert_eq!(passes.status.code(), Some(1));
+    assert_eq!(passes.status.code(), Some(4));
     assert!(text(&passes.stderr).contains("fr-loop.classic.t passes: it is not short any more"));
     let falls_short = ["fr-zipf099.classic.t", "--expect-short", "fr-zipf099.classic.t"];
     check_success(&validate(&ground_truth(), &falls_short));
+    let stranger = validate(&ground_truth(), &["fr-loop.classic.t", "--expect-short", "fr-lop.classic.t"]);
+    check_failure(&stranger, 2, &["--expect-short fr-lop.classic.t", "no such run"]);
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn a_run_that_can_not_be_played_is_named_with_the_reason_and_fails() {
         }
     });
     let output = validate(strange.path(), &["fr-loop.classic.1"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stdout).contains("zswap is not modelled"), "{}", text(&output.stdout));
 }
 
@@ -158,7 +160,7 @@ fn a_truncated_sequence_is_named() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let output = validate(copy.path(), &["fr-loop.classic.t"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let printed = text(&output.stdout);
     assert!(printed.contains("NOT PLAYED") && printed.contains("loop.u32.zst"), "{printed}");
 }
