@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::metrics::{Metric, Unit, metrics};
 use crate::result::RunResult;
 use crate::run::{load, name_of};
-use crate::source::{Setting, Source};
+use crate::source::{Setting, Source, VARY};
 use crate::spread::Spread;
 use crate::variants::{Plan, Runs, verdict};
 use crate::{expectations, output, own_variants, table};
@@ -25,7 +25,7 @@ use crate::{expectations, output, own_variants, table};
 /// failures are told on standard error, and the exit code says that not everything is there.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
-    check_keys(&args.vary, args.repeat)?;
+    check_seed(&args.vary, args.repeat)?;
     let mut variants = Vec::new();
     for settings in combinations(&args.vary) {
         let scenario = load(&source, &args.options, &settings)?;
@@ -114,19 +114,11 @@ impl Column<'_> {
     }
 }
 
-/// Each key is varied once, and the seed by one of the two options that can.
-fn check_keys(vary: &[Variation], repeat: u32) -> Result<(), Failure> {
-    for (at, variation) in vary.iter().enumerate() {
-        let key = &variation.key;
-        if vary[..at].iter().any(|before| before.key == *key) {
-            let message =
-                format!("--vary {key} is given twice; give all its values to one, separated by commas");
-            return Err(Failure::Input(anyhow::anyhow!(message)));
-        }
-        if key == "seed" && repeat > 1 {
-            let message = "--vary seed and --repeat both vary the seed: give one of them";
-            return Err(Failure::Input(anyhow::anyhow!(message)));
-        }
+/// The seed is varied by one of the two options that can.
+fn check_seed(vary: &[Variation], repeat: u32) -> Result<(), Failure> {
+    if repeat > 1 && vary.iter().any(|variation| variation.key == "seed") {
+        let message = "--vary seed and --repeat both vary the seed: give one of them";
+        return Err(Failure::Input(anyhow::anyhow!(message)));
     }
     Ok(())
 }
@@ -138,8 +130,7 @@ fn combinations(vary: &[Variation]) -> Vec<Vec<Setting>> {
             .iter()
             .flat_map(|before| {
                 variation.values.iter().map(move |value| {
-                    let setting =
-                        Setting { key: variation.key.clone(), value: value.clone(), option: "--vary" };
+                    let setting = Setting { key: variation.key.clone(), value: value.clone(), option: VARY };
                     before.iter().cloned().chain([setting]).collect()
                 })
             })

@@ -19,7 +19,7 @@ use toml_edit::{Document, DocumentMut};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use crate::nearest::nearest;
-pub(crate) use set::{Setting, apply};
+pub(crate) use set::{Setting, VARY, apply};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
 const LENGTH_MAX: u64 = 64 << 20;
@@ -101,7 +101,10 @@ impl Source {
             let option = format!("{} {setting}", setting.option);
             match apply(document.as_table_mut(), setting) {
                 Ok(keys) => {
-                    changed.extend(keys.into_iter().map(|key| Changed { key, option: option.clone() }))
+                    let keys: Vec<Changed> =
+                        keys.into_iter().map(|key| Changed { key, option: option.clone() }).collect();
+                    refuse_second_variation(setting, &keys, &changed)?;
+                    changed.extend(keys);
                 }
                 Err(fault) => {
                     let origin = Origin::Option(option);
@@ -176,6 +179,29 @@ impl Source {
 struct Changed {
     key: String,
     option: String,
+}
+
+/// One key has one column for each of its values. Varied twice, under whatever names, the last value would be all that counts.
+fn refuse_second_variation(
+    setting: &Setting,
+    keys: &[Changed],
+    before: &[Changed],
+) -> Result<(), Diagnostics> {
+    let is_variation = |changed: &&Changed| setting.option == VARY && changed.option.starts_with(VARY);
+    for old in before.iter().filter(is_variation) {
+        let is_same =
+            |new: &&Changed| is_at_or_below(&new.key, &old.key) || is_at_or_below(&old.key, &new.key);
+        if let Some(new) = keys.iter().find(is_same) {
+            let message = format!("`{}` is varied twice", new.key);
+            let help = format!(
+                "{} changes it, too; give all its values to one {VARY}, separated by commas",
+                old.option
+            );
+            let origin = Origin::Option(new.option.clone());
+            return Err(Diagnostics(vec![Diagnostic { message, origin, help: vec![help] }]));
+        }
+    }
+    Ok(())
 }
 
 /// Which part of an entry a message is about.

@@ -18,6 +18,9 @@ use toml_edit::{Array, Item, Table, TableLike, Value};
 use super::place::{index_step, steps_in_table};
 use crate::nearest::nearest;
 
+/// The option that gives one key several values.
+pub(crate) const VARY: &str = "--vary";
+
 /// One setting as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setting {

@@ -167,6 +167,29 @@ fn settings_are_told_apart_from_the_file() {
 }
 
 #[test]
+fn a_key_is_varied_once_whatever_it_is_called() {
+    let directory = with_scenario(GOOD);
+    for (first, second, key) in [
+        ("seed=1,2", "seed=3,4", "seed"),
+        ("memcg./web.memory.max=1MiB,2MiB", "memcg.0.memory.max=3MiB,4MiB", "memcg[0].memory.max"),
+        ("memcg.*.memory.max=1MiB,2MiB", "memcg[0].memory.max=3MiB,4MiB", "memcg[0].memory.max"),
+        ("task.reader.copies=1,2", "task.*.copies=3,4", "task[0].copies"),
+        ("kernel.profile=lru,sieve", "kernel={},{profile=\"lru\"}", "kernel"),
+    ] {
+        let arguments = ["compare", "scenario.toml", "--vary", first, "--vary", second];
+        let message = format!("`{key}` is varied twice");
+        check_failure(
+            &pageout(directory.path(), &arguments),
+            2,
+            &[&message, "--> --vary", "give all its values"],
+        );
+    }
+    let others = ["memcg./web.memory.max=1MiB,2MiB", "memcg./web.memory.high=1MiB,2MiB"];
+    let arguments = ["compare", "scenario.toml", "--vary", others[0], "--vary", others[1]];
+    check_success(&pageout(directory.path(), &arguments));
+}
+
+#[test]
 fn a_setting_nested_too_deep_is_refused() {
     let key = format!("a{}=1", ".b".repeat(200));
     let output = run_with("ops", "ops", &["--set", &key]);
