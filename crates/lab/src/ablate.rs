@@ -34,7 +34,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     };
     let turned = turns.iter().map(|turn| switches::with_switch(scenario.clone(), turn.switch(), &turn.value));
     let scenarios: Vec<Scenario> = std::iter::once(scenario.clone()).chain(turned).collect();
-    let mut results = plan.run(&scenarios).into_iter();
+    let mut results = plan.run(&scenarios)?.into_iter();
     let base = results.next().expect("the scenario as it is was run first");
     if !base.failures.is_empty() {
         let failure = Failure::several("the scenario fails as it is", &base.failures);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use pageout_sim::scenario::SEED_MAX;
 
 use crate::source::Setting;
 use crate::switches::Wanted;
@@ -219,7 +220,7 @@ pub(crate) struct RunOptions {
     pub(crate) settings: Vec<Setting>,
 
     /// Seed of every random choice, instead of the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
@@ -406,7 +407,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) reading: ReadingOptions,
 
     /// Seed of the device's random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: u64,
 
     /// Sizes replayed at the same time; 0 is one for each CPU

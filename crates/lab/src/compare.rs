@@ -47,7 +47,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         output: &args.options.output,
     };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
-    let results = plan.run(&scenarios);
+    let results = plan.run(&scenarios)?;
     let columns: Vec<Column> =
         variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
     let failures: Vec<Failure> =

@@ -155,7 +155,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
     let combinations = combinations();
     let scenarios: Vec<Scenario> =
         combinations.iter().map(|&combination| scenario_of(&scenario, combination)).collect();
-    let runs = plan.run(&scenarios);
+    let runs = plan.run(&scenarios)?;
     let cells: Vec<(Combination, Runs)> = combinations.into_iter().zip(runs).collect();
     let failures: Vec<Failure> = cells
         .iter()

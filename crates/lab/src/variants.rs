@@ -2,7 +2,8 @@
 //!
 //! Run number *n* of every variant has the same seed, so that figures can be compared run by run.
 
-use pageout_sim::scenario::Scenario;
+use anyhow::ensure;
+use pageout_sim::scenario::{SEED_MAX, Scenario};
 
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
@@ -38,8 +39,15 @@ impl Runs {
 }
 
 impl Plan<'_> {
-    /// Runs all variants; the answer is in their order and depends on nothing else.
-    pub(crate) fn run(&self, variants: &[Scenario]) -> Vec<Runs> {
+    /// Runs all variants; the answer is in their order and depends on nothing else. Errors: there are not so many seeds.
+    pub(crate) fn run(&self, variants: &[Scenario]) -> anyhow::Result<Vec<Runs>> {
+        for &Scenario { seed, .. } in variants {
+            ensure!(
+                self.last_seed(seed) <= SEED_MAX,
+                "--repeat {}: from seed {seed} it counts up past the largest, {SEED_MAX}; start with a smaller seed",
+                self.repeat
+            );
+        }
         let runs: Vec<Scenario> = variants
             .iter()
             .flat_map(|variant| (0..self.repeat).map(move |repeat| with_seed(variant, repeat)))
@@ -54,32 +62,35 @@ impl Plan<'_> {
         });
         bar.finish_and_clear();
         let mut results = results.into_iter();
-        variants
-            .iter()
-            .map(|_| {
-                let mut runs = Runs::default();
-                for result in results.by_ref().take(self.repeat as usize) {
-                    match result {
-                        Ok(result) => runs.results.push(result),
-                        Err(failure) => runs.failures.push(failure),
-                    }
+        let by_variant = variants.iter().map(|_| {
+            let mut runs = Runs::default();
+            for result in results.by_ref().take(self.repeat as usize) {
+                match result {
+                    Ok(result) => runs.results.push(result),
+                    Err(failure) => runs.failures.push(failure),
                 }
-                runs
-            })
-            .collect()
+            }
+            runs
+        });
+        Ok(by_variant.collect())
+    }
+
+    /// The last of the seeds counted up from `first`. Two numbers of half the range have no sum beyond it.
+    fn last_seed(&self, first: u64) -> u64 {
+        first + u64::from(self.repeat) - 1
     }
 
     /// `seed 1`, or `seeds 1 to 5`.
     pub(crate) fn seeds(&self, first: u64) -> String {
         match self.repeat {
             1 => format!("seed {first}"),
-            repeat => format!("seeds {first} to {}", first.wrapping_add(u64::from(repeat) - 1)),
+            _ => format!("seeds {first} to {}", self.last_seed(first)),
         }
     }
 }
 
 fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
-    Scenario { seed: scenario.seed.wrapping_add(repeat.into()), ..scenario.clone() }
+    Scenario { seed: scenario.seed + u64::from(repeat), ..scenario.clone() }
 }
 
 /// Whether everything is there, after what there is was printed: of runs that failed standard error and the exit code tell.

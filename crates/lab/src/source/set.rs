@@ -53,9 +53,9 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Why a key leads nowhere.
+/// Why a setting can't be made.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NoSuchKey {
+pub(crate) struct BadSetting {
     /// What is wrong.
     pub(crate) message: String,
     /// What to do about it.
@@ -63,14 +63,24 @@ pub(crate) struct NoSuchKey {
 }
 
 /// Changes `root`; returns the keys changed as the checks name them (`memcg[0].memory.max`).
-pub(crate) fn apply(root: &mut Table, setting: &Setting) -> Result<Vec<String>, NoSuchKey> {
-    let value = match setting.value.parse::<Value>() {
+pub(crate) fn apply(root: &mut Table, setting: &Setting) -> Result<Vec<String>, BadSetting> {
+    let text = setting.value.as_str();
+    let value = match text.parse::<Value>() {
         Ok(value) if !matches!(value, Value::Datetime(_)) => value,
-        _ => Value::from(setting.value.as_str()),
+        _ if is_number_too_large(text) => {
+            let message = format!("{text} is past {}, the largest whole number of a scenario", i64::MAX);
+            return Err(BadSetting { message, help: Vec::new() });
+        }
+        _ => Value::from(text),
     };
     let mut changed = Vec::new();
     in_table(root, &setting.key, "", &value, &mut changed)?;
     Ok(changed)
+}
+
+/// Read as a text it would be refused for being one.
+fn is_number_too_large(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
 }
 
 fn join(path: &str, key: &str) -> String {
@@ -83,7 +93,7 @@ fn in_table(
     path: &str,
     value: &Value,
     changed: &mut Vec<String>,
-) -> Result<(), NoSuchKey> {
+) -> Result<(), BadSetting> {
     for (key, rest) in steps_in_table(table, rest) {
         let path = join(path, &key);
         let item = table.get_mut(&key).expect("the step is one of its keys");
@@ -129,11 +139,11 @@ fn insert(
     path: &str,
     value: &Value,
     changed: &mut Vec<String>,
-) -> Result<(), NoSuchKey> {
+) -> Result<(), BadSetting> {
     const LISTS: &[&str] = &["memcg", "device", "swap", "file", "task", "event", "variant", "expect"];
     let first = rest.split('.').next().unwrap_or(rest);
     if path.is_empty() && LISTS.contains(&first) {
-        return Err(NoSuchKey {
+        return Err(BadSetting {
             message: format!("this scenario has no [[{first}]]"),
             help: vec!["add one to the file; a setting can only change what is there".to_string()],
         });
@@ -151,7 +161,7 @@ fn insert(
                 Item::Table(below)
             });
             let Some(below) = below.as_table_like_mut() else {
-                return Err(NoSuchKey {
+                return Err(BadSetting {
                     message: format!("`{}` is a value and has no keys of its own", join(path, first)),
                     help: Vec::new(),
                 });
@@ -172,7 +182,7 @@ fn name_of(table: &dyn TableLike) -> Option<String> {
 }
 
 /// Which elements the start of `rest` means, and the rest behind it.
-fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usize, String)>, NoSuchKey> {
+fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usize, String)>, BadSetting> {
     if let Some(deeper) = rest.strip_prefix("*.") {
         return Ok((0..names.len()).map(|index| (index, deeper.to_string())).collect());
     }
@@ -208,7 +218,7 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
         known.iter().map(|name| format!("{path}.{name}")).collect::<Vec<_>>().join(", ")
     ));
     help.push(format!("or all of them: {path}.*"));
-    Err(NoSuchKey { message: format!("`{path}` is a list and has no element `{given}`"), help })
+    Err(BadSetting { message: format!("`{path}` is a list and has no element `{given}`"), help })
 }
 
 #[cfg(test)]
@@ -229,7 +239,7 @@ name = "reader"
 object = [{ channel = "file", workload = { pattern = "zipf", alpha = 0.99 } }]
 "#;
 
-    fn set(setting: &str) -> Result<(Vec<String>, String), NoSuchKey> {
+    fn set(setting: &str) -> Result<(Vec<String>, String), BadSetting> {
         let mut document: DocumentMut = TEXT.parse().unwrap();
         let changed = apply(document.as_table_mut(), &setting.parse().unwrap())?;
         Ok((changed, document.to_string()))

@@ -190,6 +190,31 @@ fn a_key_is_varied_once_whatever_it_is_called() {
 }
 
 #[test]
+fn seeds_end_where_the_numbers_of_a_scenario_do() {
+    let directory = with_scenario(GOOD);
+    let run = |command: &str| pageout(directory.path(), &command.split(' ').collect::<Vec<_>>());
+    let (last, beyond) = ("9223372036854775807", "9223372036854775808");
+    for command in
+        ["run scenario.toml --seed", "compare scenario.toml --vary kernel.profile=lru,sieve --seed"]
+    {
+        check_success(&run(&format!("{command} {last}")));
+        check_failure(&run(&format!("{command} {beyond}")), 2, &["--seed", beyond, last]);
+    }
+    check_failure(&run(&format!("replay a.u32 --seed {beyond}")), 2, &["--seed", beyond, last]);
+    for option in ["run scenario.toml --set seed=", "compare scenario.toml --vary seed=1,"] {
+        check_failure(&run(&format!("{option}{beyond}")), 2, &[beyond, last, "largest whole number"]);
+    }
+    for command in [
+        "compare scenario.toml --vary kernel.profile=lru,sieve",
+        "ablate scenario.toml",
+        "crossover scenario.toml",
+    ] {
+        let output = run(&format!("{command} --repeat 2 --seed {last}"));
+        check_failure(&output, 2, &["--repeat 2", &format!("from seed {last}"), "smaller seed"]);
+    }
+}
+
+#[test]
 fn a_setting_nested_too_deep_is_refused() {
     let key = format!("a{}=1", ".b".repeat(200));
     let output = run_with("ops", "ops", &["--set", &key]);

@@ -66,6 +66,9 @@ pub use validate::Problem;
 /// Name of the device that files and swap live on when a scenario lists none.
 pub const DEFAULT_DEVICE: &str = "nvme";
 
+/// The largest seed: the largest whole number that a scenario file can hold.
+pub const SEED_MAX: u64 = i64::MAX as u64;
+
 /// One scenario. Every part but the tasks has a default that is worth simulating.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
