@@ -253,7 +253,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
 
-    /// Only check the scenario, run nothing
+    /// Only check the scenario and that its traces can be opened, run nothing
     #[arg(long)]
     pub(crate) check: bool,
 }

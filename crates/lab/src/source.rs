@@ -83,6 +83,14 @@ impl Source {
         self.locate_problem(&[], problem)
     }
 
+    /// A problem of the scenario with the settings applied, which may be what is at fault.
+    pub(crate) fn locate_with(&self, settings: &[Setting], problem: Problem) -> anyhow::Error {
+        match self.edited(settings) {
+            Ok((_, changed)) => Diagnostics(vec![self.locate_problem(&changed, problem)]).into(),
+            Err(faults) => faults.into(),
+        }
+    }
+
     fn check(&self, scenario: &Scenario, changed: &[Changed]) -> Result<(), Diagnostics> {
         let problems: Vec<Diagnostic> =
             scenario.validate().into_iter().map(|problem| self.locate_problem(changed, problem)).collect();

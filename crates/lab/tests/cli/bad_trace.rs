@@ -110,8 +110,7 @@ fn a_trace_that_leaves_its_file_is_told_with_page_and_size() {
 fn a_trace_that_breaks_off_in_a_run_is_a_fault_of_the_input() {
     let directory = with_words(1000);
     cut(directory.path(), "good.u32", "cut.u32", 2);
-    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"cut.u32\"\n";
-    fs::write(directory.path().join("cut.toml"), scenario).unwrap();
+    fs::write(directory.path().join("cut.toml"), replaying("cut.u32")).unwrap();
     let parts = ["task `t`", "record 999", "byte 3996"];
     for command in [
         "run cut.toml",
@@ -125,12 +124,45 @@ fn a_trace_that_breaks_off_in_a_run_is_a_fault_of_the_input() {
     }
 }
 
+/// A scenario that replays a trace.
+fn replaying(trace: &str) -> String {
+    format!(
+        "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"{trace}\"\n"
+    )
+}
+
+#[test]
+fn traces_are_looked_at_before_anything_runs() {
+    let directory = with_words(1000);
+    let path = directory.path().join("scenario.toml");
+    fs::write(directory.path().join("what.bin"), b"????????").unwrap();
+    let damaged = [b"\x89PGT\r\n\x1a\n".as_slice(), &[7; 100]].concat();
+    fs::write(directory.path().join("damaged.pgt"), damaged).unwrap();
+    let check = ["run", "scenario.toml", "--check"];
+    for (trace, part) in [
+        ("none.u32", "No such file"),
+        ("what.bin", "unknown trace format"),
+        ("damaged.pgt", "corrupt"),
+        (".", "directory"),
+    ] {
+        let sized = replaying(trace);
+        for scenario in [sized.replace("size = \"300 pages\"\n", "\n"), sized] {
+            fs::write(&path, scenario).unwrap();
+            check_failure(&pageout(directory.path(), &check), 2, &[trace, part, "scenario.toml:6:9"]);
+        }
+    }
+    fs::write(&path, replaying("good.u32")).unwrap();
+    check_success(&pageout(directory.path(), &check));
+    let setting = "task.t.object.0.trace=none.u32";
+    let output = pageout(directory.path(), &[&check[..], &["--set", setting]].concat());
+    check_failure(&output, 2, &["none.u32: No such file", &format!("--> --set {setting}")]);
+}
+
 #[test]
 fn bad_input_of_one_variant_is_bad_input() {
     let directory = with_words(1000);
     cut(directory.path(), "good.u32", "cut.u32", 2);
-    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"300 pages\"\ntrace = \"cut.u32\"\n";
-    fs::write(directory.path().join("cut.toml"), scenario).unwrap();
+    fs::write(directory.path().join("cut.toml"), replaying("cut.u32")).unwrap();
     let arguments = ["compare", "cut.toml", "--vary", "task.t.object.0.trace=good.u32,cut.u32"];
     let output = pageout(directory.path(), &arguments);
     assert_eq!(output.status.code(), Some(2));

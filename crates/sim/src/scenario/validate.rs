@@ -29,7 +29,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
+    /// `message` about `key`, with nothing to suggest.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem { key: key.into(), message: message.into(), given: None, candidates: Vec::new(), help: None }
     }
 
@@ -44,7 +45,9 @@ impl Problem {
         problem
     }
 
-    fn help(mut self, help: impl Into<String>) -> Problem {
+    /// The same with what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
         self
     }
