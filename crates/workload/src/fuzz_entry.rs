@@ -29,7 +29,7 @@ fn drain_as(format: Format, bytes: &[u8]) {
 
 /// As `.pgt`.
 pub fn pgt(bytes: &[u8]) {
-    drain_as(Format::Pgt, bytes);
+    drain(bytes, &ReadOptions { format: Some(Format::Pgt), ..ReadOptions::default() });
 }
 
 /// As oracleGeneral.

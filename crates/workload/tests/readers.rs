@@ -215,6 +215,27 @@ fn a_file_of_no_known_format_is_an_error_that_says_how_to_force_one() {
 }
 
 #[test]
+fn an_option_that_the_trace_has_no_use_for_is_refused() {
+    let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+    let dense = ReadOptions { page_ids: PageIds::Dense, ..ReadOptions::default() };
+    let unterminated_ok = ReadOptions { unterminated_ok: true, ..ReadOptions::default() };
+    let told = |toml: &str| ReadOptions { format: None, ..csv(toml) };
+    for (name, bytes, options, option) in [
+        ("t.u32", &[0; 4][..], &ignore_size, "`ignore_size`"),
+        ("t.pages64", &[0; 8], &unterminated_ok, "`unterminated_ok`"),
+        ("t.pgt", &[0; 32], &dense, "`page_ids`"),
+        ("t.oracleGeneral", &[0; 24], &told("delimiter = ';'"), "`csv.delimiter`"),
+        ("t.u32", &[0; 4], &told("header = false"), "`csv.header`"),
+        ("t.u32", &[0; 4], &told("size_unit = 512"), "`csv.size_unit`"),
+        ("t.csv", b"page,size\n1,4096\n", &ignore_size, "`ignore_size`"),
+        ("t.csv", b"page\n1\n", &told("offset_unit = 512"), "`csv.offset_unit`"),
+        ("t.csv", b"page,size\n1,8\n", &told("page = 'page'\nsize_unit = 512"), "`csv.size_unit`"),
+    ] {
+        check_error(name, bytes, options, &[option]);
+    }
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let error = trace::open(Path::new("/nowhere/t.csv"), &ReadOptions::default()).err().unwrap();
     assert!(error.to_string().starts_with("/nowhere/t.csv: "), "{error}");

@@ -61,6 +61,23 @@ fn an_unknown_format_is_answered_with_those_there_are() {
 }
 
 #[test]
+fn an_option_of_another_format_is_refused() {
+    let directory = with_words(1000);
+    for (option, part) in [
+        ("--ignore-size", "`ignore_size` is for oracle-general, csv"),
+        ("--read=csv.delimiter=;", "`csv.delimiter` is for csv"),
+        ("--read=unterminated_ok=true", "`unterminated_ok` is for csv, fio-iolog"),
+    ] {
+        for command in [&["trace", "info"][..], &["replay"], &["trace", "convert"]] {
+            let to = (command == ["trace", "convert"]).then_some("good.pgt");
+            let arguments: Vec<&str> =
+                command.iter().copied().chain(["good.u32"]).chain(to).chain([option]).collect();
+            check_failure(&pageout(directory.path(), &arguments), 2, &["good.u32", part]);
+        }
+    }
+}
+
+#[test]
 fn a_missing_trace_is_told() {
     let directory = with_words(10);
     check_failure(&pageout(directory.path(), &["replay", "none.pgt"]), 2, &["none.pgt", "No such file"]);

@@ -77,6 +77,11 @@ impl Csv {
                 .collect();
         }
         let columns = Columns::find(&header, &csv).map_err(|reason| source.error(reason))?;
+        if let Some((option, column)) = columns.unused_option(options) {
+            let reason =
+                format!("the read option `{option}` needs a column `{column}`, and none was chosen or found");
+            return Err(source.error(reason));
+        }
         Ok(Csv {
             source,
             lines,
@@ -209,6 +214,18 @@ impl Columns {
         let (PlaceColumn::Id(at) | PlaceColumn::Page(at) | PlaceColumn::Offset(at)) = place;
         let needed = 1 + [time, object, size, op].into_iter().flatten().fold(at, usize::max);
         Ok(Columns { time, object, place, size, op, needed })
+    }
+
+    /// An option that says how to read a column that is not there, and the column.
+    fn unused_option(&self, options: &ReadOptions) -> Option<(&'static str, &'static str)> {
+        let has_id = matches!(self.place, PlaceColumn::Id(_));
+        let has_offset = matches!(self.place, PlaceColumn::Offset(_));
+        let unused = [
+            ("ignore_size", "id", options.ignore_size && !has_id),
+            ("csv.offset_unit", "offset", options.csv.offset_unit != 1 && !has_offset),
+            ("csv.size_unit", "size", options.csv.size_unit != 1 && self.size.is_none()),
+        ];
+        unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
     }
 }
 

@@ -141,6 +141,12 @@ pub(super) fn reader_of(
         return Err(source.error(reason));
     }
     let format = source.format().expect("the caller has told the source its format");
+    if let Some((option, formats)) = options.unused_by(format) {
+        let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+        let reason =
+            format!("the read option `{option}` is for {}, and not for {format}", formats.join(", "));
+        return Err(source.error(reason));
+    }
     let has_header = matches!(format, Format::Pgt | Format::Csv | Format::FioIolog);
     if !has_header && source.peek(1)?.is_empty() {
         return Err(source.error("the file is empty"));

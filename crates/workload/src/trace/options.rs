@@ -41,6 +41,25 @@ impl Default for ReadOptions {
     }
 }
 
+impl ReadOptions {
+    /// An option that was set although `format` has no use for it, and the formats that have.
+    pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
+        use Format::{Csv, FioIolog, OracleGeneral, PagesU32, PagesU64, Words};
+        let uses: [(&str, bool, &[Format]); 4] = [
+            ("ignore_size", self.ignore_size, &[OracleGeneral, Csv]),
+            (
+                "page_ids",
+                self.page_ids != PageIds::Auto,
+                &[OracleGeneral, Csv, FioIolog, Words, PagesU32, PagesU64],
+            ),
+            ("unterminated_ok", self.unterminated_ok, &[Csv, FioIolog]),
+            (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
+        ];
+        let unused = uses.into_iter().find(|(_, is_set, formats)| *is_set && !formats.contains(&format));
+        unused.map(|(option, _, formats)| (option, formats))
+    }
+}
+
 /// Whether the pages of a trace keep their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,6 +101,26 @@ pub struct CsvOptions {
     pub offset_unit: u64,
     /// Bytes in a unit of `size`; at least 1. Default 1.
     pub size_unit: u64,
+}
+
+impl CsvOptions {
+    /// The first option that differs from its default.
+    fn first_set(&self) -> Option<&'static str> {
+        let set = [
+            ("csv.delimiter", self.delimiter.is_some()),
+            ("csv.header", !self.header),
+            ("csv.time", self.time.is_some()),
+            ("csv.object", self.object.is_some()),
+            ("csv.id", self.id.is_some()),
+            ("csv.page", self.page.is_some()),
+            ("csv.offset", self.offset.is_some()),
+            ("csv.size", self.size.is_some()),
+            ("csv.op", self.op.is_some()),
+            ("csv.offset_unit", self.offset_unit != 1),
+            ("csv.size_unit", self.size_unit != 1),
+        ];
+        set.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
 }
 
 impl Default for CsvOptions {
