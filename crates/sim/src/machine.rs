@@ -103,6 +103,8 @@ pub struct Machine {
     timed_left: usize,
     controls: Vec<Control>,
     ended: Ended,
+    /// When the access failed that ended the run: its task may have been ahead of the agenda.
+    failed_at: Nanos,
     accesses: u64,
     progress_at: u64,
     is_interrupted: bool,
@@ -146,6 +148,7 @@ impl Machine {
             timed_left: 0,
             controls: Vec::new(),
             ended: Ended::NotYet,
+            failed_at: Nanos::ZERO,
             accesses: 0,
             progress_at: PROGRESS_EVERY,
             is_interrupted: false,
@@ -211,8 +214,8 @@ impl Machine {
 
     /// The figures so far.
     pub fn report(&self) -> Report {
-        let now = self.agenda.now();
-        let tasks: Vec<TaskReport> = self.tasks.iter().map(|task| self.task_report(task)).collect();
+        let now = self.agenda.now().max(self.failed_at);
+        let tasks: Vec<TaskReport> = self.tasks.iter().map(|task| self.task_report(task, now)).collect();
         let by_memcg = self.reclaim_by_memcg.iter();
         let end = tasks.iter().filter_map(|task| task.ended).fold(now, Nanos::max);
         Report {
@@ -357,10 +360,12 @@ impl Machine {
         self.task_index[slot] = Some(index);
     }
 
-    fn task_report(&self, task: &Task) -> TaskReport {
+    /// What a task did up to `now`, if it has not ended before.
+    fn task_report(&self, task: &Task, now: Nanos) -> TaskReport {
         let runner = &task.runner;
         let ended = (runner.state == State::Ended).then_some(runner.clock);
-        let until = ended.unwrap_or(self.agenda.now());
+        let until = ended.unwrap_or(now);
+        let spent = runner.spent_by(until);
         TaskReport {
             name: task.name.clone(),
             memcg: self.reclaim_by_memcg[task.group].1.clone(),
@@ -371,12 +376,12 @@ impl Machine {
             started: task.started,
             ended,
             runtime: Nanos(until.0.saturating_sub(task.started.0)),
-            cpu_time: runner.cpu_time,
-            cpu_wait: runner.cpu_wait,
-            reclaim_time: task.reclaim_time,
-            io_wait: runner.io_wait,
-            delayed: runner.delayed,
-            idle: runner.idle,
+            cpu_time: spent.cpu_time,
+            cpu_wait: spent.cpu_wait,
+            reclaim_time: task.reclaim_time_by(until),
+            io_wait: spent.io_wait,
+            delayed: spent.delayed,
+            idle: spent.idle,
         }
     }
 

@@ -49,9 +49,29 @@ pub(crate) struct Runner {
     pub(crate) io_wait: Nanos,
     pub(crate) delayed: Nanos,
     pub(crate) idle: Nanos,
+    pause: Pause,
     /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
     /// often set on its own just before, has reached the cache.
     pub(crate) cpu_time: Nanos,
+}
+
+/// The last time that it was to wait for a given span, which need not be over.
+#[derive(Clone, Copy, Default, Debug)]
+struct Pause {
+    from: Nanos,
+    until: Nanos,
+    /// For its timetable; else the engine made it wait.
+    is_idle: bool,
+}
+
+/// Where a runner's time went up to some moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spent {
+    pub(crate) cpu_time: Nanos,
+    pub(crate) cpu_wait: Nanos,
+    pub(crate) io_wait: Nanos,
+    pub(crate) delayed: Nanos,
+    pub(crate) idle: Nanos,
 }
 
 impl Runner {
@@ -67,6 +87,7 @@ impl Runner {
             io_wait: zero,
             delayed: zero,
             idle: zero,
+            pause: Pause::default(),
         }
     }
 
@@ -87,6 +108,7 @@ impl Runner {
         let from = self.clock;
         self.idle += Nanos(until.0 - from.0);
         self.clock = until;
+        self.pause = Pause { from, until, is_idle: true };
         Next::ComeBack(from)
     }
 
@@ -110,10 +132,30 @@ impl Runner {
                 let from = self.clock;
                 self.clock += span;
                 self.delayed += span;
+                self.pause = Pause { from, until: self.clock, is_idle: false };
                 Next::ComeBack(from)
             }
         };
         Err(next)
+    }
+
+    /// Where its time went up to `now`, to the nanosecond. Work and delays are counted when they begin: what of them lies behind
+    /// the end of a run has not happened. Waits for a transfer and for the CPU are counted when they end, and have.
+    pub(crate) fn spent_by(&self, now: Nanos) -> Spent {
+        let Pause { from, until, is_idle } = self.pause;
+        let ahead = self.clock.0.saturating_sub(now.0);
+        let pausing = if until == self.clock { ahead.min(until.0 - from.0) } else { 0 };
+        let [delayed, idle] = if is_idle { [0, pausing] } else { [pausing, 0] };
+        let behind = now.0.saturating_sub(self.clock.0);
+        let [io_wait, cpu_wait] = if self.state == State::Asleep { [behind, 0] } else { [0, behind] };
+        let less = |span: Nanos, ahead: u64| Nanos(span.0.saturating_sub(ahead));
+        Spent {
+            cpu_time: less(self.cpu_time, ahead - pausing),
+            cpu_wait: self.cpu_wait + Nanos(cpu_wait),
+            io_wait: self.io_wait + Nanos(io_wait),
+            delayed: less(self.delayed, delayed),
+            idle: less(self.idle, idle),
+        }
     }
 
     /// The transfer it waits for is over; returns when it is ready, which is later than `now` if it had yet to finish the

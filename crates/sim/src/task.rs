@@ -92,6 +92,8 @@ pub(crate) struct Task {
     /// Since when it has been in a reclaim call.
     pub(crate) reclaim_since: Option<Nanos>,
     pub(crate) reclaim_time: Nanos,
+    /// When its last reclaim call ended: ahead of the machine's time if the call's step was long.
+    pub(crate) reclaim_until: Nanos,
     pub(crate) started: Nanos,
     pub(crate) hits: u64,
     pub(crate) minor: u64,
@@ -128,11 +130,19 @@ impl Task {
             is_miss_next: false,
             reclaim_since: None,
             reclaim_time: Nanos::ZERO,
+            reclaim_until: Nanos::ZERO,
             started: spec.start,
             hits: 0,
             minor: 0,
             major: 0,
         })
+    }
+
+    /// Time in reclaim up to `now`: without what lies behind it of the last call, and with what lies before it of one under way.
+    pub(crate) fn reclaim_time_by(&self, now: Nanos) -> Nanos {
+        let ahead = self.reclaim_until.0.saturating_sub(now.0);
+        let under_way = self.reclaim_since.map_or(0, |since| now.0.saturating_sub(since.0));
+        Nanos(self.reclaim_time.0 - ahead + under_way)
     }
 
     /// Whether something is to be done before the next access.

@@ -186,8 +186,9 @@ impl Machine {
                 unreachable!("a task's accesses write no kernel files")
             }
             Served::Failed(source) => {
-                let (index, at) = (task.accesses.index, task.runner.clock);
-                return Err(RunError::Access { task: task.name.clone(), index, at, source });
+                let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);
+                self.failed_at = at;
+                return Err(RunError::Access { task: name, index, at, source });
             }
         }
         // Whatever it took to get the page, the access itself comes on top.
@@ -206,6 +207,7 @@ impl Machine {
         if let Some(span) = total.0.checked_div(calls) {
             task.reclaim_since = None;
             task.reclaim_time += total;
+            task.reclaim_until = ended;
             let (.., histogram) = &mut self.reclaim_by_memcg[task.group];
             for _ in 0..calls {
                 self.reclaim.record(Nanos(span));

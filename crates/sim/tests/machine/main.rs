@@ -59,6 +59,50 @@ fn a_tasks_time_is_accounted_for_to_the_nanosecond() {
 }
 
 #[test]
+fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
+    let cut_off_after = |nanoseconds: u64| {
+        let mut rig = Rig::new();
+        rig.limit("/job", 400);
+        let file = rig.file(2_000);
+        rig.swap(SwapKind::Synchronous);
+        for name in ["first", "second", "third"] {
+            rig.reader(name, "/job", file, pages(0..2_000), 2);
+        }
+        rig.tasks[1].cpu = pageout_engine::CpuId(1);
+        rig.tasks[2].start = Nanos(1_000_000);
+        rig.anon("writer", "/job", 2_000, pages(0..2_000));
+        rig.high("/job", 300);
+        let mut machine = rig.machine();
+        assert_eq!(machine.run_until(Nanos(nanoseconds), &mut ()).unwrap(), Ended::TimeUp);
+        machine.report()
+    };
+    let mut reclaimed = 0;
+    for step in 1..400 {
+        let report = cut_off_after(step * 9_973);
+        assert_eq!(report.end, Nanos(step * 9_973));
+        for task in report.tasks {
+            let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
+            assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
+            assert!(task.reclaim_time <= task.runtime, "{task:?}");
+            reclaimed = reclaimed.max(task.reclaim_time.0);
+        }
+    }
+    assert!(reclaimed > 0);
+}
+
+#[test]
+fn a_run_that_fails_ends_when_the_access_did() {
+    let mut rig = Rig::new();
+    rig.limit("/job", 300);
+    rig.anon("writer", "/job", 2_000, pages(0..2_000));
+    let (machine, result) = rig.start();
+    let Err(RunError::Access { at, .. }) = result else { panic!("{result:?}") };
+    let report = machine.report();
+    assert_eq!((report.end, report.tasks[0].runtime), (at, at));
+    assert!(report.tasks[0].reclaim_time <= at, "{report:?}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_report_and_another_seed_another() {
     let run = |seed| {
         let mut rig = Rig::new();

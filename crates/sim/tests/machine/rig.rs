@@ -33,8 +33,16 @@ impl Rig {
     }
 
     pub(crate) fn limit(&mut self, path: &str, pages: u64) {
+        self.write_pages(path, "memory.max", pages);
+    }
+
+    pub(crate) fn high(&mut self, path: &str, pages: u64) {
+        self.write_pages(path, "memory.high", pages);
+    }
+
+    fn write_pages(&mut self, path: &str, file: &str, pages: u64) {
         self.memcg(path);
-        let file = format!("/sys/fs/cgroup{path}/memory.max");
+        let file = format!("/sys/fs/cgroup{path}/{file}");
         let step = self.engine.write_file(self.shell, &file, &(pages * 4096).to_string()).unwrap();
         assert!(matches!(step, Step::Done(_)));
     }
