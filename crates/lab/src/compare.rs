@@ -130,7 +130,8 @@ fn combinations(vary: &[Variation]) -> Vec<Vec<Setting>> {
             .iter()
             .flat_map(|before| {
                 variation.values.iter().map(move |value| {
-                    let setting = Setting { key: variation.key.clone(), value: value.clone(), option: VARY };
+                    let (key, value) = (variation.key.clone(), value.clone());
+                    let setting = Setting { key, value, option: VARY, written_at: None };
                     before.iter().cloned().chain([setting]).collect()
                 })
             })

@@ -15,8 +15,8 @@ pub(crate) fn all(
     options: &RunOptions,
     scenario: &Scenario,
 ) -> Result<Vec<Variant>, Failure> {
-    let variants = scenario.variant.iter().map(|variant| {
-        let settings = settings(variant);
+    let variants = scenario.variant.iter().enumerate().map(|(index, variant)| {
+        let settings = settings(index, variant);
         let scenario = load(source, options, &settings)?;
         Ok(Variant { label: variant.name.clone(), settings, scenario })
     });
@@ -30,7 +30,8 @@ pub(crate) fn one(
     scenario: &Scenario,
     name: &str,
 ) -> Result<Scenario, Failure> {
-    let Some(variant) = scenario.variant.iter().find(|variant| variant.name == name) else {
+    let found = scenario.variant.iter().enumerate().find(|(_, variant)| variant.name == name);
+    let Some((index, variant)) = found else {
         let known: Vec<&str> = scenario.variant.iter().map(|variant| variant.name.as_str()).collect();
         let hint = match (nearest(name, known.iter().copied()), known.is_empty()) {
             (Some(nearest), _) => format!("; did you mean `{nearest}`?"),
@@ -39,14 +40,15 @@ pub(crate) fn one(
         };
         return Err(Failure::Input(anyhow::anyhow!("the scenario has no [[variant]] called `{name}`{hint}")));
     };
-    load(source, options, &settings(variant))
+    load(source, options, &settings(index, variant))
 }
 
-fn settings(variant: &scenario::Variant) -> Vec<Setting> {
+fn settings(index: usize, variant: &scenario::Variant) -> Vec<Setting> {
     let setting = |(key, value): (&str, &scenario::Scalar)| Setting {
         key: key.to_string(),
         value: value.to_string(),
         option: "[[variant]] set",
+        written_at: Some(format!("variant[{index}].set.{key}")),
     };
     variant.set.iter().map(setting).collect()
 }

@@ -11,6 +11,7 @@ mod set;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use anyhow::{Context, ensure};
 use pageout_sim::scenario::keys::Key;
@@ -35,12 +36,15 @@ impl Source {
     /// Reads a file. Errors: it can't be read, it is no TOML.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
         let cannot_read = || format!("cannot read scenario {}", path.display());
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let file = std::fs::File::open(path).with_context(cannot_read)?;
-        file.take(LENGTH_MAX + 1).read_to_string(&mut text).with_context(cannot_read)?;
-        let is_scenario = text.len() as u64 <= LENGTH_MAX;
+        file.take(LENGTH_MAX + 1).read_to_end(&mut bytes).with_context(cannot_read)?;
+        let is_scenario = bytes.len() as u64 <= LENGTH_MAX;
         ensure!(is_scenario, "{} is larger than any scenario: more than {LENGTH_MAX} bytes", path.display());
-        Source::parse(path, text)
+        match String::from_utf8(bytes) {
+            Ok(text) => Source::parse(path, text),
+            Err(error) => Err(not_utf8(path, &error).into()),
+        }
     }
 
     fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
@@ -106,16 +110,15 @@ impl Source {
             self.document.raw().parse().expect("the text was parsed when the file was read");
         let mut changed = Vec::new();
         for setting in settings {
-            let option = format!("{} {setting}", setting.option);
             match apply(document.as_table_mut(), setting) {
                 Ok(keys) => {
                     let keys: Vec<Changed> =
-                        keys.into_iter().map(|key| Changed { key, option: option.clone() }).collect();
-                    refuse_second_variation(setting, &keys, &changed)?;
+                        keys.into_iter().map(|key| Changed { key, by: setting.clone() }).collect();
+                    refuse_second_variation(&keys, &changed)?;
                     changed.extend(keys);
                 }
                 Err(fault) => {
-                    let origin = Origin::Option(option);
+                    let origin = self.origin_of(setting, Marked::Key);
                     return Err(Diagnostics(vec![Diagnostic {
                         message: fault.message,
                         origin,
@@ -128,9 +131,9 @@ impl Source {
             Ok(document) => Ok((document, changed)),
             // What can be built can still be nested too deep to be read.
             Err(error) => {
-                let options: Vec<String> = changed.into_iter().map(|changed| changed.option).collect();
                 let message = format!("with this the scenario is no TOML any more: {}", error.message());
-                let origin = Origin::Option(options.last().cloned().unwrap_or_default());
+                let last = settings.last().expect("without settings it is the text that was parsed before");
+                let origin = self.origin_of(last, Marked::Value);
                 Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]))
             }
         }
@@ -140,8 +143,20 @@ impl Source {
     fn origin(&self, key: &str, changed: &[Changed], what: Marked) -> Origin {
         // The last option wins, as it does when it is applied.
         if let Some(changed) = changed.iter().rev().find(|changed| is_at_or_below(key, &changed.key)) {
-            return Origin::Option(changed.option.clone());
+            return self.origin_of(&changed.by, what);
         }
+        self.origin_in_file(key, what)
+    }
+
+    /// Where a setting was made: on the command line, or in a `[[variant]]` of the file.
+    fn origin_of(&self, setting: &Setting, what: Marked) -> Origin {
+        match &setting.written_at {
+            Some(key) => self.origin_in_file(key, what),
+            None => Origin::Option(format!("{} {setting}", setting.option)),
+        }
+    }
+
+    fn origin_in_file(&self, key: &str, what: Marked) -> Origin {
         let file = self.path.to_string_lossy();
         let place = place::find(self.document.as_item(), key);
         let span = match what {
@@ -175,37 +190,60 @@ impl Source {
         changed: &[Changed],
         error: &toml_edit::de::Error,
     ) -> Diagnostics {
-        let offset = error.span().map_or(0, |span| span.start);
-        let key = place::path_at(document.as_item(), offset).unwrap_or_default();
+        let key = match missing_field(error.message()) {
+            Some("task") => return self.nothing_to_run(),
+            _ => place::path_at(document.as_item(), error.span().map_or(0, |span| span.start)),
+        };
+        let key = key.unwrap_or_default();
         let (message, marked, help) = reword(error.message(), &key);
         Diagnostics(vec![Diagnostic { message, origin: self.origin(&key, changed, marked), help }])
     }
+
+    /// Of a scenario's keys only the tasks have no default.
+    fn nothing_to_run(&self) -> Diagnostics {
+        Diagnostics(vec![Diagnostic {
+            message: "the scenario has no [[task]], so there is nothing to run".to_string(),
+            origin: Origin::Whole(self.path.display().to_string()),
+            help: vec![
+                "add a [[task]] with a name, and a [[task.object]] with a channel, a size and a workload".to_string(),
+                "scenarios/zipf-under-limit.toml is a small one to start from; `pageout keys task` lists what a task may have"
+                    .to_string(),
+            ],
+        }])
+    }
 }
 
-/// A key that an option has changed.
+fn not_utf8(path: &Path, error: &FromUtf8Error) -> Diagnostics {
+    let (text, bad) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+    let line = 1 + text.iter().filter(|&&byte| byte == b'\n').count();
+    let bad = bad.first().copied().unwrap_or_default();
+    Diagnostics(vec![Diagnostic {
+        message: format!("this is no text in UTF-8, as TOML is: it has the byte 0x{bad:02x}"),
+        origin: Origin::Whole(format!("{}:{line}", path.display())),
+        help: vec!["if it is a scenario, save it in UTF-8".to_string()],
+    }])
+}
+
+/// A key that a setting has changed.
 #[derive(Debug)]
 struct Changed {
     key: String,
-    option: String,
+    by: Setting,
 }
 
 /// One key has one column for each of its values. Varied twice, under whatever names, the last value would be all that counts.
-fn refuse_second_variation(
-    setting: &Setting,
-    keys: &[Changed],
-    before: &[Changed],
-) -> Result<(), Diagnostics> {
-    let is_variation = |changed: &&Changed| setting.option == VARY && changed.option.starts_with(VARY);
-    for old in before.iter().filter(is_variation) {
+fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
+    let is_variation = |changed: &&Changed| changed.by.option == VARY;
+    for new in keys.iter().filter(is_variation) {
         let is_same =
-            |new: &&Changed| is_at_or_below(&new.key, &old.key) || is_at_or_below(&old.key, &new.key);
-        if let Some(new) = keys.iter().find(is_same) {
+            |old: &&Changed| is_at_or_below(&new.key, &old.key) || is_at_or_below(&old.key, &new.key);
+        if let Some(old) = before.iter().filter(is_variation).find(is_same) {
             let message = format!("`{}` is varied twice", new.key);
             let help = format!(
-                "{} changes it, too; give all its values to one {VARY}, separated by commas",
-                old.option
+                "{VARY} {} changes it, too; give all its values to one {VARY}, separated by commas",
+                old.by
             );
-            let origin = Origin::Option(new.option.clone());
+            let origin = Origin::Option(format!("{VARY} {}", new.by));
             return Err(Diagnostics(vec![Diagnostic { message, origin, help: vec![help] }]));
         }
     }
@@ -221,6 +259,11 @@ enum Marked {
 
 fn is_at_or_below(key: &str, above: &str) -> bool {
     key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The field that serde misses.
+fn missing_field(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
 fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
@@ -239,9 +282,9 @@ fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
         suggest(&mut help, "keys here");
         return (format!("unknown key `{given}`"), Marked::Key, help);
     }
-    if message.starts_with("missing field") {
+    if let Some(field) = missing_field(message) {
         let what = if key.is_empty() { "the scenario".to_string() } else { format!("`{key}`") };
-        return (format!("{what} lacks the key `{given}`"), Marked::Key, help);
+        return (format!("{what} lacks the key `{field}`"), Marked::Key, help);
     }
     let name = key.rsplit_once("].").map_or(key, |(_, name)| name);
     if message.starts_with("unknown variant") {

@@ -30,6 +30,8 @@ pub(crate) struct Setting {
     pub(crate) value: String,
     /// The option it came from, for messages.
     pub(crate) option: &'static str,
+    /// The key of the file that it was read from, if it was not an option.
+    pub(crate) written_at: Option<String>,
 }
 
 impl std::str::FromStr for Setting {
@@ -43,7 +45,7 @@ impl std::str::FromStr for Setting {
         if key.is_empty() || value.is_empty() {
             return Err(format!("`{text}` lacks a key or a value; write KEY=VALUE"));
         }
-        Ok(Setting { key: key.to_string(), value: value.to_string(), option: "--set" })
+        Ok(Setting { key: key.to_string(), value: value.to_string(), option: "--set", written_at: None })
     }
 }
 

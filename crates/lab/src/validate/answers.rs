@@ -82,32 +82,11 @@ impl Answers {
             return Ok(Some(map));
         }
         let Some(stream) = self.stream(answer)? else { return Ok(None) };
-        let mut resident = BTreeSet::new();
-        let mut stream = stream.into_iter();
-        let mut map = Vec::with_capacity(sequence.len());
-        for access in sequence {
-            let page = access.page() as u32;
-            let missed = !resident.contains(&page);
-            map.push(missed);
-            if !missed {
-                continue;
-            }
-            loop {
-                match stream.next() {
-                    Some(word) if word & REMOVED != 0 => {
-                        resident.remove(&(word & !REMOVED));
-                    }
-                    Some(added) if added == page => {
-                        resident.insert(page);
-                        break;
-                    }
-                    other => {
-                        bail!("{}: access to absent page {page}, but the next event is {other:?}", answer.id)
-                    }
-                }
-            }
-        }
-        Ok(Some(map))
+        missed_by_stream(&stream, sequence).map(Some).with_context(|| {
+            let path = answer.page_cache_stream.as_deref().unwrap_or(Path::new(""));
+            let path = self.dir.join(path);
+            format!("{} is damaged, or of another run than {}", path.display(), answer.id)
+        })
     }
 
     /// The rows of `lru_gen` when the run had ended, oldest first; none where generations were not used.
@@ -145,4 +124,31 @@ impl Answers {
         decoder.read_to_end(&mut bytes).with_context(|| format!("{} is damaged", path.display()))?;
         Ok(bytes)
     }
+}
+
+/// The accesses to pages that were not in the page cache; the stream has to add them.
+fn missed_by_stream(stream: &[u32], sequence: &[Access]) -> anyhow::Result<MissMap> {
+    let mut resident = BTreeSet::new();
+    let mut words = stream.iter().enumerate();
+    let mut map = Vec::with_capacity(sequence.len());
+    for (number, access) in sequence.iter().enumerate() {
+        let page = access.page() as u32;
+        let missed = !resident.contains(&page);
+        map.push(missed);
+        while missed && !resident.contains(&page) {
+            match words.next() {
+                Some((_, word)) if word & REMOVED != 0 => {
+                    resident.remove(&(word & !REMOVED));
+                }
+                Some((_, &added)) if added == page => {
+                    resident.insert(page);
+                }
+                Some((at, added)) => {
+                    bail!("access {number} adds page {page}, but word {at} is of page {added}")
+                }
+                None => bail!("access {number} adds page {page}, but it ends before that"),
+            }
+        }
+    }
+    Ok(map)
 }

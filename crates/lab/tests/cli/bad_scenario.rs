@@ -105,8 +105,56 @@ fn a_scenario_that_is_missing_or_no_toml_is_told() {
     );
     check_failure(&pageout(directory.path(), &["run", "nothing.toml"]), 2, &["nothing.toml", "No such file"]);
     check_failure(&pageout(directory.path(), &["run", "."]), 2, &["cannot read scenario"]);
-    let directory = with_scenario("");
-    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &["lacks the key `task`"]);
+    std::fs::write(directory.path().join("latin.toml"), b"seed = 1\nquestion = \"caf\xe9\"\n").unwrap();
+    check_failure(
+        &pageout(directory.path(), &["run", "latin.toml"]),
+        2,
+        &["no text in UTF-8", "0xe9", "--> latin.toml:2", "save it in UTF-8"],
+    );
+}
+
+#[test]
+fn a_scenario_without_a_task_is_told_where_to_start() {
+    for text in ["", "seed=1", "# nothing yet\nseed = 1\n[machine]\ncpus = 1\n"] {
+        let directory = with_scenario(text);
+        check_failure(
+            &pageout(directory.path(), &["run", "scenario.toml"]),
+            2,
+            &[
+                "the scenario has no [[task]]",
+                "--> scenario.toml\n",
+                "pageout keys task",
+                "scenarios/zipf-under-limit.toml",
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_object_without_a_size_is_one_problem() {
+    let output = run_with("size = \"4MiB\"", "size = 0", &[]);
+    check_failure(&output, 2, &["`size`: 0B is too small", "scenario.toml:13:"]);
+    assert!(!super::text(&output.stderr).contains("problems"), "{}", super::text(&output.stderr));
+}
+
+#[test]
+fn a_fault_of_a_variant_is_shown_at_its_line() {
+    for (set, parts) in [
+        (
+            "\"kernel.profle\" = \"lru\"",
+            ["unknown key `profle`", "scenario.toml:18:", "did you mean `profile`?"],
+        ),
+        ("kernel.profile = \"lur\"", ["`lur`", "scenario.toml:18:", "did you mean `lru`?"]),
+        ("\"memcg./wbe.memory.max\" = \"1MiB\"", ["no element `/wbe`", "scenario.toml:18:", "`memcg./web`"]),
+        ("\"memcg./web.memory.max\" = \"1KiB\"", ["below what one fault", "scenario.toml:18:", "128KiB"]),
+    ] {
+        let directory = with_scenario(&format!("{GOOD}\n[[variant]]\nname = \"a\"\nset = {{ {set} }}\n"));
+        for command in ["run scenario.toml --check", "run scenario.toml --variant a", "compare scenario.toml"]
+        {
+            let arguments: Vec<&str> = command.split(' ').collect();
+            check_failure(&pageout(directory.path(), &arguments), 2, &parts);
+        }
+    }
 }
 
 #[test]

@@ -154,6 +154,20 @@ fn a_malformed_folder_is_refused_by_file() {
 }
 
 #[test]
+fn a_stream_that_does_not_fit_its_run_is_named() {
+    let copy = copy_of_ground_truth();
+    let evictions = copy.path().join("evictions");
+    fs::copy(evictions.join("fr-zipf099.classic.t.u32.zst"), evictions.join("fr-loop.classic.t.u32.zst"))
+        .unwrap();
+    let output = validate(copy.path(), &["fr-loop.classic.t"]);
+    let parts = [
+        "fr-loop.classic.t.u32.zst is damaged, or of another run",
+        "access 0 adds page 0, but word 0 is of page",
+    ];
+    check_failure(&output, 2, &parts);
+}
+
+#[test]
 fn a_truncated_sequence_is_named() {
     let copy = copy_of_ground_truth();
     let path = copy.path().join("sequences/loop.u32.zst");

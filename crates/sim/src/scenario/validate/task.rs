@@ -124,7 +124,12 @@ impl Check<'_> {
             .iter()
             .position(|other| std::ptr::eq(other, object))
             .expect("it is one of the task's");
-        let pattern = match workload.pattern(self.scenario.object_pages(object)) {
+        let pages = self.scenario.object_pages(object);
+        if pages == Some(0) {
+            // Told of where the size is; no pattern fits into it.
+            return;
+        }
+        let pattern = match workload.pattern(pages) {
             Ok(pattern) => pattern,
             Err(error) => {
                 let needs_pages = error.message.contains("key `pages` is missing");
@@ -145,7 +150,7 @@ impl Check<'_> {
                 self.report(Problem::new(format!("{prefix}.workload"), message));
                 continue;
             };
-            if let Some(size) = self.scenario.object_pages(target).filter(|&size| size < pages) {
+            if let Some(size) = self.scenario.object_pages(target).filter(|size| (1..pages).contains(size)) {
                 let message =
                     format!("the pattern reaches page {}, beyond the object's {size} pages", pages - 1);
                 let problem = Problem::new(format!("{prefix}.workload"), message);
