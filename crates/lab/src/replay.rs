@@ -18,7 +18,7 @@ use crate::nearest::nearest;
 use crate::result::{RunResult, counter};
 use crate::run::name_of;
 use crate::simulate::simulate;
-use crate::trace::read_table;
+use crate::trace::{read_table, remark_page_size};
 use crate::{figures, output, parallel, progress, table};
 
 /// The cgroup that the replaying task runs in.
@@ -37,6 +37,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
 
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+    remark_page_size(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
     let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
     let footprint = Footprint::of_trace(&args.trace, &options, &mut |accesses| bar.set_position(accesses));
     bar.finish_and_clear();

@@ -12,6 +12,7 @@ use crate::result::RunResult;
 use crate::simulate::{Stopped, accesses, simulate};
 use crate::source::{Setting, Source};
 use crate::summary::summary;
+use crate::trace::remark_page_size;
 use crate::{output, own_variants, prepare, progress};
 
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
@@ -19,6 +20,7 @@ use crate::{output, own_variants, prepare, progress};
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
+    remark_page_sizes(&scenario)?;
     if args.check {
         own_variants::all(&source, &args.options, &scenario)?;
         return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
@@ -48,6 +50,16 @@ pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> R
     prepare::prepare(&mut scenario, source.directory(), &options.output)
         .map_err(|problem| source.locate_with(&settings, problem))?;
     Ok(scenario)
+}
+
+fn remark_page_sizes(scenario: &Scenario) -> anyhow::Result<()> {
+    for object in scenario.task.iter().flat_map(|task| &task.object) {
+        if let Some(path) = &object.trace {
+            let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+            remark_page_size(path, &read)?;
+        }
+    }
+    Ok(())
 }
 
 /// The file's name without its directory, for progress.

@@ -42,6 +42,6 @@ pub use error::{Place, TraceError};
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
-pub use open::{from_reader, header, open, original_ids};
+pub use open::{from_reader, header, open, original_ids, page_size};
 pub use options::{CsvOptions, PageIds, ReadOptions};
 pub use pgt::{ObjectInfo, TraceHeader};

@@ -83,7 +83,7 @@ fn oracle_general_gives_each_id_pages_of_its_own() {
     check("t.oracleGeneral", &bytes, &ignore_size, &reads(&[0, 1, 0, 2]));
     let as_given = ReadOptions { page_ids: PageIds::AsGiven, ..ReadOptions::default() };
     check("t.oracleGeneral", &bytes, &as_given, &reads(&[900, 901, 902, 901, 900, 5]));
-    let large_pages = ReadOptions { page_size: 16384, ..ReadOptions::default() };
+    let large_pages = ReadOptions { page_size: Some(16384), ..ReadOptions::default() };
     check("t.oracleGeneral", &bytes, &large_pages, &reads(&[0, 1, 0, 2]));
     check_cuts("t.oracleGeneral", &bytes, &ReadOptions::default(), |cut| cut > 0 && cut % 24 == 0);
 }
@@ -210,7 +210,7 @@ fn a_file_of_no_known_format_is_an_error_that_says_how_to_force_one() {
     check_error("t.bin", b"\0\0\0\0", &ReadOptions::default(), &["oracle-general", "pages-u64", "`format`"]);
     let options: Result<ReadOptions, _> = toml::from_str("format = 'orcale-general'");
     assert!(options.unwrap_err().to_string().contains("did you mean `oracle-general`?"));
-    let bad = ReadOptions { page_size: 5000, ..ReadOptions::default() };
+    let bad = ReadOptions { page_size: Some(5000), ..ReadOptions::default() };
     check_error("t.u32", b"", &bad, &["power of two", "5000"]);
 }
 
@@ -347,7 +347,7 @@ fn the_shared_trace_has_the_records_and_ids_it_is_known_for() {
 fn a_pgt_converted_again_stays_what_it_was() {
     let bytes = [oracle_record(1, 900, 50_000), oracle_record(2, 3, 1)].concat();
     let file = Scratch::new("again.oracleGeneral", &bytes);
-    let options = ReadOptions { keep_ids: true, page_size: 16384, ..ReadOptions::default() };
+    let options = ReadOptions { keep_ids: true, page_size: Some(16384), ..ReadOptions::default() };
     let mut once = Vec::new();
     trace::convert(&file.0, &options, &mut once, &mut |_| {}).unwrap();
     for (name, stored) in

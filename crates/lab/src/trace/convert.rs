@@ -45,6 +45,7 @@ pub(crate) fn convert(
     if options.json {
         return output::print_json(&serde_json::json!({
             "trace": to.to_string_lossy(),
+            "page_bytes": header.page_size,
             "records": header.records,
             "accesses": header.accesses,
             "objects": header.objects.iter().map(|object| serde_json::json!({ "name": object.name, "pages": object.pages })).collect::<Vec<_>>(),

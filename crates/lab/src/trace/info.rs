@@ -39,6 +39,7 @@ fn to_json(path: &Path, info: &TraceInfo) -> Value {
         "trace": path.to_string_lossy(),
         "format": info.format.name(),
         "file_bytes": file_length(path).unwrap_or(info.file_bytes),
+        "page_bytes": info.page_size,
         "records": info.records,
         "accesses": info.accesses,
         "reads": info.reads,
@@ -55,7 +56,9 @@ fn to_json(path: &Path, info: &TraceInfo) -> Value {
 }
 
 fn to_text(path: &Path, info: &TraceInfo) -> String {
-    let pages = |pages: u64| format!("{} pages ({})", figures::count(pages), figures::bytes(pages * 4096));
+    let page_size = u64::from(info.page_size);
+    let pages =
+        |pages: u64| format!("{} pages ({})", figures::count(pages), figures::bytes(pages * page_size));
     let mut text = format!("{}\n", path.display());
     // The file's own length, since a reader that jumps about in it does not count every byte once.
     let length = file_length(path).unwrap_or(info.file_bytes);
@@ -63,6 +66,7 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
         let _ = writeln!(text, "  {name:<20}{value}");
     };
     row("format", format!("{}, {}", info.format, figures::bytes(length)));
+    row("page size", figures::bytes(page_size));
     row("records", figures::count(info.records));
     let share = figures::percent(figures::share(info.writes, info.accesses));
     row("accesses", format!("{}, of which {share} write", figures::count(info.accesses)));

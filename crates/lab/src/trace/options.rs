@@ -1,8 +1,10 @@
 //! How to read a trace, as the command line says it. The options are those of a scenario's `read` table, so they become one.
 
+use std::path::Path;
+
 use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::{Table, TableError};
-use pageout_workload::ReadOptions;
+use pageout_workload::{ReadOptions, TraceError, trace};
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::ReadingOptions;
@@ -29,16 +31,21 @@ pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
 
 /// The options themselves.
 pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptions> {
-    let options: ReadOptions = read_table(reading)?.options().map_err(|error| describe(&error))?;
-    let page_size = u64::from(options.page_size);
+    read_table(reading)?.options().map_err(|error| describe(&error))
+}
+
+/// A remark on a trace whose pages are not those of the machine that is to replay it.
+pub(crate) fn remark_page_size(trace: &Path, options: &ReadOptions) -> Result<(), TraceError> {
+    let page_size = u64::from(trace::page_size(trace, options)?);
     if page_size != PAGE_SIZE {
         output::remark(&format!(
-            "note: pages of {} in the trace are taken for pages of {}; all sizes are in the latter",
+            "note: {}: pages of {} are replayed as pages of {}; all sizes are in the latter",
+            trace.display(),
             figures::bytes(page_size),
             figures::bytes(PAGE_SIZE)
         ));
     }
-    Ok(options)
+    Ok(())
 }
 
 fn describe(error: &TableError) -> anyhow::Error {

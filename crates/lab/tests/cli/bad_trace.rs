@@ -78,6 +78,39 @@ fn an_option_of_another_format_is_refused() {
 }
 
 #[test]
+fn a_converted_trace_keeps_its_page_size() {
+    let directory = with_words(0);
+    let lines: String = (0..4000).map(|line| format!("{}\n", line % 1000 * 16384)).collect();
+    fs::write(directory.path().join("large.csv"), format!("offset\n{lines}")).unwrap();
+    let run = |command: &str| pageout(directory.path(), &command.split(' ').collect::<Vec<_>>());
+    check_success(&run("trace convert large.csv large.pgt --read page_size=16384"));
+    let printed = check_success(&run("trace info large.pgt"));
+    assert!(printed.contains("page size           16 KiB"), "{printed}");
+    assert!(printed.contains("1,000 pages (15.6 MiB)"), "{printed}");
+    let info: serde_json::Value =
+        serde_json::from_str(&check_success(&run("trace info large.pgt --json"))).unwrap();
+    assert_eq!(info[0]["page_bytes"], 16384);
+
+    let scenario = replaying("large.pgt").replace("300 pages", "1000 pages");
+    fs::write(directory.path().join("scenario.toml"), scenario).unwrap();
+    for command in ["replay large.pgt", "run scenario.toml"] {
+        let output = run(command);
+        check_success(&output);
+        let stderr = super::text(&output.stderr);
+        assert!(stderr.contains("large.pgt: pages of 16 KiB are replayed as pages of 4 KiB"), "{stderr}");
+    }
+    check_success(&run("replay large.pgt --read page_size=16384"));
+    for command in ["replay", "trace info"] {
+        let output = run(&format!("{command} large.pgt --read page_size=4096"));
+        check_failure(
+            &output,
+            2,
+            &["`page_size` is 4096", "converted to pages of 16384 bytes", "convert the original"],
+        );
+    }
+}
+
+#[test]
 fn a_missing_trace_is_told() {
     let directory = with_words(10);
     check_failure(&pageout(directory.path(), &["replay", "none.pgt"]), 2, &["none.pgt", "No such file"]);

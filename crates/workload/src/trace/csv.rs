@@ -86,7 +86,7 @@ impl Csv {
             source,
             lines,
             options: csv,
-            page_size: options.page_size.into(),
+            page_size: options.page_bytes().into(),
             ignore_size: options.ignore_size,
             unterminated_ok: options.unterminated_ok,
             columns,

@@ -47,7 +47,7 @@ impl FioIolog {
                 return Err(source.error(reason));
             }
         };
-        let page_size = options.page_size.into();
+        let page_size = options.page_bytes().into();
         let unterminated_ok = options.unterminated_ok;
         Ok(FioIolog { source, page_size, unterminated_ok, has_times, files: Names::listed(), line })
     }

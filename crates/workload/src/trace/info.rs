@@ -12,6 +12,7 @@ use super::error::TraceError;
 use super::format::Format;
 use super::open::open_reader;
 use super::options::ReadOptions;
+use super::replay::TraceReader;
 use crate::{Access, AccessStream};
 
 const CHUNK: usize = 1 << 16;
@@ -33,6 +34,8 @@ pub struct TraceInfo {
     pub reads: u64,
     /// Accesses that write.
     pub writes: u64,
+    /// Bytes a page: what the trace says itself, or else what it was read with.
+    pub page_size: u32,
     /// Bytes of the file as it is stored.
     pub file_bytes: u64,
     /// Bytes asked for in all, where the format says.
@@ -78,8 +81,7 @@ pub fn info(
     let file_bytes = bytes_read.load(Ordering::Relaxed);
     progress(file_bytes);
     let time_span = reader.time_span().map(|(first, last, unit)| TimeSpan { first, last, unit });
-    let (records, request_bytes) = (reader.records_read(), reader.request_bytes());
-    Ok(counts.summary(reader.format(), records, file_bytes, request_bytes, time_span))
+    Ok(counts.summary(&*reader, file_bytes, time_span))
 }
 
 #[derive(Default)]
@@ -119,14 +121,7 @@ impl Counts {
         }
     }
 
-    fn summary(
-        self,
-        format: Format,
-        records: u64,
-        file_bytes: u64,
-        request_bytes: Option<u64>,
-        time_span: Option<TimeSpan>,
-    ) -> TraceInfo {
+    fn summary(self, reader: &dyn TraceReader, file_bytes: u64, time_span: Option<TimeSpan>) -> TraceInfo {
         // Sorted, so that the table's order does not show.
         let mut by_popularity: Vec<u64> = self.pages.values().map(|page| page.accesses).collect();
         by_popularity.sort_unstable_by(|a, b| b.cmp(a));
@@ -135,15 +130,16 @@ impl Counts {
             head as f64 / (self.accesses.max(1)) as f64
         };
         TraceInfo {
-            format,
-            records,
+            format: reader.format(),
+            records: reader.records_read(),
             accesses: self.accesses,
             objects: self.objects.iter().filter(|&&is_accessed| is_accessed).count() as u64,
             distinct_pages: by_popularity.len() as u64,
             reads: self.accesses - self.writes,
             writes: self.writes,
+            page_size: reader.page_size(),
             file_bytes,
-            request_bytes,
+            request_bytes: reader.request_bytes(),
             time_span,
             share_of_top_1_percent: share(100),
             share_of_top_10_percent: share(10),

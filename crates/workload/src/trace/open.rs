@@ -11,7 +11,7 @@ use super::error::{Place, TraceError};
 use super::fio_iolog::FioIolog;
 use super::format::Format;
 use super::intern::OriginalId;
-use super::options::ReadOptions;
+use super::options::{ReadOptions, is_page_size};
 use super::oracle_general::OracleGeneral;
 use super::page_list::PageList;
 use super::pgt::{self, PgtReader, Tables, TraceHeader};
@@ -45,6 +45,12 @@ pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>,
     require_regular(path)?;
     let Some((mut reader, tables)) = open_pgt(path, options)? else { return Ok(None) };
     Ok(Some(reader.set_tables(tables)))
+}
+
+/// Bytes a page of the trace at `path`: what it says itself, or else what `options` do.
+pub fn page_size(path: &Path, options: &ReadOptions) -> Result<u32, TraceError> {
+    require_regular(path)?;
+    Ok(open_reader(path, options)?.0.page_size())
 }
 
 /// What the pages of a converted trace were called, by object and page. Empty unless `keep_ids` was set when it was
@@ -135,9 +141,9 @@ pub(super) fn reader_of(
     mut source: Source,
     options: &ReadOptions,
 ) -> Result<Box<dyn TraceReader>, TraceError> {
-    if !options.page_size.is_power_of_two() || !(512..=1 << 30).contains(&options.page_size) {
+    if !is_page_size(options.page_bytes()) {
         let reason =
-            format!("`page_size` must be a power of two from 512 to 2^30, got {}", options.page_size);
+            format!("`page_size` must be a power of two from 512 to 2^30, got {}", options.page_bytes());
         return Err(source.error(reason));
     }
     let format = source.format().expect("the caller has told the source its format");
@@ -152,7 +158,7 @@ pub(super) fn reader_of(
         return Err(source.error("the file is empty"));
     }
     Ok(match format {
-        Format::Pgt => Box::new(PgtReader::new(source)?),
+        Format::Pgt => Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?),
         Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
         Format::Csv => Box::new(Replay::new(Csv::new(source, options)?, options)),
         Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),

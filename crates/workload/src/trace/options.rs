@@ -4,15 +4,20 @@ use serde::Deserialize;
 
 use super::Format;
 
+/// Whether pages can be of this size.
+pub(super) fn is_page_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (512..=1 << 30).contains(&bytes)
+}
+
 /// How to read a trace. The default suits every format that needs no column names.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
     /// The format, by name. Default: told from content and file name.
     pub format: Option<Format>,
-    /// Bytes a page; a power of two from 512 to 2^30. Default 4096. Byte ranges are split into pages of this size; page
-    /// numbers already in the file are taken to be of it.
-    pub page_size: u32,
+    /// Bytes a page; a power of two from 512 to 2^30. Default: what a `.pgt` says, else 4096. Byte ranges are split into
+    /// pages of this size; page numbers already in the file are taken to be of it, but those of a `.pgt` are of its own.
+    pub page_size: Option<u32>,
     /// One id, one page, whatever its size, as libCacheSim does when it ignores object sizes. Default false: an id of
     /// n bytes is ceil(n / page size) pages, all accessed in order. Concerns formats with opaque ids only.
     pub ignore_size: bool,
@@ -31,7 +36,7 @@ impl Default for ReadOptions {
     fn default() -> ReadOptions {
         ReadOptions {
             format: None,
-            page_size: 4096,
+            page_size: None,
             ignore_size: false,
             page_ids: PageIds::Auto,
             keep_ids: false,
@@ -42,6 +47,11 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
+    /// Bytes a page of a trace that doesn't say.
+    pub(super) fn page_bytes(&self) -> u32 {
+        self.page_size.unwrap_or(4096)
+    }
+
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
         use Format::{Csv, FioIolog, OracleGeneral, PagesU32, PagesU64, Words};

@@ -26,7 +26,7 @@ pub(super) struct OracleGeneral {
 
 impl OracleGeneral {
     pub(super) fn new(source: Source, options: &ReadOptions) -> OracleGeneral {
-        OracleGeneral { source, page_size: options.page_size.into(), ignore_size: options.ignore_size }
+        OracleGeneral { source, page_size: options.page_bytes().into(), ignore_size: options.ignore_size }
     }
 }
 

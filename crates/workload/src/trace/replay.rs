@@ -48,7 +48,7 @@ impl<R: RecordReader> Replay<R> {
     pub(super) fn new(reader: R, options: &ReadOptions) -> Replay<R> {
         Replay {
             reader,
-            page_size: options.page_size,
+            page_size: options.page_bytes(),
             page_ids: options.page_ids,
             interner: Interner::new(options.keep_ids),
             keep_ids: options.keep_ids,

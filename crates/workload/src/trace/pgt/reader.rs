@@ -6,6 +6,7 @@ use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSION};
 use crate::trace::error::TraceError;
 use crate::trace::format::Format;
 use crate::trace::intern::OriginalId;
+use crate::trace::options::is_page_size;
 use crate::trace::replay::TraceReader;
 use crate::trace::source::Source;
 use crate::{Access, AccessStream};
@@ -51,6 +52,8 @@ impl PgtReader {
             Some(format!("version {version} of the format; this reader knows version {VERSION}"))
         } else if header[10..12].iter().chain(&header[16..28]).any(|&byte| byte != 0) {
             Some("the file header uses fields that this reader does not know".to_string())
+        } else if !is_page_size(page_size) {
+            Some(format!("pages of {page_size} bytes, which is no power of two from 512 to 2^30"))
         } else {
             None
         };
@@ -69,6 +72,18 @@ impl PgtReader {
             tables: None,
             names: Vec::new(),
         })
+    }
+
+    /// Refuses a page size that is not the trace's: its accesses can't be split anew.
+    pub(in crate::trace) fn with_page_size(self, wanted: Option<u32>) -> Result<PgtReader, TraceError> {
+        match wanted {
+            Some(wanted) if wanted != self.page_size => Err(self.source.error(format!(
+                "the read option `page_size` is {wanted}, but the trace was converted to pages of {} bytes; convert the \
+                 original anew for others",
+                self.page_size
+            ))),
+            _ => Ok(self),
+        }
     }
 
     /// Tells the reader what the end of the file says, so that it can name objects and hold accesses to their sizes.
