@@ -240,3 +240,22 @@ fn a_trace_of_several_objects_runs_over_as_many_objects() {
     let output = pageout(directory.path(), &["run", "one.toml"]);
     check_failure(&output, 2, &["accesses 2 objects", "the task has 1", "add a [[task.object]]"]);
 }
+
+#[test]
+fn columns_with_usual_names_are_found_as_the_reference_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = json(directory.path(), &["keys", "read.csv."]);
+    let names = ["time", "object", "id", "page", "offset", "size", "op"];
+    let columns = names.map(|name| {
+        let key = keys.as_array().unwrap().iter().find(|key| key["key"] == format!("read.csv.{name}"));
+        key.unwrap_or_else(|| panic!("{name} is not in {keys}"))
+    });
+    for key in columns {
+        assert!(key["default"].as_str().unwrap().starts_with("by its usual names"), "{key}");
+    }
+    let text = "timestamp,volume,offset,length,rw\n1,a,0,8192,w\n3,b,0,4096,r\n";
+    std::fs::write(directory.path().join("a.csv"), text).unwrap();
+    let info = json(directory.path(), &["trace", "info", "a.csv"]);
+    assert_eq!((&info[0]["accesses"], &info[0]["writes"]), (&3.into(), &2.into()));
+    assert_eq!((&info[0]["objects"], &info[0]["time_span"]["last"]), (&2.into(), &3.0.into()));
+}

@@ -85,7 +85,7 @@ pub enum PageIds {
 
 /// Which columns of a CSV trace hold what. A column is named as the header line does, ignoring case, or by its place as
 /// `#1`, `#2`, ... Where none of `id`, `page` and `offset` is chosen, and there is a header line, columns of usual names
-/// are used.
+/// are used, for what can be left out as well.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CsvOptions {
@@ -93,9 +93,9 @@ pub struct CsvOptions {
     pub delimiter: Option<char>,
     /// Whether the first line names the columns. Default true.
     pub header: bool,
-    /// Column of the time, a number in any unit. Only `info` looks at it.
+    /// Column of the time, a number in any unit. Only `info` looks at it. Without one no times are told.
     pub time: Option<String>,
-    /// Column of the file, volume or region accessed, any text. Default: all is one object.
+    /// Column of the file, volume or region accessed, any text. Without one all is one object.
     pub object: Option<String>,
     /// Column of an opaque id, any text. Exactly one of `id`, `page` and `offset` is needed.
     pub id: Option<String>,
@@ -103,9 +103,9 @@ pub struct CsvOptions {
     pub page: Option<String>,
     /// Column of an offset within the object, in units of `offset_unit`.
     pub offset: Option<String>,
-    /// Column of the size in units of `size_unit`. Default: each access is of one page.
+    /// Column of the size in units of `size_unit`. Without one each access is of one page.
     pub size: Option<String>,
-    /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case. Default: all read.
+    /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case. Without one all read.
     pub op: Option<String>,
     /// Bytes in a unit of `offset`, such as 512 for sectors; at least 1. Default 1.
     pub offset_unit: u64,
