@@ -1,16 +1,16 @@
 //! Dumps of `lru_gen`, the way `pageout working-set` reads them: what is read is printed and read again, what is refused has
 //! its place in the text.
 
-use crate::lab::working_set::dump::{Dump, PAGES_MAX, parse};
+use crate::lab::working_set::dump::{Dump, GENERATIONS_MAX, PAGES_MAX, parse};
 
 /// Reads bytes as a dump.
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    match parse(&text) {
+    match parse(&text, GENERATIONS_MAX) {
         Ok(dump) => {
             let pages = dump.memcgs.iter().flat_map(|memcg| &memcg.nodes).flat_map(|node| &node.generations);
             assert!(pages.flat_map(|generation| generation.pages).sum::<u64>() <= PAGES_MAX);
-            let read = parse(&dump.to_string()).expect("what is printed is a dump");
+            let read = parse(&dump.to_string(), GENERATIONS_MAX).expect("what is printed is a dump");
             assert_eq!(read, Dump { is_full: false, ..dump });
         }
         Err(fault) => assert!(text.get(fault.span).is_some() && !fault.help.is_empty()),

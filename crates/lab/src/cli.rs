@@ -449,8 +449,8 @@ pub(crate) enum SwapArg {
 pub(crate) struct ReadingOptions {
     /// The trace's format, when neither content nor name tell it
     ///
-    /// pgt, oracle-general (libCacheSim), csv, fio-iolog, words (u32: bit 31 write, 30..28 object), pages-u32, pages-u64;
-    /// each also as .zst.
+    /// pgt, oracle-general (libCacheSim), csv, fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
+    /// means), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
@@ -522,6 +522,13 @@ pub(crate) struct WorkingSetArgs {
     /// The size of the machines' pages: 16KiB or 64KiB on some arm64
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub(crate) page_size: String,
+
+    /// Generations that a machine keeps at most
+    ///
+    /// Linux keeps four; a fifth row of a node is then a row of another, and an error. A simulated machine may keep 2 to 64, as
+    /// its scenario's kernel.order.generations says.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub(crate) generations: u32,
 
     /// Print every cgroup and every dump, also with --job
     #[arg(long)]

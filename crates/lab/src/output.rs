@@ -31,8 +31,12 @@ pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value
     Err(failure)
 }
 
-/// Prints a remark to standard error; that it can't be is nothing to fail over.
+/// Prints a remark to standard error; that it can't be is nothing to fail over. Remarks quote what they were given, which the
+/// terminal is not to obey.
 pub(crate) fn remark(text: &str) {
+    let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
+    let text: String =
+        text.chars().map(|c| if is_obeyed(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

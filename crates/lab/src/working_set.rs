@@ -38,7 +38,7 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
     let reserve = args.reserve.as_deref().map(parse_reserve).transpose()?;
     let sizes = Sizes::parse(&args.memory)?;
 
-    let machines = machine::read(&args.files)?;
+    let machines = machine::read(&args.files, args.generations as usize)?;
     let question = Question { within_ms, has_swap: !args.no_swap };
     let histories: Vec<History> = machines.iter().map(|machine| History::of(machine, question)).collect();
     let landings = match job {

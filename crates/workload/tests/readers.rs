@@ -236,6 +236,14 @@ fn an_option_that_the_trace_has_no_use_for_is_refused() {
 }
 
 #[test]
+fn a_u32_of_no_other_name_is_a_list_of_words() {
+    let bytes = (3 << 28 | 5u32).to_le_bytes();
+    check("t.u32", &bytes, &ReadOptions::default(), &[(3, 5, false)]);
+    check("t.u32", &bytes, &as_format(Format::PagesU32), &[(0, 3 << 28 | 5, false)]);
+    check("t.pages32", &bytes, &ReadOptions::default(), &[(0, 3 << 28 | 5, false)]);
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let error = trace::open(Path::new("/nowhere/t.csv"), &ReadOptions::default()).err().unwrap();
     assert!(error.to_string().starts_with("/nowhere/t.csv: "), "{error}");

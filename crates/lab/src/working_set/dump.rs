@@ -26,6 +26,9 @@ pub(crate) use parse::parse;
 /// Tiers that `lru_gen_full` lists for each generation.
 const TIERS: usize = 4;
 
+/// Generations that Linux keeps at most.
+pub(crate) const GENERATIONS_MAX: usize = 4;
+
 /// More pages than any machine has; sums of fewer never overflow, also as bytes.
 pub(crate) const PAGES_MAX: u64 = 1 << 46;
 
@@ -68,7 +71,7 @@ pub(crate) struct Memcg {
 pub(crate) struct Node {
     /// The node's number.
     pub(crate) id: u32,
-    /// Oldest first, without gaps; at least two.
+    /// Oldest first, without gaps; at least two, and no more than there can be.
     pub(crate) generations: Vec<Generation>,
 }
 

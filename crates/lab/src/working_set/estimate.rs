@@ -181,7 +181,7 @@ pub(super) fn of_dump(dump: &Dump, question: Question) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::working_set::dump::parse;
+    use crate::working_set::dump::tests::parse;
 
     /// The file column of a group with generations of these (age, pages), from generation `seq` on.
     fn check(seq: u64, rows: &[(u64, u64)], within_ms: u64, expected: (u64, u64)) -> Estimate {

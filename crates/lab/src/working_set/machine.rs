@@ -56,8 +56,8 @@ impl Input {
     }
 }
 
-/// Reads all dumps. Errors: one can't be read or is no dump, is given twice, has no machine.
-pub(super) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Machine>> {
+/// Reads all dumps, of machines that keep so many generations at most. Errors: one can't be read or is no dump, is given twice, has no machine.
+pub(super) fn read(files: &[PathBuf], generations_max: usize) -> anyhow::Result<Vec<Machine>> {
     let mut inputs = Vec::new();
     let mut known = BTreeSet::new();
     for file in files {
@@ -78,7 +78,7 @@ pub(super) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Machine>> {
     for Input { machine: name, path } in inputs {
         let text = readable(&bytes(&path)?);
         let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
-        match dump::parse(&text) {
+        match dump::parse(&text, generations_max) {
             Err(fault) => problems.push(diagnostic(&file, &text, fault)),
             Ok(dump) => match machines.last_mut().filter(|machine| machine.name == name) {
                 Some(machine) => machine.dumps.push(Reading { file, dump }),

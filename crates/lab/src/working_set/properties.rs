@@ -2,13 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::dump::tests::{PLAIN, full};
-use super::dump::{Dump, Generation, Memcg, Node, parse};
+use super::dump::tests::{PLAIN, full, parse};
+use super::dump::{Dump, GENERATIONS_MAX, Generation, Memcg, Node};
 use super::estimate::{Question, of_dump};
 
 fn dumps() -> impl Strategy<Value = Dump> {
-    let generations =
-        (0..1u64 << 40, prop::collection::vec((0..1000u64, 0..1u64 << 30, 0..1u64 << 30), 2..6));
+    let generations = (
+        0..1u64 << 40,
+        prop::collection::vec((0..1000u64, 0..1u64 << 30, 0..1u64 << 30), 2..=GENERATIONS_MAX),
+    );
     let generations = generations.prop_map(|(seq, rows)| {
         let mut age_ms: u64 = rows.iter().map(|row| row.0).sum();
         let row = |(seq, (step, anon, file))| {

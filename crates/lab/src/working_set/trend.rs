@@ -88,7 +88,7 @@ fn nodes(dump: &Dump) -> impl Iterator<Item = ((u32, &str, u32), u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::working_set::dump::parse;
+    use crate::working_set::dump::tests::parse;
 
     /// A machine whose dumps have this youngest generation and so many pages in use at least and at most.
     fn machine(dumps: &[(u64, u64, u64)]) -> Machine {

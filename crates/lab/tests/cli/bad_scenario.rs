@@ -131,6 +131,37 @@ fn a_scenario_without_a_task_is_told_where_to_start() {
 }
 
 #[test]
+fn names_have_no_control_characters() {
+    let file = "[[file]]\nname = \"a\\u001b[2J\"\nsize = \"1MiB\"\n\n[[memcg]]";
+    for (from, to, line) in [
+        ("\"reader\"", "\"red\\u001b[31mder\"", "scenario.toml:8:8"),
+        ("\"reader\"", "\"two\\nlines\"", "scenario.toml:8:8"),
+        ("path = \"/web\"", "path = \"/we\\u009bb\"", "scenario.toml:4:8"),
+        ("[[memcg]]", file, "scenario.toml:4:8"),
+        ("\"Does it run?\"", "\"\\u0007\"", "scenario.toml:1:12"),
+    ] {
+        let output = run_with(from, to, &["--check"]);
+        check_failure(&output, 2, &["control character U+00", line]);
+        assert!(!super::text(&output.stderr).contains('\u{1b}'));
+    }
+    check_success(&run_with("\"Does it run?\"", "\"Does it\\nrun?\"", &["--check"]));
+    let unknown = run_with("ops = 5000", "ops = 5000, \"o\\u001bps\" = 1", &[]);
+    check_failure(&unknown, 2, &["unknown key"]);
+    assert!(
+        !super::text(&unknown.stderr).contains('\u{1b}'),
+        "an error doesn't reach the terminal's controls, either"
+    );
+}
+
+#[test]
+fn a_path_of_a_cgroup_has_no_dots_for_steps() {
+    for path in ["/a/../b", "/..", "/./a", "/a//b", "/a/"] {
+        let output = run_with("path = \"/web\"", &format!("path = \"{path}\""), &[]);
+        check_failure(&output, 2, &[&format!("`{path}` is no path of a cgroup"), "scenario.toml:4:8"]);
+    }
+}
+
+#[test]
 fn an_object_without_a_size_is_one_problem() {
     let output = run_with("size = \"4MiB\"", "size = 0", &[]);
     check_failure(&output, 2, &["`size`: 0B is too small", "scenario.toml:13:"]);

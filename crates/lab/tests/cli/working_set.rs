@@ -215,6 +215,20 @@ fn the_memory_of_every_machine_must_be_known_and_be_that_of_a_machine() {
 }
 
 #[test]
+fn a_simulated_machine_may_keep_more_generations_if_that_is_said() {
+    let five = format!("{}          9       9000          0         100 \n", machine(5, 4, 1, 2));
+    let directory = with_files(&[("a.lru_gen", five)]);
+    let output = working_set(directory.path(), &["a.lru_gen"]);
+    check_failure(&output, 2, &["a.lru_gen:13:", "more than 4 generations", "--generations"]);
+    check_success(&working_set(directory.path(), &["a.lru_gen", "--generations", "5"]));
+    check_failure(
+        &working_set(directory.path(), &["a.lru_gen", "--generations", "65"]),
+        2,
+        &["--generations"],
+    );
+}
+
+#[test]
 fn one_bad_dump_is_an_error_for_all_with_its_line() {
     let good = machine(5, 4, 1, 2);
     let cut = good[..good.len() - 13].to_string();

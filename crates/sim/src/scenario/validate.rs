@@ -63,6 +63,9 @@ impl Scenario {
     /// Everything that keeps this scenario from being run; empty means it can be.
     pub fn validate(&self) -> Vec<Problem> {
         let mut check = Check { scenario: self, problems: Vec::new() };
+        for (path, text) in [("question", &self.question), ("look_at", &self.look_at)] {
+            check.no_control_characters(path, text, &['\n', '\t']);
+        }
         check.machine();
         check.kernel();
         check.memcgs();
@@ -152,11 +155,21 @@ impl Check<'_> {
         for (index, name) in names.enumerate() {
             let path = format!("{list}[{index}].name");
             if name.is_empty() {
-                self.report(Problem::new(path, format!("a {list} needs a name that is not empty")));
+                self.report(Problem::new(&path, format!("a {list} needs a name that is not empty")));
             } else if seen.contains(&name) {
-                self.report(Problem::new(path, format!("there are two {list}s called `{name}`")));
+                self.report(Problem::new(&path, format!("there are two {list}s called `{name}`")));
             }
             seen.push(name);
+            self.no_control_characters(&path, name, &[]);
+        }
+    }
+
+    /// What is printed must not move the cursor, nor change what is above it.
+    fn no_control_characters(&mut self, path: &str, text: &str, but: &[char]) {
+        if let Some(control) = text.chars().find(|c| c.is_control() && !but.contains(c)) {
+            let message =
+                format!("`{}` has the control character U+{:04X}", text.escape_debug(), u32::from(control));
+            self.report(Problem::new(path, message).help("leave it out: it would reach the terminal"));
         }
     }
 

@@ -56,7 +56,8 @@ impl Format {
     }
 
     /// File name endings, in lower case, that stand for the format. A list of u32 pages below 2^28 reads the same as
-    /// words, so the ground truth's `.u32` is free to mean the latter.
+    /// words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it doesn't, and no word tells which was
+    /// meant: such a list has to be called otherwise, or read with its format named.
     const fn suffixes(self) -> &'static [&'static str] {
         match self {
             Format::Pgt => &[".pgt"],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::fields::{Field, Line};
-use super::{Dump, Fault, Generation, Memcg, Node, PAGES_MAX, TIERS};
+use super::{Dump, Fault, GENERATIONS_MAX, Generation, Memcg, Node, PAGES_MAX, TIERS};
 
 const MEMCG: &str = "a line `memcg ID PATH`";
 const NODE: &str = "a line ` node ID`";
@@ -23,8 +23,9 @@ const TIER_MARKS: [&str; 3] = ["Rrx", "Tex", "px"];
 /// Marks of the page-table walk's counters.
 const WALK_MARKS: [&str; 4] = ["Ttx", "Yyx", "Ffx", "Aax"];
 
-/// Reads a dump. Errors: anything but a whole dump of `lru_gen` or `lru_gen_full`.
-pub(crate) fn parse(source: &str) -> Result<Dump, Fault> {
+/// Reads a dump of a machine that keeps so many generations at most. Errors: anything but a whole dump of `lru_gen` or
+/// `lru_gen_full`.
+pub(crate) fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
     let lines = lines(source);
     let Some(first) = lines.first() else {
         return Err(Fault {
@@ -36,7 +37,7 @@ pub(crate) fn parse(source: &str) -> Result<Dump, Fault> {
     if first.first() != "memcg" {
         return Err(not_a_dump(first));
     }
-    let mut parser = Parser { source, lines: &lines, at: 0, is_full: None, pages: 0 };
+    let mut parser = Parser { source, lines: &lines, at: 0, generations_max, is_full: None, pages: 0 };
     let memcgs = parser.memcgs()?;
     if !source.ends_with('\n') {
         return Err(Fault {
@@ -83,6 +84,7 @@ struct Parser<'a> {
     source: &'a str,
     lines: &'a [Line<'a>],
     at: usize,
+    generations_max: usize,
     /// Whether tiers follow each generation; known with the first one.
     is_full: Option<bool>,
     /// Pages of all rows so far.
@@ -186,6 +188,9 @@ impl<'a> Parser<'a> {
         let mut generations: Vec<Generation> = Vec::new();
         while let Some(line) = self.next_if(Line::is_row) {
             let generation = self.generation(line, generations.last())?;
+            if generations.len() == self.generations_max {
+                return Err(too_many_generations(line, self.generations_max));
+            }
             generations.push(generation);
         }
         let count = generations.len();
@@ -274,6 +279,17 @@ fn memcg_line(line: &Line<'_>) -> Result<(u32, String), Fault> {
     if !path.is_empty() && !path.starts_with('/') {
         return Err(fault(format!("`{path}` is no path of a group: it does not begin with /")));
     }
+    // The root is `/`; no other path has a step without a name.
+    let mut steps = path.split('/').skip(1).filter(|_| path != "/");
+    if let Some(step) = steps.find(|step| ["", ".", ".."].contains(step)) {
+        return Err(fault(format!("`{path}` is no path of a group: no group is called `{step}`")));
+    }
+    if path.contains(char::is_control) {
+        return Err(fault(format!(
+            "`{}` is no path of a group: it has a control character",
+            path.escape_debug()
+        )));
+    }
     Ok((number, path.to_string()))
 }
 
@@ -300,6 +316,19 @@ fn in_order(older: &Generation, younger: &Generation, seq: &Field<'_>, age: &Fie
         });
     }
     Ok(())
+}
+
+fn too_many_generations(line: &Line<'_>, most: usize) -> Fault {
+    Fault {
+        message: format!("a node has more than {most} generations"),
+        span: line.span(),
+        help: vec![
+            format!(
+                "expected: at most {GENERATIONS_MAX}, as Linux keeps; are these rows of two nodes or groups?"
+            ),
+            "a simulated machine may keep more: say how many with --generations".into(),
+        ],
+    }
 }
 
 fn too_many(span: Range<usize>) -> Fault {

@@ -1,5 +1,10 @@
 use super::*;
 
+/// A dump of Linux.
+pub(crate) fn parse(text: &str) -> Result<Dump, Fault> {
+    super::parse(text, GENERATIONS_MAX)
+}
+
 /// As recorded on a real 6.12 (two nodes), and a group that was never reclaimed.
 pub(crate) const PLAIN: &str = concat!(
     "memcg     1 /\n",
@@ -177,6 +182,14 @@ fn figures_that_cannot_be_are_faults() {
 }
 
 #[test]
+fn more_generations_than_linux_keeps_are_a_fault_unless_a_machine_is_said_to_keep_them() {
+    let rows: String = (1..=5).map(|seq| format!(" {seq} 9 0 0\n")).collect();
+    let text = format!("memcg 1 /\n node 0\n{rows}");
+    check_fault(&text, 7, &["more than 4 generations", "of two nodes or groups?", "--generations"]);
+    assert_eq!(super::parse(&text, 5).unwrap().memcgs[0].nodes[0].generations.len(), 5);
+}
+
+#[test]
 fn groups_and_nodes_come_once_and_in_order() {
     let rows = " 1 9 0 0\n 2 9 0 0\n";
     check_fault(&format!("{PLAIN}{PLAIN}"), 22, &["memcg 1 comes twice", "one dump a file"]);
@@ -184,6 +197,10 @@ fn groups_and_nodes_come_once_and_in_order() {
     check_fault(&format!("memcg 1 /\n node 1\n{rows} node 0\n{rows}"), 5, &["node 0 comes after node 1"]);
     check_fault("memcg 1 /\n node 0\n node 1\n", 3, &["node 0 of memcg 1 / has no generation"]);
     check_fault(&format!("memcg 1 web\n node 0\n{rows}"), 1, &["`web` is no path"]);
+    for path in ["/a/../b", "/..", "/a/./b", "/a//b", "/a/"] {
+        check_fault(&format!("memcg 1 {path}\n node 0\n{rows}"), 1, &[path, "no group is called"]);
+    }
+    check_fault(&format!("memcg 1 /a\u{1b}[2J\n node 0\n{rows}"), 1, &["control character", "\\u{1b}"]);
     check_fault(&format!("memcg\n node 0\n{rows}"), 1, &["no number"]);
     check_fault(&format!("memcg x /\n node 0\n{rows}"), 1, &["`x` is no number"]);
     check_fault(&format!("memcg 5000000000 /\n node 0\n{rows}"), 1, &["too large"]);

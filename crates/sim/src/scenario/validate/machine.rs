@@ -46,12 +46,15 @@ impl Check<'_> {
             if path == "/" {
                 let problem = Problem::new(&path_key, "the root cgroup has no limits to set");
                 self.report(problem.help("as on a running system: put the tasks into a cgroup below it"));
-            } else if !path.starts_with('/') || path.ends_with('/') || path.contains("//") {
+            } else if !path.starts_with('/')
+                || path.split('/').skip(1).any(|step| ["", ".", ".."].contains(&step))
+            {
                 let problem = Problem::new(&path_key, format!("`{path}` is no path of a cgroup"));
                 self.report(problem.help("write it from the root, such as \"/job/web\""));
             } else if self.scenario.memcg[..index].iter().any(|other| other.path == path) {
                 self.report(Problem::new(&path_key, format!("there are two cgroups called `{path}`")));
             }
+            self.no_control_characters(&path_key, path, &[]);
             if let Some(policy) = &memcg.policy {
                 self.text(&format!("{prefix}.policy"), policy);
             }
