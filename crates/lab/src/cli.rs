@@ -481,8 +481,8 @@ pub(crate) struct ValidateArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Simulations at a time; 0 is one a CPU
-    #[arg(long, default_value_t = 0)]
+    /// Simulations at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
 
     #[command(flatten)]

@@ -129,6 +129,15 @@ fn a_bare_command_shows_what_there_is() {
 }
 
 #[test]
+fn whatever_runs_side_by_side_is_told_how_many_by_j() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in ["compare", "ablate", "crossover", "replay", "validate"] {
+        let help = check_success(&pageout(directory.path(), &[command, "--help"]));
+        assert!(help.contains("-j, --jobs <N>"), "{command}: {help}");
+    }
+}
+
+#[test]
 fn completions_and_the_manual_page_are_made_of_the_command_line() {
     let directory = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
