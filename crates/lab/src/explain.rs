@@ -29,7 +29,7 @@ use crate::nearest::nearest;
 use crate::run::load;
 use crate::source::Source;
 use crate::{figures, output, progress, simulate};
-use keep::{Eviction, Following, LastEvictions, PageStory, Since};
+use keep::{Eviction, Following, LastEvictions, PageStory, Residency, Since};
 use names::Names;
 
 /// Runs the scenario as often as it takes and prints the story.
@@ -75,15 +75,16 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
         Asked::Page(page) => {
             let (story, since) = following.into_page(page);
             let now = ended.machine.engine().page_state(page);
-            vec![Told { title: telling.names.notation(page), eviction: None, story, since, now }]
+            vec![Told { title: telling.names.notation(page), eviction: None, back: None, story, since, now }]
         }
         Asked::Evictions { .. } => following
             .into_evictions()
             .into_iter()
-            .map(|(eviction, story)| Told {
+            .map(|Residency { eviction, story, back }| Told {
                 title: telling.names.notation(eviction.page),
                 now: ended.machine.engine().page_state(eviction.page),
                 eviction: Some(eviction),
+                back,
                 story,
                 since: Since::default(),
             })
@@ -122,6 +123,8 @@ struct Telling {
 struct Told {
     title: String,
     eviction: Option<Eviction>,
+    /// When it was first needed again after that.
+    back: Option<Nanos>,
     story: PageStory,
     /// What its lists went through after its last step.
     since: Since,

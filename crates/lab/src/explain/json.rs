@@ -31,6 +31,7 @@ fn story(telling: &Telling, told: &Told) -> Value {
     json!({
         "page": told.title,
         "evicted_at_ns": told.eviction.map(|eviction| eviction.at.0),
+        "back_at_ns": told.back.map(|at| at.0),
         "first": steps(&mut told.story.first.iter()),
         "left_out": told.story.left_out,
         "last": steps(&mut told.story.last.iter()),

@@ -106,6 +106,14 @@ impl PageStory {
     }
 }
 
+/// The time in memory that ended in an eviction, and whether there was another.
+pub(super) struct Residency {
+    pub(super) eviction: Eviction,
+    pub(super) story: PageStory,
+    /// When the page was first needed again.
+    pub(super) back: Option<Nanos>,
+}
+
 /// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 5 balances.
 const KINDS: usize = 17;
 
@@ -209,13 +217,18 @@ pub(super) struct Following {
     stories: BTreeMap<PageName, PageStory>,
     lists: BTreeMap<(MemcgId, NodeId), Tally>,
     /// Evictions whose residency is wanted, rather than the whole story.
-    wanted: Option<Vec<(Eviction, PageStory)>>,
+    wanted: Option<Vec<Residency>>,
+    /// The last of those of each page, while it is not back.
+    gone: BTreeMap<PageName, usize>,
 }
 
 impl Following {
     pub(super) fn new(steps: u32, evictions: Option<&LastEvictions>) -> Following {
-        let wanted = evictions.map(|last| last.iter().map(|&e| (e, PageStory::default())).collect());
-        Following { most: steps as usize, stories: BTreeMap::new(), lists: BTreeMap::new(), wanted }
+        let residency =
+            |&eviction: &Eviction| Residency { eviction, story: PageStory::default(), back: None };
+        let wanted = evictions.map(|last| last.iter().map(residency).collect());
+        let (stories, lists, gone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Following { most: steps as usize, stories, lists, wanted, gone }
     }
 
     /// The story of a page, and what its lists went through after its last step.
@@ -230,7 +243,7 @@ impl Following {
         (story, since)
     }
 
-    pub(super) fn into_evictions(self) -> Vec<(Eviction, PageStory)> {
+    pub(super) fn into_evictions(self) -> Vec<Residency> {
         self.wanted.unwrap_or_default()
     }
 }
@@ -244,9 +257,14 @@ impl Listener for Following {
             Told::Page { page, state, event } => (*page, *state, event),
         };
         let story = self.stories.entry(page).or_default();
-        if self.wanted.is_some() && matches!(event, PageEvent::Filled { .. }) {
+        if let Some(wanted) = &mut self.wanted
+            && matches!(event, PageEvent::Filled { .. })
+        {
             // A new residency; the one before is told already if it was asked for.
             *story = PageStory::default();
+            if let Some(before) = self.gone.remove(&page) {
+                wanted[before].back = Some(told.at);
+            }
         }
         let since = match &story.seen {
             Some((seen, counts)) if *seen == lists => tally.since(counts),
@@ -258,14 +276,15 @@ impl Listener for Following {
         story.push(step, self.most);
         if let Some(wanted) = &mut self.wanted
             && matches!(event, PageEvent::Evicted { .. })
-            && let Ok(from) = wanted.binary_search_by_key(&at, |(eviction, _)| eviction.at)
+            && let Ok(from) = wanted.binary_search_by_key(&at, |residency| residency.eviction.at)
         {
             // One reclaim batch evicts many at the same time.
-            let near = |&at_: &usize| wanted[at_].0 == Eviction { page, at };
-            let same = (0..=from).rev().take_while(|&i| wanted[i].0.at == at);
-            let later = (from..wanted.len()).take_while(|&i| wanted[i].0.at == at);
+            let near = |&at_: &usize| wanted[at_].eviction == Eviction { page, at };
+            let same = (0..=from).rev().take_while(|&i| wanted[i].eviction.at == at);
+            let later = (from..wanted.len()).take_while(|&i| wanted[i].eviction.at == at);
             if let Some(found) = same.chain(later).find(near) {
-                wanted[found].1 = std::mem::take(story);
+                wanted[found].story = std::mem::take(story);
+                self.gone.insert(page, found);
             }
         }
     }

@@ -627,7 +627,7 @@ fn summary(telling: &Telling, told: &Told, steps: &[&Step]) -> String {
     let Some((at, step)) = decisive else { return "So: it is on its way to a list.".to_string() };
     let because = format!("{}: {}", seconds(step.at), phrase(telling, step, &steps[..at]));
     if told.eviction.is_some() {
-        let back = if told.now.is_some() { " It has come back since." } else { "" };
+        let back = told.back.map_or(String::new(), |at| format!(" It came back at {}.", seconds(at)));
         return format!("So, at {because}.{back}");
     }
     let mut text = match &told.now {

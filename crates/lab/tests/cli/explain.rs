@@ -217,6 +217,31 @@ fn names_that_there_are_not_are_answered_with_those_that_there_are() {
 }
 
 #[test]
+fn a_page_that_came_back_after_an_eviction_is_said_to_have_even_if_it_left_again() {
+    let looping = GOOD.replace("pattern = \"zipf\", ops = 5000", "pattern = \"looping\", ops = 5000");
+    let directory = with_scenario(&looping);
+    let run = |more: &[&str]| {
+        let arguments = [&["explain", "scenario.toml", "--evictions", "4000"], more].concat();
+        check_success(&pageout(directory.path(), &arguments))
+    };
+    let result: serde_json::Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let evictions: Vec<&serde_json::Value> =
+        result["pages"].as_array().unwrap().iter().filter(|page| page["page"] == "reader/0:10").collect();
+    let times = |key: &str| evictions.iter().map(|page| page[key].as_u64()).collect::<Vec<Option<u64>>>();
+    let (gone, back) = (times("evicted_at_ns"), times("back_at_ns"));
+    assert!(gone.len() >= 3, "{gone:?}");
+    for at in 0..gone.len() - 1 {
+        assert!(gone[at] < back[at] && back[at] < gone[at + 1], "{gone:?} {back:?}");
+    }
+    assert_eq!(back.last().unwrap().is_some(), !evictions[0]["now"].is_null());
+    let text = run(&[]);
+    let told = text.split("reader/0:10 of ").nth(1).unwrap();
+    let told = told.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let came_back = format!("It came back at {:.6}.", (back[0].unwrap() / 1000) as f64 / 1e6);
+    assert!(told.split("So, at").nth(1).unwrap().contains(&came_back), "{came_back}: {told:.900}");
+}
+
+#[test]
 fn a_run_that_fails_tells_up_to_there_on_standard_error() {
     let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
     let arguments = ["explain", "scenario.toml", "--page", "reader/0:1"];
