@@ -9,7 +9,7 @@
 //!             evicted (+ protected)           swappiness allows is spared
 //! ```
 //! The counts of the generation that is now the oldest are the proportional term; averages of the earlier ones, halved with
-//! each generation, are the integral term. Sixty-four refaults are noise, not a signal. [reclaim 4.9 and its 6.12 form]
+//! each generation, are the integral term. Fewer refaults than [`Position::NOISE`] are no signal. [reclaim 4.9 and its 6.12 form]
 //!
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 
@@ -21,8 +21,6 @@ use crate::units::LruType;
 
 /// Tiers of a generation.
 pub(crate) const TIERS: usize = 4;
-/// Refaults that may be chance.
-const NOISE: u64 = 64;
 
 /// What happened to the pages of a tier while one generation was the oldest.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +56,20 @@ pub struct Position {
     pub total: u64,
     /// Weight.
     pub gain: u64,
+}
+
+impl Position {
+    /// Fewer refaults than this may be chance.
+    pub const NOISE: u64 = 64;
+
+    /// Whether evicting these pages is no dearer than evicting those of the reference: their refaults per page, weighted, are
+    /// no more.
+    pub fn is_cheaper_than(self, reference: Position) -> bool {
+        let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
+        self.refaulted < Position::NOISE
+            || product(self.refaulted, reference.total + Position::NOISE, reference.gain)
+                <= product(reference.refaulted + 1, self.total, self.gain)
+    }
 }
 
 /// Up to which tier a type's pages are taken.
@@ -117,14 +129,6 @@ pub(crate) struct CheaperType {
     pub(crate) kind: LruType,
     pub(crate) limit: TierLimit,
     pub(crate) reason: TypeReason,
-}
-
-/// Whether evicting `process` is no dearer than evicting the reference: its refaults per page, weighted, are no more.
-pub(crate) fn is_cheaper(reference: Position, process: Position) -> bool {
-    let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
-    process.refaulted < NOISE
-        || product(process.refaulted, reference.total + NOISE, reference.gain)
-            <= product(reference.refaulted + 1, process.total, process.gain)
 }
 
 impl Feedback {
@@ -248,7 +252,7 @@ impl Engine {
         };
         let [anon, file] = LruType::BOTH
             .map(|kind| self.feedback_position(lruvec, kind, tiers.clone(), gains[kind as usize]));
-        let kind = if is_cheaper(anon, file) { LruType::File } else { LruType::Anon };
+        let kind = if file.is_cheaper_than(anon) { LruType::File } else { LruType::Anon };
         let limit = match balance.type_rule {
             TypeRule::Linux6_12 => {
                 let other = if kind == LruType::Anon { file } else { anon };
@@ -285,7 +289,7 @@ impl Engine {
         gain: u64,
     ) -> TierLimit {
         let fares_worse = |&tier: &usize| {
-            !is_cheaper(reference, self.feedback_position(lruvec, kind, tier..tier + 1, gain))
+            !self.feedback_position(lruvec, kind, tier..tier + 1, gain).is_cheaper_than(reference)
         };
         let highest = (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1);
         TierLimit { highest, reference: Some(reference), is_other_type: false, gain }
@@ -302,16 +306,16 @@ mod tests {
 
     #[test]
     fn few_refaults_are_noise() {
-        assert!(is_cheaper(position(0, 1_000_000, 1), position(63, 64, 2)));
-        assert!(!is_cheaper(position(0, 1_000_000, 1), position(64, 64, 2)));
+        assert!(position(63, 64, 2).is_cheaper_than(position(0, 1_000_000, 1)));
+        assert!(!position(64, 64, 2).is_cheaper_than(position(0, 1_000_000, 1)));
     }
 
     #[test]
     fn a_tier_is_spared_when_it_refaults_more_than_its_gain_allows() {
         // Tier 0: a tenth comes back. Twice that is the limit at gains 1 : 2.
         let reference = position(1000, 10_000, 1);
-        assert!(is_cheaper(reference, position(190, 1000, 2)));
-        assert!(!is_cheaper(reference, position(210, 1000, 2)));
+        assert!(position(190, 1000, 2).is_cheaper_than(reference));
+        assert!(!position(210, 1000, 2).is_cheaper_than(reference));
     }
 
     #[test]

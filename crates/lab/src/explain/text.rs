@@ -21,9 +21,6 @@ const LEGEND: &str = "Time in seconds. R referenced, A active, W workingset, +n 
                       bit is set; t its tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [ what its lists went through \
                       meanwhile: the last decision of each kind, and how often it was taken.";
 
-/// Refaults up to which the controller takes them for chance.
-const NOISE: u64 = 64;
-
 /// All stories, one after the other.
 pub(super) fn stories(telling: &Telling, stories: &[Told], evictions: Option<u64>, width: usize) -> String {
     let mut text = String::new();
@@ -475,13 +472,13 @@ fn type_reason(choice: &TypeChoice) -> String {
             format!("the oldest generation of anon, {anon}, is older than that of file, {file}")
         }
         TypeReason::Swappiness(swappiness) => format!("a swappiness of {swappiness}"),
-        TypeReason::Refaults { anon, file } if file.refaulted < NOISE => format!(
-            "file refaulted {}, and fewer than {NOISE} are chance (anon {})",
+        TypeReason::Refaults { anon, file } if file.refaulted < Position::NOISE => format!(
+            "file refaulted {}, and fewer than {} are chance (anon {})",
             position(file),
+            Position::NOISE,
             position(anon)
         ),
         TypeReason::Refaults { anon, file } => {
-            let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
             let is_dearer = choice.kind == LruType::Anon;
             format!(
                 "file refaulted {}, anon {}, gains {}:{}: file is {} ({} × {} × {} {} {} × {} × {})",
@@ -491,15 +488,9 @@ fn type_reason(choice: &TypeChoice) -> String {
                 anon.gain,
                 if is_dearer { "dearer" } else { "no dearer" },
                 count(file.refaulted),
-                count(anon.total + NOISE),
+                count(anon.total + Position::NOISE),
                 anon.gain,
-                if product(file.refaulted, anon.total + NOISE, anon.gain)
-                    > product(anon.refaulted + 1, file.total, file.gain)
-                {
-                    ">"
-                } else {
-                    "<="
-                },
+                if file.is_cheaper_than(*anon) { "<=" } else { ">" },
                 count(anon.refaulted + 1),
                 count(file.total),
                 file.gain
