@@ -528,6 +528,7 @@ impl Machine {
     fn carry_out(&mut self, page: Option<Page>) {
         let mut ops = Vec::new();
         self.engine.take_ops(&mut ops);
+        let has_written = ops.iter().any(|op| matches!(op, Op::WriteSwapNow { .. }));
         for op in ops {
             if self.show {
                 eprintln!("    {op:?}");
@@ -538,9 +539,21 @@ impl Machine {
         self.engine.take_page_cache_events(&mut events);
         events.into_iter().for_each(|event| self.store.note_page_cache(event));
         let _ = self.engine.take_work();
+        let woken = self.wake(false);
+        assert!(woken == 0 || has_written, "tasks are woken though no transfer has ended");
+    }
+
+    /// Makes those go on whose wait for a transfer is over, and returns how many; `must_fail`: they find that it failed.
+    fn wake(&mut self, must_fail: bool) -> usize {
         let mut woken = Vec::new();
         self.engine.take_woken(&mut woken);
-        assert_eq!(woken, [], "tasks are woken though no transfer has ended");
+        for id in &woken {
+            let task = &mut self.tasks[id.0 as usize];
+            let State::Sleeping(doing) = task.state else { panic!("{id:?} is woken but doesn't sleep") };
+            task.state = State::Runnable(doing);
+            task.must_fail = must_fail;
+        }
+        woken.len()
     }
 
     /// A transfer ends, and the engine is told.
@@ -551,17 +564,8 @@ impl Machine {
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);
-        let mut woken = Vec::new();
-        self.engine.take_woken(&mut woken);
+        self.wake(fails && !transfer.is_write);
         self.carry_out(None);
-        for task in woken {
-            let task = task.0 as usize;
-            let State::Sleeping(doing) = self.tasks[task].state else {
-                panic!("task {task} is woken but doesn't sleep")
-            };
-            self.tasks[task].state = State::Runnable(doing);
-            self.tasks[task].must_fail = fails && !transfer.is_write;
-        }
     }
 
     /// Ends a run: lets everything under way end well, reads back what was written, and gives everything up.

@@ -488,6 +488,19 @@ impl Machine {
                 if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
             assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
         }
+        self.wake(false);
+    }
+
+    /// Makes those go on whose wait for a transfer is over; `must_fail`: they find that it failed.
+    fn wake(&mut self, must_fail: bool) {
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        for id in woken {
+            let task = &mut self.tasks[id.index()];
+            let State::Sleeping(doing) = task.state else { panic!("{id:?} is woken but doesn't sleep") };
+            task.state = State::Runnable(doing);
+            task.must_fail = must_fail;
+        }
     }
 
     fn carry_out_one(&mut self, op: Op) {
@@ -568,16 +581,8 @@ impl Machine {
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(0), result);
+        self.wake(fails && !transfer.is_write);
         self.carry_out();
-        let mut woken = Vec::new();
-        self.engine.take_woken(&mut woken);
-        for task in woken {
-            let State::Sleeping(doing) = self.tasks[task.index()].state else {
-                panic!("{task:?} is woken but doesn't sleep")
-            };
-            self.tasks[task.index()].state = State::Runnable(doing);
-            self.tasks[task.index()].must_fail = fails && !transfer.is_write;
-        }
     }
 
     /// Ends a run: lets everything under way end well, reads every page back, and gives everything up.
