@@ -114,7 +114,8 @@ impl Engine {
     }
 }
 
-#[inline]
+/// Never inlined, and so compiled with all registers to itself.
+#[inline(never)]
 fn mapped_hits<A: Copy>(
     mut touch: impl FnMut(u64, bool) -> bool,
     refuses_writes: bool,
@@ -136,7 +137,9 @@ fn mapped_hits<A: Copy>(
 
 /// Reading the same page twice in a row marks it once, by the rule of Linux: the second read is most likely the rest of the
 /// same request, and says nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
-#[inline]
+///
+/// Never inlined, and so compiled with all registers to itself.
+#[inline(never)]
 fn file_hits<A: Copy>(
     index: &mut Table,
     is_tmpfs: bool,
