@@ -292,10 +292,11 @@ const TABLE_PAGES_MAX: u64 = 1 << 30;
 /// Moves everything behind what is in `into`; mostly there is nothing to move, or nothing in `into`.
 #[inline]
 fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
+    if from.is_empty() {
+        return;
+    }
     if into.is_empty() {
-        if !from.is_empty() {
-            std::mem::swap(from, into);
-        }
+        std::mem::swap(from, into);
     } else {
         into.append(from);
     }

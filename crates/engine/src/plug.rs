@@ -10,6 +10,8 @@
 //! often it does. Pages written by then can't be rotated to the end of a list that they aren't on, and a policy that looks at
 //! its batch a second time frees them at once.
 //!
+//! There is one plug. In the kernel each reclaimer has its own: passes that interleave share this one, and fill it together.
+//!
 //! The specification knows no plug: it was found in the recordings (`docs/results/fidelity.md`). Not here: a limit to the
 //! length of a request.
 

@@ -302,6 +302,7 @@ impl Engine {
         self.list_in(self.order_of(lruvec), pfn)
     }
 
+    /// The same, where the order is at hand.
     #[inline]
     fn list_in(&self, order: Order, pfn: Pfn) -> (usize, LruList) {
         let kind = self.memory.folios[pfn].lru_type();

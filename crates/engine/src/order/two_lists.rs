@@ -164,11 +164,12 @@ impl Engine {
         let folio = self.memory.folios[pfn];
         let kind = folio.lru_type();
         let heat = self.memory.heat(pfn);
-        let was_referenced = heat.contains(Heat::REFERENCED);
-        if was_referenced != (referenced.young > 0) {
-            self.memory.set_heat(pfn, heat ^ Heat::REFERENCED);
+        let (was_referenced, is_young) = (heat.contains(Heat::REFERENCED), referenced.young > 0);
+        if was_referenced != is_young {
+            let heat = if is_young { heat | Heat::REFERENCED } else { heat - Heat::REFERENCED };
+            self.memory.set_heat(pfn, heat);
         }
-        if referenced.young > 0 {
+        if is_young {
             let protects_executables = self.memcgs[folio.memcg].policy.executable_protection;
             let executable = referenced.executable && protects_executables && kind == LruType::File;
             let because = Because::Used { young: referenced.young, was_referenced, executable };

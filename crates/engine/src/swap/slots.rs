@@ -148,15 +148,16 @@ impl Slots {
         &mut self.cpus[cpu.index()]
     }
 
+    /// Fills up what a CPU has at hand, which is nothing.
     fn refill(&mut self, cpu: CpuId) {
-        let mut batch = Vec::with_capacity(CACHE);
-        while batch.len() < CACHE
+        let mut ready = std::mem::take(&mut self.of(cpu).ready);
+        while ready.len() < CACHE
             && let Some(slot) = self.take_out(cpu)
         {
-            batch.push(slot);
+            ready.push(slot);
         }
-        batch.reverse();
-        self.of(cpu).ready = batch;
+        ready.reverse();
+        self.of(cpu).ready = ready;
     }
 
     /// The next free slot of the CPU's cluster, or of the cluster that becomes its next.
