@@ -10,7 +10,6 @@ use crate::memory::Memory;
 use crate::mm::{Advice, Backing};
 use crate::op::Op;
 use crate::page_cache::PageCacheEvent;
-use crate::plug::Plug;
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::task::Task;
@@ -56,7 +55,8 @@ pub struct Engine {
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
     pub(crate) ops: Vec<Op>,
-    pub(crate) plug: Plug,
+    /// Plugs that were full before their pass was over.
+    pub(crate) plugs_filled: u64,
     pub(crate) woken: Vec<TaskId>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
     pub(crate) story: Option<Box<Story>>,
@@ -92,7 +92,7 @@ impl Engine {
             cpu: CpuId(0),
             work: Work::default(),
             ops: Vec::new(),
-            plug: Plug::default(),
+            plugs_filled: 0,
             woken: Vec::new(),
             page_cache_events: None,
             story: None,

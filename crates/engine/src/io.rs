@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::folio::FolioFlags;
 use crate::op::{IoError, Op};
+use crate::plug::Plug;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::table::{SwapEntry, Word};
@@ -114,9 +115,10 @@ impl Engine {
         io
     }
 
-    pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry) {
+    /// Starts writing to a swap slot, as soon as the plug is submitted.
+    pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
         let io = self.io.start(Direction::Write, pfn, None);
-        self.plug(io, pfn, entry);
+        self.plug(plug, io, pfn, entry);
     }
 
     /// Puts a task to sleep until the transfer of this folio ends.

@@ -10,7 +10,7 @@
 //! often it does. Pages written by then can't be rotated to the end of a list that they aren't on, and a policy that looks at
 //! its batch a second time frees them at once.
 //!
-//! There is one plug. In the kernel each reclaimer has its own: passes that interleave share this one, and fill it together.
+//! Each reclaimer has its own, in its scan control.
 //!
 //! The specification knows no plug: it was found in the recordings (`docs/results/fidelity.md`). Not here: a limit to the
 //! length of a request.
@@ -22,15 +22,13 @@ use crate::table::SwapEntry;
 use crate::units::{IoId, Pfn};
 
 /// Writes held back.
-#[derive(Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Plug {
     writes: Vec<Write>,
     requests: u32,
-    /// Plugs that have been full.
-    fillings: u64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Write {
     io: IoId,
     pfn: Pfn,
@@ -50,30 +48,30 @@ impl Write {
 
 impl Engine {
     /// Holds a write back until the pass ends, or no other request fits.
-    pub(crate) fn plug(&mut self, io: IoId, pfn: Pfn, to: SwapEntry) {
-        if self.plug.writes.last().is_none_or(|last| last.next() != to) {
-            if self.plug.requests == self.config.plug_requests {
-                self.submit_full_plug();
+    pub(crate) fn plug(&mut self, plug: &mut Plug, io: IoId, pfn: Pfn, to: SwapEntry) {
+        if plug.writes.last().is_none_or(|last| last.next() != to) {
+            if plug.requests == self.config.plug_requests {
+                self.submit_full(plug);
             }
-            self.plug.requests += 1;
+            plug.requests += 1;
         }
-        self.plug.writes.push(Write { io, pfn, to });
+        plug.writes.push(Write { io, pfn, to });
     }
 
     /// Submits what has been held back.
-    pub(crate) fn unplug(&mut self) {
-        self.plug.requests = 0;
-        self.ops.extend(self.plug.writes.drain(..).map(Write::op));
+    pub(crate) fn unplug(&mut self, plug: &mut Plug) {
+        plug.requests = 0;
+        self.ops.extend(plug.writes.drain(..).map(Write::op));
     }
 
-    fn submit_full_plug(&mut self) {
-        self.plug.requests = 0;
+    fn submit_full(&mut self, plug: &mut Plug) {
         let won = |fillings: u64| fillings * u64::from(self.config.writes_won) / 100;
-        self.plug.fillings += 1;
-        if won(self.plug.fillings) == won(self.plug.fillings - 1) {
-            return self.unplug();
+        self.plugs_filled += 1;
+        if won(self.plugs_filled) == won(self.plugs_filled - 1) {
+            return self.unplug(plug);
         }
-        for write in std::mem::take(&mut self.plug.writes) {
+        plug.requests = 0;
+        for write in plug.writes.drain(..) {
             // What its owner has given up since would be freed in the middle of its batch.
             let is_listed = self.memory.folios[write.pfn].has(FolioFlags::LRU);
             if is_listed || self.is_slot_referenced(write.pfn) {

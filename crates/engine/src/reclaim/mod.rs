@@ -68,7 +68,7 @@ impl Engine {
                 let lruvec = self.lruvecs.id(*memcg, call.node);
                 let looked_at_before = self.work.scanned + self.work.upper_entries;
                 if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
-                    self.unplug();
+                    self.unplug(&mut call.sc.plug);
                     self.shrink_shadow_nodes(lruvec);
                     self.memcgs[call.sc.target].walked_last[call.node.index()] = Some(*memcg);
                     call.pass = None;
@@ -105,7 +105,7 @@ impl Engine {
 
     /// Gives up a call in the middle: what it has begun to write is submitted, and nobody waits for its walk.
     pub(crate) fn reclaim_abandon(&mut self, mut call: Reclaim) {
-        self.unplug();
+        self.unplug(&mut call.sc.plug);
         if let Some((memcg, pass)) = &mut call.pass {
             self.abandon_pass(self.lruvecs.id(*memcg, call.node), pass);
         }

@@ -1,5 +1,6 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
+use crate::plug::Plug;
 use crate::story::Deactivation;
 use crate::units::MemcgId;
 
@@ -39,6 +40,8 @@ pub(crate) struct ScanControl {
     pub(crate) cache_trim_mode: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
+    /// Swap writes that the pass under way has begun.
+    pub(crate) plug: Plug,
 }
 
 impl ScanControl {
@@ -62,6 +65,7 @@ impl ScanControl {
             full_walk: false,
             cache_trim_mode: false,
             cost: [0; 2],
+            plug: Plug::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::lruvec::LruvecId;
 use crate::op::Op;
+use crate::plug::Plug;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
@@ -46,7 +47,7 @@ impl Engine {
         &mut self,
         lruvec: LruvecId,
         folios: &mut Vec<Pfn>,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
     ) -> (u64, u64) {
         let (mut reclaimed, mut written) = (0, 0);
         folios.retain(|&pfn| {
@@ -65,7 +66,7 @@ impl Engine {
         (reclaimed, written)
     }
 
-    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &ScanControl, written: &mut u64) -> Verdict {
+    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl, written: &mut u64) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
@@ -117,7 +118,7 @@ impl Engine {
             if !may_enter {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
             }
-            match self.pageout(pfn) {
+            match self.pageout(pfn, &mut sc.plug) {
                 Pageout::Keep => {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
@@ -182,7 +183,7 @@ impl Engine {
     }
 
     /// Starts writing a dirty folio to its swap slot.
-    fn pageout(&mut self, pfn: Pfn) -> Pageout {
+    fn pageout(&mut self, pfn: Pfn, plug: &mut Plug) -> Pageout {
         // Anyone else's reference may be used to change the page under the write.
         if self.memory.folios[pfn].refs > 0 {
             return Pageout::Keep;
@@ -204,12 +205,12 @@ impl Engine {
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
-            self.start_write(pfn, entry);
+            self.start_write(pfn, entry, plug);
             return Pageout::Clean;
         }
         self.memory.folios[pfn].flags |= FolioFlags::WRITEBACK | FolioFlags::RECLAIM;
         self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
-        self.start_write(pfn, entry);
+        self.start_write(pfn, entry, plug);
         Pageout::Started
     }
 

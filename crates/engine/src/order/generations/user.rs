@@ -187,7 +187,7 @@ impl Engine {
                 if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.swappiness, sc) > 0 {
                     return WorkStep::Again;
                 }
-                self.unplug();
+                self.unplug(&mut sc.plug);
                 WorkStep::Done(Ok(sc.nr_reclaimed))
             }
         }
