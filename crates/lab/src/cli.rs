@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// pages, without those of its children). Idle is the rest. Several dumps of a machine show where it is heading, and
     /// the latest one counts.
     ///
-    /// Use that no ageing has seen since is not counted, nor is that by read(2), which makes no page younger: such files
+    /// Use that no aging has seen since is not counted, nor is that by read(2), which makes no page younger: such files
     /// look idle. Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error
     /// for all, except that a dump has no end mark: it can't be seen that whole rows are missing at its end.
     #[command(after_long_help = WORKING_SET_EXAMPLES)]
@@ -204,7 +204,7 @@ Examples:
   pageout working-set fleet/*.lru_gen --within 5m --json | jq '.machines[].total.in_use'
   pageout working-set fleet/* --job 4GiB --memory 16GiB,db1=64GiB --reserve 5%
   cat /sys/kernel/debug/lru_gen | pageout working-set -
-Generations are only as young as the last ageing. For a window of 2 minutes let each group age every
+Generations are only as young as the last aging. For a window of 2 minutes let each group age every
 minute; if it ages more often, the oldest of its four generations is within the window, and that one
 also holds everything older.";
 
@@ -499,7 +499,7 @@ pub(crate) struct WorkingSetArgs {
     /// What was used within this time before the dump is in use
     ///
     /// Pages that are not used for 2 minutes cost little when they must be read again. A window much longer than the four
-    /// generations reach back, or shorter than the time since the last ageing, tells less; the output says so.
+    /// generations reach back, or shorter than the time since the last aging, tells less; the output says so.
     #[arg(long, value_name = "DURATION", default_value = "2min")]
     pub(crate) within: String,
 

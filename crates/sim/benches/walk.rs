@@ -1,10 +1,10 @@
 //! What a page-table walk costs: `cargo bench -p pageout-sim --bench walk`.
 //!
-//! A process has 1 M anonymous pages in memory (2048 page tables) under `mglru@6.12`. Between two ageings it uses a share of
+//! A process has 1 M anonymous pages in memory (2048 page tables) under `mglru@6.12`. Between two agings it uses a share of
 //! them, side by side or spread evenly. The walk's cost should go with what was used, not with what is mapped: the upper
 //! entries' accessed bits and the Bloom filter keep it away from the rest, and from tables of which fewer than one page in
 //! eight was used. *Forced* is a walk without either, as a user
-//! orders it. Figures are medians of five ageings of each kind.
+//! orders it. Figures are medians of five agings of each kind.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't be set up has nothing better to do")]
 
@@ -27,7 +27,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let mut policy = Policy::mglru_6_12();
-        // In which `+` may be written without force while the window is full; and a window so wide that an ageing doesn't have
+        // In which `+` may be written without force while the window is full; and a window so wide that an aging doesn't have
         // to move what is in its oldest generation, which is not the walk's cost.
         for (switch, value) in [("order.interface", "6.16"), ("order.generations", "64")] {
             assert!(Switch::by_name(switch).unwrap().set(&mut policy, value));
@@ -70,7 +70,7 @@ impl Bench {
 
 fn main() {
     println!(
-        "\n1 M pages mapped     pages used   entries looked at   a page used   us an ageing   ns a page used"
+        "\n1 M pages mapped     pages used   entries looked at   a page used   us an aging   ns a page used"
     );
     for (name, spacing) in [("side by side", 1), ("every 8th page", 8), ("every 64th page", 64)] {
         for used in [1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20] {

@@ -2,7 +2,7 @@
 //!
 //! Getting to an entry from the page is what is dear about the reverse map; the entries beside it are in the same cache
 //! lines. So up to 64 of them are looked at, and each page found young is spared a way of its own. A table in which that pays
-//! is put into the Bloom filter, so that the next walk visits it: eviction tells ageing where to look. [reclaim 4.8]
+//! is put into the Bloom filter, so that the next walk visits it: eviction tells aging where to look. [reclaim 4.8]
 
 use super::walk::ENTRIES_PER_LINE;
 use crate::engine::Engine;

@@ -42,7 +42,7 @@ pub(crate) struct TwoListsPass {
 }
 
 impl Engine {
-    /// What speaks for ageing the active list of a type.
+    /// What speaks for aging the active list of a type.
     ///
     /// The inactive list has to be long enough to give its pages a fair chance of a second access; the larger the memory,
     /// the smaller the share that needs to be inactive, because the list lasts longer. Reads sizes as of the last

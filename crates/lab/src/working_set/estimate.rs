@@ -1,6 +1,6 @@
 //! How many pages are in use, as far as generations can tell.
 //!
-//! A generation is born when ageing has looked at the pages: what was used since the look before goes into the generation
+//! A generation is born when aging has looked at the pages: what was used since the look before goes into the generation
 //! that was the youngest until then. So a page's generation says between which two births its use was last seen:
 //!
 //! ```text
@@ -20,7 +20,7 @@
 //! - **Nobody looks between two births.** If the youngest generation is older than the window, nobody has looked within
 //!   it: at least none, at most all.
 //!
-//! - **Without swap the generations of anonymous memory go round.** Ageing moves no page that can't be evicted, so the oldest
+//! - **Without swap the generations of anonymous memory go round.** Aging moves no page that can't be evicted, so the oldest
 //!   generation's pages find themselves in the youngest without having been used. Nothing of them is certain.
 //!
 //! What it can't see: use since the youngest birth, other than by faults; and use by read(2), which moves no page to a
@@ -31,7 +31,7 @@
 //! "At least" is a bound on a machine where little is evicted; where eviction is busy, it may be too high by as much as eviction has
 //! put back since.
 //!
-//! Source: the seed multigenerational-lru-v4, "working set estimation", and the rules of ageing in Linux 6.12.
+//! Source: the seed multigenerational-lru-v4, "working set estimation", and the rules of aging in Linux 6.12.
 
 use std::ops::{Add, AddAssign};
 
@@ -108,7 +108,7 @@ impl AddAssign for Estimate {
 pub(super) struct Question {
     /// Used within so many milliseconds before the dump.
     pub(super) within_ms: u64,
-    /// The machine can swap. Where it can't, ageing never closes a generation of anonymous pages.
+    /// The machine can swap. Where it can't, aging never closes a generation of anonymous pages.
     pub(super) has_swap: bool,
 }
 
@@ -143,7 +143,7 @@ fn of_type(node: &Node, kind: Type, within_ms: u64, in_drain: &mut u64) -> Pages
     let youngest = node.youngest().seq;
     for (generation, until_ms) in node.generations.iter().zip(births) {
         let pages = generation.pages[kind as usize];
-        // Ageing never makes the youngest generation the oldest one of a type.
+        // Aging never makes the youngest generation the oldest one of a type.
         let is_drain = result.listed == 0 && generation.seq < youngest;
         let since_ms = match is_drain {
             false => Some(generation.age_ms),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_a_group_has_is_no_older_than_the_group() {
-        // As recorded on a real 6.12, 38 s after the group was made, without ageing since.
+        // As recorded on a real 6.12, 38 s after the group was made, without aging since.
         let rows = [(37_788, 0), (37_788, 6126), (37_788, 99), (37_788, 372)];
         check(0, &rows, 120_000, (6597, 6597));
         check(0, &rows, 37_788, (6597, 6597));

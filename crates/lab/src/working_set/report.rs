@@ -170,7 +170,7 @@ impl Report<'_> {
             let (id, node_id, youngest) = (memcg.id, node.id, node.youngest());
             let age = figures::time(youngest.age_ms.saturating_mul(1_000_000));
             remarks.push(format!(
-                "No ageing within {window}, so that all or nothing may be in use: {open}. The most of it is memcg {id} {}, \
+                "No aging within {window}, so that all or nothing may be in use: {open}. The most of it is memcg {id} {}, \
                  node {node_id} of machine {machine}, last aged {age} before the dump; to age it:\n\
                  echo '+ {id} {node_id} {}' > /sys/kernel/debug/lru_gen",
                 path(memcg),
@@ -181,7 +181,7 @@ impl Report<'_> {
         if !drained.is_empty() {
             remarks.push(format!(
                 "In oldest generations younger than {window}, where unused pages of any age gather: {drained}. A shorter \
-                 --within, or less frequent ageing, would tell."
+                 --within, or less frequent aging, would tell."
             ));
         }
         for history in self.histories {

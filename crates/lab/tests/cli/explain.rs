@@ -64,7 +64,7 @@ fn events(story: &serde_json::Value) -> Vec<String> {
 }
 
 #[test]
-fn a_page_read_twice_under_classic_tells_of_its_activation_and_of_the_active_lists_ageing() {
+fn a_page_read_twice_under_classic_tells_of_its_activation_and_of_the_active_lists_aging() {
     let last = explain_json("classic@6.12", &["--evictions", "2000", "--steps", "100"]);
     let activated = last["pages"].as_array().unwrap().iter().find(|page| {
         let events: Vec<&str> =

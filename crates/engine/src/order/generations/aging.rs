@@ -1,4 +1,4 @@
-//! Ageing: a new youngest generation, after what was used lately has been moved to the one that was the youngest.
+//! Aging: a new youngest generation, after what was used lately has been moved to the one that was the youngest.
 //!
 //! Eviction asks for it when the oldest generations are used up, never before: how old pages are matters only to someone
 //! who has to choose among them. The walk of page tables that goes before it is `harvest/walk.rs`; it runs in steps, so that
@@ -12,8 +12,8 @@ use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
 use crate::story::{ListsEvent, PageEvent};
 use crate::units::{LruType, Pfn};
 
-/// An ageing under way.
-pub(crate) struct Ageing {
+/// An aging under way.
+pub(crate) struct Aging {
     walk: Walk,
     seq: u64,
     swappiness: u8,
@@ -31,7 +31,7 @@ pub(super) enum Budget {
 impl Engine {
     /// How much to scan at this priority, or that it is time to age.
     ///
-    /// At the first priority eviction takes what there is without ageing, so that a little pressure costs little; a small
+    /// At the first priority eviction takes what there is without aging, so that a little pressure costs little; a small
     /// lruvec, of which a 4096th is nothing, waits for the second priority. [6.12 4.4]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
         let switches = self.generation_switches(lruvec);
@@ -66,23 +66,23 @@ impl Engine {
     /// Begins to age.
     ///
     /// `is_forced`: look at everything, as a user asks who wants to know what is in use.
-    pub(crate) fn ageing_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Ageing {
+    pub(crate) fn aging_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Aging {
         let seq = self.generations(lruvec).max_seq;
-        Ageing { walk: self.walk_begin(lruvec, swappiness, is_forced), seq, swappiness }
+        Aging { walk: self.walk_begin(lruvec, swappiness, is_forced), seq, swappiness }
     }
 
-    /// Takes an ageing on by a batch; at its end tells whether it opened a generation.
-    pub(crate) fn ageing_step(&mut self, lruvec: LruvecId, ageing: &mut Ageing) -> Option<bool> {
-        match self.walk_step(lruvec, &mut ageing.walk) {
+    /// Takes an aging on by a batch; at its end tells whether it opened a generation.
+    pub(crate) fn aging_step(&mut self, lruvec: LruvecId, aging: &mut Aging) -> Option<bool> {
+        match self.walk_step(lruvec, &mut aging.walk) {
             Walked::More => None,
             Walked::Incomplete => Some(false),
-            Walked::Complete => Some(self.open_generation(lruvec, ageing.seq, ageing.swappiness)),
+            Walked::Complete => Some(self.open_generation(lruvec, aging.seq, aging.swappiness)),
         }
     }
 
-    /// Gives up an ageing in the middle: others need not wait for its walk.
-    pub(crate) fn ageing_abandon(&mut self, lruvec: LruvecId, ageing: &mut Ageing) {
-        self.walk_leave(lruvec, &mut ageing.walk);
+    /// Gives up an aging in the middle: others need not wait for its walk.
+    pub(crate) fn aging_abandon(&mut self, lruvec: LruvecId, aging: &mut Aging) {
+        self.walk_leave(lruvec, &mut aging.walk);
     }
 
     /// Opens a new youngest generation after `seq`.

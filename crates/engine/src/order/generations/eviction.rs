@@ -9,7 +9,7 @@
 //! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
-use super::{Ageing, GenerationLists, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
+use super::{Aging, GenerationLists, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
 use crate::balance::{BalanceRule, CheaperType, TIERS, TierLimit, TypeReason, TypeRule};
 use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
@@ -29,7 +29,7 @@ const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
 #[derive(Default)]
 pub(crate) struct GenerationsPass {
     scanned: u64,
-    ageing: Option<Box<Ageing>>,
+    aging: Option<Box<Aging>>,
 }
 
 impl GenerationLists {
@@ -52,7 +52,7 @@ impl Engine {
         GenerationsPass::default()
     }
 
-    /// One round: a batch evicted, or a part of an ageing. A pass ages at most once, at its end: memory younger than that
+    /// One round: a batch evicted, or a part of an aging. A pass ages at most once, at its end: memory younger than that
     /// is the next priority's business.
     pub(in crate::order) fn generations_round(
         &mut self,
@@ -60,8 +60,8 @@ impl Engine {
         pass: &mut GenerationsPass,
         sc: &mut ScanControl,
     ) -> Round {
-        if let Some(ageing) = &mut pass.ageing {
-            return match self.ageing_step(lruvec, ageing) {
+        if let Some(aging) = &mut pass.aging {
+            return match self.aging_step(lruvec, aging) {
                 None => Round::More,
                 Some(_) => Round::Last,
             };
@@ -75,15 +75,15 @@ impl Engine {
                 if scanned == 0 || pass.scanned >= budget { Round::Last } else { Round::More }
             }
             Budget::Age => {
-                pass.ageing = Some(Box::new(self.ageing_begin(lruvec, swappiness, false)));
+                pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
                 Round::More
             }
         }
     }
 
     pub(in crate::order) fn generations_abandon(&mut self, lruvec: LruvecId, pass: &mut GenerationsPass) {
-        if let Some(ageing) = &mut pass.ageing {
-            self.ageing_abandon(lruvec, ageing);
+        if let Some(aging) = &mut pass.aging {
+            self.aging_abandon(lruvec, aging);
         }
     }
 
@@ -96,7 +96,7 @@ impl Engine {
         let types = Engine::evictable_types(swappiness);
         let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
         if count <= self.generation_switches(lruvec).spared() {
-            // Nothing evictable is left without ageing.
+            // Nothing evictable is left without aging.
             scanned = 0;
         }
         let taken: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();

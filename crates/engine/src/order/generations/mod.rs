@@ -4,20 +4,20 @@
 //!   seq      min_seq                              max_seq
 //!            oldest ─────────────────────────────► youngest        each generation: a list a type, a birth
 //!              │  ▲  protected (tiers)                  ▲
-//!              ▼  └── tail of the next          young ──┘          page-table walk (ageing), look-around (eviction)
+//!              ▼  └── tail of the next          young ──┘          page-table walk (aging), look-around (eviction)
 //!           evicted
 //! ```
-//! *Ageing* (`aging.rs`) opens a new youngest generation, after a walk of page tables has moved what it found young there.
+//! *Aging* (`aging.rs`) opens a new youngest generation, after a walk of page tables has moved what it found young there.
 //! *Eviction* (`eviction.rs`) takes from the oldest generation, and closes it when it is empty. A page found young carries
 //! its new generation in its record at once and is moved to that generation's list when the evictor meets it on the old one:
 //! promotion costs no list move under a lock, which is why a hit or a walk never touches a list.
 //!
 //! Both types share `max_seq`; each has its own `min_seq`. At most [`Generations::count`] generations exist (4 in Linux), and
-//! eviction leaves the two youngest alone: a page must have the time between two ageings to be used again.
+//! eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
 //! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; those with a 3, *all but one
 //! exist*; eviction spares the two youngest, or with a count of 2, where nothing would be left to evict, only the youngest.
-//! So 2 generations are an inactive list without a second chance for what is mapped, and ageing happens as soon as the old
+//! So 2 generations are an inactive list without a second chance for what is mapped, and aging happens as soon as the old
 //! one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
@@ -37,7 +37,7 @@ use crate::reclaim::ScanControl;
 use crate::story::{PageEvent, Whereabouts};
 use crate::switch::choice;
 use crate::units::{LruType, Nanos, Pfn};
-pub(crate) use aging::Ageing;
+pub(crate) use aging::Aging;
 pub(crate) use eviction::GenerationsPass;
 pub use references::References;
 pub use user::GenerationInfo;

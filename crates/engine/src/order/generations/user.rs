@@ -4,14 +4,14 @@
 //!   + memcg node max_gen     walk page tables, then open a generation after max_gen      what is in use, and since when?
 //!   - memcg node min_gen     evict generations up to min_gen                             what is idle, given back
 //! ```
-//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer at hand, and are the ageing and the eviction
+//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer at hand, and are the aging and the eviction
 //! that reclaim does, without its priorities: `+` ages although nobody needs a page, `-` takes all of a generation. To the
 //! counters an eviction is direct reclaim; only `memory.reclaim` is proactive there. [reclaim 4.12, 4.8 and their 6.12 form]
 //!
 //! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
 //! the system's, or 0 while there is no swap for a batch.
 
-use super::{Ageing, GenerationLists, Interface, eviction};
+use super::{Aging, GenerationLists, Interface, eviction};
 use crate::engine::Engine;
 use crate::kernfs::Errno;
 use crate::lruvec::LruvecId;
@@ -57,7 +57,7 @@ pub(crate) enum Requested {
 
 /// A request under way.
 pub(crate) enum GenerationWork {
-    Age(LruvecId, Box<Ageing>),
+    Age(LruvecId, Box<Aging>),
     Evict { lruvec: LruvecId, min_gen: u64, sc: Box<ScanControl> },
 }
 
@@ -162,11 +162,11 @@ impl Engine {
                 return Err(Refused { errno: Errno::Erange, expected });
             }
         }
-        let ageing = self.ageing_begin(lruvec, swappiness, is_forced);
-        Ok(Some(GenerationWork::Age(lruvec, Box::new(ageing))))
+        let aging = self.aging_begin(lruvec, swappiness, is_forced);
+        Ok(Some(GenerationWork::Age(lruvec, Box::new(aging))))
     }
 
-    /// An ageing that was asked for is over.
+    /// An aging that was asked for is over.
     fn aged_by_request(&self, lruvec: LruvecId, has_opened: bool) -> Result<u64, Refused> {
         if !has_opened && self.generation_switches(lruvec).interface == Interface::Linux6_16 {
             let expected = "nobody else to open a generation at the same time".to_owned();
@@ -178,7 +178,7 @@ impl Engine {
     /// Takes a request up to the end of a batch.
     pub(crate) fn generation_work_step(&mut self, work: &mut GenerationWork) -> WorkStep {
         match work {
-            GenerationWork::Age(lruvec, ageing) => match self.ageing_step(*lruvec, ageing) {
+            GenerationWork::Age(lruvec, aging) => match self.aging_step(*lruvec, aging) {
                 None => WorkStep::Again,
                 Some(has_opened) => WorkStep::Done(self.aged_by_request(*lruvec, has_opened)),
             },
