@@ -37,6 +37,7 @@ pub struct Config {
     pub plug_requests: u32,
     /// How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were
     /// submitted. Range 0 to 100, default 0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.
+    /// Such writes are operations like those of a synchronous device, and a machine that prices them as such is wrong.
     pub writes_won: u8,
     /// Freshness of memcg statistics. Default: periodic.
     pub stat_flush: StatFlush,

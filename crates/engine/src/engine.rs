@@ -267,11 +267,13 @@ impl Engine {
         }
     }
 
-    /// Bytes of metadata: folio records of the sections in use, and the words of page tables and page-cache indexes.
+    /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables and
+    /// page-cache indexes.
     pub fn metadata_bytes(&self) -> usize {
         let files = self.memory.files.iter().map(|file| &file.index);
         let tables = files.chain(self.memory.mms.iter().map(|mm| &mm.table));
-        self.memory.folios.bytes() + tables.map(crate::table::Table::bytes).sum::<usize>()
+        let frames = self.memory.folios.bytes() + self.memory.places.bytes();
+        frames + tables.map(crate::table::Table::bytes).sum::<usize>()
     }
 
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
@@ -279,7 +281,7 @@ impl Engine {
         self.lruvecs.id(folio.memcg, folio.node)
     }
 
-    /// The node on which events of the current task are counted.
+    /// The node on which events of the current task are counted: the first, as tasks are not bound to nodes yet.
     pub(crate) fn current_node(&self) -> NodeId {
         NodeId(0)
     }

@@ -58,14 +58,14 @@ pub use engine::Engine;
 pub use kernfs::{Errno, FileError};
 pub use mm::Advice;
 pub use op::{IoError, Op};
-pub use order::{Arrival, GenerationInfo, PlaceRule};
+pub use order::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
 pub use stat::Stat;
 pub use step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
 pub use story::{
-    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
-    StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+    Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
+    StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{

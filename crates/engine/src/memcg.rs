@@ -217,7 +217,7 @@ impl Memcgs {
         self.ancestors(id).map(left).fold(free, u64::min)
     }
 
-    /// More than half of some ancestor's swap limit is used.
+    /// At least half of some ancestor's swap limit is used.
     pub(crate) fn is_swap_half_full(&self, id: MemcgId) -> bool {
         self.ancestors(id).any(|id| self[id].swap_usage.saturating_mul(2) >= self[id].swap_max)
     }
@@ -255,7 +255,7 @@ impl Memcgs {
         if siblings > parent_effective {
             return muldiv(claimed, parent_effective, siblings);
         }
-        // What no child claims still protects them all, in proportion to what each has beyond its claim.
+        // As with the mount option memory_recursiveprot, which systemd sets: what no child claims still protects them all, in proportion to what each has beyond its claim.
         let (usage, parent_usage) = (self[id].usage, self[parent].usage);
         if parent_effective > siblings && parent_usage > siblings && usage > claimed {
             return claimed + muldiv(parent_effective - siblings, usage - claimed, parent_usage - siblings);

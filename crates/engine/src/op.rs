@@ -59,7 +59,8 @@ pub enum Op {
         /// The frame to fill.
         pfn: Pfn,
     },
-    /// Write a slot of a synchronous device (zram): done when the operation has been carried out, no report.
+    /// Write a slot of a synchronous device (zram), or of another that has written it before the batch is over
+    /// ([`crate::Config::writes_won`]): done when the operation has been carried out, no report.
     WriteSwapNow {
         /// The swap device.
         swap: SwapId,

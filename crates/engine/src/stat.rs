@@ -21,7 +21,7 @@ macro_rules! stats {
         }
 
         impl Stat {
-            /// All counters, in the order of `/proc/vmstat`.
+            /// All counters, those of each kind in the order of `/proc/vmstat`.
             pub const ALL: &[Stat] = &[$(Stat::$variant),*];
 
             /// The kernel's name.

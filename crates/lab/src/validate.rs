@@ -39,16 +39,16 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let classes: Vec<Class> = runs.iter().map(|run| tolerances.class_of(run)).collect::<Result<_, _>>()?;
     let jobs: Vec<(&Run, usize, usize)> = (runs.iter().zip(&classes))
         .flat_map(|(&run, class)| {
-            let phases = class.phases();
-            (0..phases).map(move |phase| (run, phase, phases))
+            let simulations = class.simulations();
+            (0..simulations).map(move |simulation| (run, simulation, simulations))
         })
         .collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
     for (run, class) in runs.iter().zip(&classes) {
         recording.require_flushes(run, class)?;
     }
-    let played = parallel::map(&jobs, args.jobs, |&(run, phase, phases)| {
-        let unrecorded = rig::Unrecorded { simulation: phase, simulations: phases };
+    let played = parallel::map(&jobs, args.jobs, |&(run, simulation, simulations)| {
+        let unrecorded = rig::Unrecorded { simulation, simulations };
         let played = rig::play(&recording, run, unrecorded);
         bar.inc(1);
         played
@@ -61,9 +61,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let mut judged: Vec<Judged> = Vec::new();
     for (&run, class) in runs.iter().zip(&classes) {
         // All of them are taken even if the first is an error: the next run's come after them.
-        let phases: Vec<Result<Played, _>> = played.by_ref().take(class.phases()).collect();
-        judged.push(match phases.into_iter().collect::<Result<Vec<Played>, _>>() {
-            Ok(phases) => judge(run, class, &tolerances, &phases, &answers)?,
+        let simulations: Vec<Result<Played, _>> = played.by_ref().take(class.simulations()).collect();
+        judged.push(match simulations.into_iter().collect::<Result<Vec<Played>, _>>() {
+            Ok(simulations) => judge(run, class, &tolerances, &simulations, &answers)?,
             Err(reason) => Judged::not_played(run, &reason),
         });
     }

@@ -37,6 +37,7 @@ pub(crate) use generations::{
     SWAPPINESS_ANON_ONLY, WorkStep,
 };
 pub use switching::Switching;
+pub use two_lists::Deactivation;
 pub(crate) use two_lists::TwoListsPass;
 
 choice! {

@@ -26,7 +26,7 @@ use crate::harvest::{Referenced, Walk, Walked};
 use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
-use crate::story::{Because, Deactivation, ListsEvent, PageEvent, Verdict};
+use crate::story::{Because, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
 
 /// What is left to do of a pass.
@@ -41,12 +41,37 @@ pub(crate) struct TwoListsPass {
     reclaimed: u64,
 }
 
+/// Why an active list is aged: one of three reasons is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deactivation {
+    /// The call has found nothing in any other way.
+    pub forced: bool,
+    /// Activations by refaults, as of the last flush, and as the last reclaim call left them: a difference says that some
+    /// inactive pages deserve the place of some active ones.
+    pub refaults: [u64; 2],
+    /// Inactive pages of the type, as of the last flush.
+    pub inactive: u64,
+    /// Active ones.
+    pub active: u64,
+    /// How many times as many pages may be active as inactive.
+    pub ratio: u64,
+}
+
+impl Deactivation {
+    /// The inactive list is too short to give its pages a fair chance of a second access. The larger the memory, the smaller the
+    /// share that needs to be inactive, because the list lasts longer.
+    pub fn inactive_is_low(&self) -> bool {
+        self.inactive * self.ratio < self.active
+    }
+
+    /// Whether the list is to be aged.
+    pub fn is_due(&self) -> bool {
+        self.forced || self.refaults[0] != self.refaults[1] || self.inactive_is_low()
+    }
+}
+
 impl Engine {
-    /// What speaks for aging the active list of a type.
-    ///
-    /// The inactive list has to be long enough to give its pages a fair chance of a second access; the larger the memory,
-    /// the smaller the share that needs to be inactive, because the list lasts longer. Reads sizes as of the last
-    /// statistics flush.
+    /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
     fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
         let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
         let active = self.stale(lruvec, LruList::active(kind).stat());

@@ -1,7 +1,7 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
+use crate::order::Deactivation;
 use crate::plug::Plug;
-use crate::story::Deactivation;
 use crate::units::MemcgId;
 
 /// First priority: lists are scanned by a 4096th of their size.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::balance::{Position, ScanBalance, TIERS, TierLimit, TypeReason};
 use crate::batch::Batch;
-use crate::order::{Arrival, PlaceRule};
+use crate::order::{Arrival, Deactivation, PlaceRule};
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
 
 /// A page by what it holds, wherever it is.
@@ -417,32 +417,4 @@ pub struct TypeChoice {
     pub limit: TierLimit,
     /// Refaults of the type's tiers, as they are compared for the limit.
     pub tiers: [Position; TIERS],
-}
-
-/// Why an active list is aged: one of three reasons is enough.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deactivation {
-    /// The call has found nothing in any other way.
-    pub forced: bool,
-    /// Activations by refaults, as of the last flush, and as the last reclaim call left them: a difference says that some
-    /// inactive pages deserve the place of some active ones.
-    pub refaults: [u64; 2],
-    /// Inactive pages of the type, as of the last flush.
-    pub inactive: u64,
-    /// Active ones.
-    pub active: u64,
-    /// How many times as many pages may be active as inactive.
-    pub ratio: u64,
-}
-
-impl Deactivation {
-    /// The inactive list is too short to give its pages a fair chance.
-    pub fn inactive_is_low(&self) -> bool {
-        self.inactive * self.ratio < self.active
-    }
-
-    /// Whether the list is to be aged.
-    pub fn is_due(&self) -> bool {
-        self.forced || self.refaults[0] != self.refaults[1] || self.inactive_is_low()
-    }
 }

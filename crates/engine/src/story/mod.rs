@@ -31,8 +31,8 @@ use crate::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, ObjectId, Pfn, TaskId};
 use crate::workingset::Workingset;
 pub use event::{
-    Because, Deactivation, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
-    StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+    Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
+    StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 
 /// What is told, and what has yet to be handed over.

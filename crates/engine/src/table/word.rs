@@ -26,7 +26,7 @@ pub(crate) enum Entry {
 /// What remains of an evicted page: who evicted it and when, on the evictor's own clock of evictions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shadow {
-    /// The group whose limit caused the eviction; may have been removed since.
+    /// The group on whose clock `stamp` is: with two lists that whose limit caused the eviction, with generations the page's own.
     pub(crate) memcg: MemcgId,
     pub(crate) node: NodeId,
     /// It was hot in the residency that ended.

@@ -9,7 +9,7 @@ use super::tests::first_failure;
 /// A bug to build into an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mutant {
-    /// `harvest.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
+    /// `harvest/rmap.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
     DirtyLostAtUnmap,
     /// `shrink_list.rs`, `io.rs`: a page counts as written when its write has started, so that the device writes whatever
     /// its frame holds after it.

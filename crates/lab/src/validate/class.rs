@@ -33,7 +33,8 @@ pub(crate) struct Limits {
     pub(crate) misses: Option<f64>,
     /// On activated, deactivated, refilled and restored pages.
     pub(crate) activity: Option<f64>,
-    /// Simulations with the statistics worker's phase spread evenly over its period; counters are judged by their envelope.
+    /// Simulations, what the recording leaves open (the phase of the statistics worker, and more: see `rig`) being spread evenly
+    /// over them; counters are judged by their envelope.
     pub(crate) phases: Option<usize>,
     /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
     pub(crate) agreement_slack: Option<f64>,
@@ -65,7 +66,7 @@ pub(crate) struct Class {
 
 impl Class {
     /// How many simulations it takes.
-    pub(crate) fn phases(&self) -> usize {
+    pub(crate) fn simulations(&self) -> usize {
         self.limits.phases.unwrap_or(1)
     }
 }

@@ -1,7 +1,7 @@
 //! Simulated beside real, counter by counter, with a verdict from the run's class.
 //!
-//! A class with `phases` is an envelope: the run's flush times are unknown, so it is simulated with several, and every real
-//! counter has to lie inside what those span, widened by what the kernel's own repeats span. The median simulation (by
+//! A class with `phases` is an envelope: what a recording leaves open differs from simulation to simulation (`rig`), and every
+//! real counter has to lie inside what those span, widened by what the kernel's own repeats span. The median simulation (by
 //! misses) must agree with the run as well as the repeats do, and its misses, refaults and stolen pages must lie within the
 //! class's fraction of the repeats' span.
 

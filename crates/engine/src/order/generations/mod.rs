@@ -15,8 +15,8 @@
 //! Both types share `max_seq`; each has its own `min_seq`. At most [`Generations::count`] generations exist (4 in Linux), and
 //! eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
-//! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; those with a 3, *all but one
-//! exist*; eviction spares the two youngest, or with a count of 2, where nothing would be left to evict, only the youngest.
+//! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; the one with a 3 (whether to age, by
+//! sizes) means *neither full nor used up*, which with Linux's four is three; eviction spares the two youngest, or with a count of 2, where nothing would be left to evict, only the youngest.
 //! So 2 generations are an inactive list without a second chance for what is mapped, and aging happens as soon as the old
 //! one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
 //!
@@ -100,8 +100,9 @@ choice! {
 choice! {
     /// When eviction stops to age instead.
     AgingRule {
-        /// 6.1 to 6.13: always when only the generations that eviction spares are left; with one generation missing to a full
-        /// window, if the youngest holds more than half of all pages or the one eviction comes to next less than a quarter.
+        /// 6.1 to 6.13: always when only the generations that eviction spares are left; never while the window is full; between
+        /// the two (three of Linux's four) if the youngest holds more than half of all pages, so that ages say little, or the
+        /// youngest that may be evicted less than a quarter, so that soon there is nothing to choose from.
         Linux6_12 = "6.12",
         /// 6.16: always unless the window is full.
         Linux6_16 = "6.16",
