@@ -78,18 +78,18 @@ impl Engine {
             let (hits, stopped) = match object {
                 Object::Mapping { mm, start, pages, is_regular_file, .. } => {
                     let Mm { table, tlb, .. } = &mut self.memory.mms[mm.index()];
-                    let mut walk = table.walk(start, pages);
+                    let mut words = table.mapped_words(start, pages);
                     let rest = &accesses[done..];
                     match tlb {
                         None => mapped_hits(
-                            |page, write| walk.touch(page, write),
+                            |page, write| words.touch(page, write),
                             is_regular_file,
                             id,
                             rest,
                             &decode,
                         ),
                         Some(tlb) => {
-                            let touch = |page, write| walk.touch_through(tlb, start, page, write);
+                            let touch = |page, write| words.touch_through(tlb, start, page, write);
                             mapped_hits(touch, is_regular_file, id, rest, &decode)
                         }
                     }

@@ -14,7 +14,7 @@ use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::task::Task;
 use crate::tlb::Tlb;
-use crate::units::{CpuId, FileId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId};
+use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId};
 use crate::work::Work;
 use crate::workingset::ShadowNodes;
 use crate::{Policy, access};
@@ -148,9 +148,16 @@ impl Engine {
         self.memcgs.subtree(MemcgId::ROOT).into_iter().map(|id| (id, self.memcgs.path(id)))
     }
 
-    /// Pages charged to a group.
+    /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
     pub fn memcg_usage(&self, memcg: MemcgId) -> u64 {
         self.memcgs[memcg].usage
+    }
+
+    /// Pages on a group's lists, live: (inactive, active) of a type.
+    pub fn list_sizes(&self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
+        let base = 2 * kind as usize;
+        let sizes = self.memory.nodes().map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].sizes);
+        sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
     }
 
     /// Creates a file.

@@ -69,7 +69,6 @@ pub use story::{
 };
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
-    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SHIFT, PAGE_SIZE, Pfn, SwapId,
-    TaskId,
+    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SIZE, Pfn, SwapId, TaskId,
 };
 pub use work::Work;

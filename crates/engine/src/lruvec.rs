@@ -110,8 +110,8 @@ impl Lruvecs {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
         for node in 0..self.nodes {
             let may_keep_generations = policy.order.may_be_switched();
-            let generations = GenerationLists::new(policy.generations.count, now);
-            let slots = usize::from(policy.generations.count);
+            let generations = GenerationLists::new(policy.generations.count_max, now);
+            let slots = usize::from(policy.generations.count_max);
             self.all.push(Lruvec {
                 memcg,
                 node: NodeId(node as u8),

@@ -7,7 +7,7 @@
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
-use crate::order::{Generations, Interface, Order};
+use crate::order::{GenerationRules, Interface, Order};
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -18,7 +18,7 @@ pub struct Policy {
     /// Which lists there are, where a folio goes and who is next.
     pub order: Order,
     /// How generations are kept, where the order is [`Order::Generations`].
-    pub generations: Generations,
+    pub generations: GenerationRules,
     /// What a refault means.
     pub workingset: Workingset,
     /// How much to take from anonymous and how much from file memory.
@@ -34,7 +34,7 @@ impl Policy {
         Policy {
             harvest: Harvest::rmap_only(),
             order: Order::TwoLists,
-            generations: Generations::linux_6_12(),
+            generations: GenerationRules::linux_6_12(),
             workingset: Workingset::Distance,
             balance: Balance::cost(),
             executable_protection: true,
@@ -46,7 +46,7 @@ impl Policy {
         Policy {
             harvest: Harvest::page_table_walk(),
             order: Order::Generations,
-            generations: Generations::linux_6_12(),
+            generations: GenerationRules::linux_6_12(),
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
             executable_protection: true,
@@ -58,7 +58,7 @@ impl Policy {
         Policy {
             harvest: Harvest::page_table_walk(),
             order: Order::Generations,
-            generations: Generations::linux_6_16(),
+            generations: GenerationRules::linux_6_16(),
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
             executable_protection: false,
@@ -76,7 +76,7 @@ impl Policy {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        check_range("order.generations", self.generations.count.into(), 2, 64)
+        check_range("order.generations", self.generations.count_max.into(), 2, 64)
     }
 
     /// The profile of this name.

@@ -119,8 +119,8 @@ pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFi
 /// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
 const UPDATES_BATCH: u64 = 64;
 
-/// Updates of one group that a CPU has counted without telling the group and its ancestors, which would cost more than
-/// the counting. They are told before any of them would have gathered a batch, so nobody can see the difference.
+/// Updates of one group that a CPU has counted without passing them on to the group and its ancestors, which would cost more
+/// than the counting. They are pushed before any of those would have gathered a batch, so nobody can see the difference.
 #[derive(Default)]
 pub(crate) struct Updates {
     memcg: Option<MemcgId>,
@@ -153,27 +153,28 @@ impl Engine {
         if updates.memcg == Some(memcg) && made < updates.room {
             updates.made = made;
         } else {
-            self.begin_updates(lruvec, stat, n);
+            self.count_slowly(lruvec, stat, n);
         }
     }
 
-    /// Counts the first update of a group, or one that completes somebody's batch.
+    /// Counts the first update of a group, or one that completes somebody's batch; where nothing may be stale, any.
     #[cold]
-    fn begin_updates(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+    fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         if self.config.stat_flush == crate::StatFlush::Live {
             return self.count_flushed(lruvec, stat, n);
         }
         let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
-        self.tell_updates(cpu);
+        // What is kept of another group, or of this one up to now; then this update, so that the room is what is left after it.
+        self.push_updates(cpu);
         self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: n.unsigned_abs(), room: 0 };
-        self.tell_updates(cpu);
+        self.push_updates(cpu);
         let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
         let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
         self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: 0, room };
     }
 
-    /// Tells a group and its ancestors of the updates that a CPU has counted.
-    fn tell_updates(&mut self, cpu: CpuId) {
+    /// Passes the updates that a CPU has counted on to their group and its ancestors.
+    fn push_updates(&mut self, cpu: CpuId) {
         let Updates { memcg, made, .. } = std::mem::take(&mut self.cpus[cpu.index()].updates);
         let mut level = memcg;
         while let Some(id) = level {
@@ -187,8 +188,8 @@ impl Engine {
         }
     }
 
-    fn tell_all_updates(&mut self) {
-        (0..self.config.cpus).for_each(|cpu| self.tell_updates(CpuId(cpu)));
+    fn push_all_updates(&mut self) {
+        (0..self.config.cpus).for_each(|cpu| self.push_updates(CpuId(cpu)));
     }
 
     /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
@@ -228,7 +229,7 @@ impl Engine {
 
     /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
     pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
-        self.tell_all_updates();
+        self.push_all_updates();
         if self.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.config.cpus) {
             self.flush_memcg_stats(memcg);
         }
@@ -240,7 +241,7 @@ impl Engine {
         if self.config.stat_flush == crate::StatFlush::Live {
             return;
         }
-        self.tell_all_updates();
+        self.push_all_updates();
         let subtree = self.memcgs.subtree(root);
         for &id in subtree.iter().rev() {
             for node in 0..self.config.node_pages.len() {
@@ -347,7 +348,7 @@ mod tests {
                         }
                     }
                     Event::Read { group } => {
-                        engine.tell_all_updates();
+                        engine.push_all_updates();
                         for (&group, told) in groups.iter().zip(&told) {
                             prop_assert_eq!(engine.memcgs[group].updates_pending, told.pending);
                             prop_assert_eq!(&engine.memcgs[group].updates_by_cpu[..], &told.gathered[..]);

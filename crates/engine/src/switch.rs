@@ -149,9 +149,9 @@ pub const SWITCHES: &[Switch] = &[
         values: Values::Number(2, 64),
         doc: "At most so many generations exist. Linux: 4. More tell ages apart more finely and age more often.",
         shown_by: Some(("tiers-of-read-pages.toml", "8")),
-        get: |policy| policy.generations.count.to_string(),
+        get: |policy| policy.generations.count_max.to_string(),
         set: |policy, value| {
-            policy.generations.count = value.parse().ok()?;
+            policy.generations.count_max = value.parse().ok()?;
             Some(())
         },
     },

@@ -5,7 +5,7 @@ use std::fmt;
 /// Bytes in a base page.
 pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 /// log2 of [`PAGE_SIZE`].
-pub const PAGE_SHIFT: u32 = 12;
+pub(crate) const PAGE_SHIFT: u32 = 12;
 /// Frames in a section: 128 MiB. Nodes begin at section boundaries, and folio records are allocated by section.
 pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
 /// Largest folio order: 2^9 pages, what one leaf of a page table maps.
@@ -79,8 +79,6 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The beginning of time.
     pub const ZERO: Nanos = Nanos(0);
-    /// A millisecond.
-    pub const MILLISECOND: Nanos = Nanos(1_000_000);
     /// A second.
     pub const SECOND: Nanos = Nanos(1_000_000_000);
 

@@ -172,10 +172,7 @@ fn a_refault_says_which_numbers_made_it_recent() {
                 RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
                     youngest - evicted_from < count
                 }
-                RefaultRule::EvictorGone
-                | RefaultRule::NoGenerations
-                | RefaultRule::CountOnly
-                | RefaultRule::OtherGroup => false,
+                RefaultRule::NoGenerations | RefaultRule::CountOnly | RefaultRule::OtherGroup => false,
             };
             assert_eq!(recent, expected, "{}: {rule:?}", profile.name);
         }

@@ -89,8 +89,8 @@ pub(crate) enum Command {
 
     /// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
     ///
-    /// Of one page (--page), or of the last evictions (--evictions). Runs are deterministic, so the scenario is run again with
-    /// an ear for the pages in question: memory does not grow with the run, and what is asked changes no result.
+    /// Of one page (--page), or of the last evictions (--evictions). Runs are deterministic, so the scenario is run again,
+    /// noting what happens to the pages in question: memory does not grow with the run, and what is asked changes no result.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
 
@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// pages, without those of its children). Idle is the rest. Several dumps of a machine show where it is heading, and
     /// the latest one counts.
     ///
-    /// Use that no aging has seen since is not counted, nor is that by read(2), which makes no page younger: such files
+    /// What was used since the last aging is not counted, nor is any use by read(2), which makes no page younger: such files
     /// look idle. Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error
     /// for all, except that a dump has no end mark: it can't be seen that whole rows are missing at its end.
     #[command(after_long_help = WORKING_SET_EXAMPLES)]

@@ -12,10 +12,10 @@ mod keep; // first and last steps of a page, and what its lists went through mea
 mod text; // steps and rules in words
 mod json; // the same as data
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anyhow::{bail, ensure};
+use anyhow::anyhow;
 use indicatif::ProgressBar;
 use pageout_engine::{MemcgId, Nanos, PageState, StoryFilter};
 use pageout_sim::scenario::Scenario;
@@ -34,84 +34,122 @@ use names::Names;
 
 /// Runs the scenario as often as it takes and prints the story.
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
-    let source = Source::read(&args.scenario)?;
-    let scenario = load(&source, &args.options, &[])?;
-    let (mut asked, names) = ask(args, &source, &scenario)?;
-    let evictions = match &asked {
-        Asked::Page(_) => None,
-        Asked::Evictions { of, count } => {
-            let mut last = LastEvictions::new(*count);
-            let filter = StoryFilter::Evictions(*of);
-            let played = play(&source, &scenario, args, filter, &mut last, "looking for evictions")?;
-            match played.failed {
-                // Why there were none is a better answer than that there were none.
-                Some(error) if last.total() == 0 => {
-                    return output::no_result(&args.options.output, error.into(), Value::Null);
-                }
-                _ => Some(last),
-            }
-        }
-    };
-    if let (Some(last), Asked::Evictions { of, .. }) = (&evictions, &mut asked) {
-        ensure_evictions(last, *of, args)?;
-    }
-    let pages = match (&asked, &evictions) {
-        (Asked::Page(page), _) => BTreeSet::from([*page]),
-        (_, Some(last)) => last.iter().map(|eviction| eviction.page).collect(),
-        (_, None) => BTreeSet::new(),
-    };
-    let mut following = Following::new(args.steps, evictions.as_ref());
-    let filter = StoryFilter::Pages(pages);
-    let ended = play(&source, &scenario, args, filter, &mut following, "following")?;
-    let telling = Telling {
-        names,
-        groups: ended.machine.engine().memcgs().collect(),
-        tasks: task_names(&ended.machine, &scenario),
-        policy: scenario.kernel.profile.clone(),
-        accesses: ended.machine.report().accesses,
-        end: ended.machine.report().end,
-    };
-    let stories = match asked {
-        Asked::Page(page) => {
-            let (story, since) = following.into_page(page);
-            let now = ended.machine.engine().page_state(page);
-            vec![Told { title: telling.names.notation(page), eviction: None, back: None, story, since, now }]
-        }
-        Asked::Evictions { .. } => following
-            .into_evictions()
-            .into_iter()
-            .map(|Residency { eviction, story, back }| Told {
-                title: telling.names.notation(eviction.page),
-                now: ended.machine.engine().page_state(eviction.page),
-                eviction: Some(eviction),
-                back,
-                story,
-                since: Since::default(),
-            })
-            .collect(),
-    };
-    let total = evictions.map(|last| last.total());
-    let text = || text::stories(&telling, &stories, total, output::width());
-    let value = || json::stories(&telling, &stories, total);
-    match ended.failed {
-        None if args.options.output.json => output::print_json(&value()),
-        None => output::print(&text()),
-        Some(error) => {
-            output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));
-            output::no_result(&args.options.output, error.into(), value())
-        }
+    let question = Question::new(args)?;
+    match &args.page {
+        Some(page) => question.page(page),
+        None => question.evictions(args.evictions.expect("one of the two is required") as usize),
     }
 }
 
-/// What the user wants to know of.
-enum Asked {
-    Page(pageout_engine::PageName),
-    Evictions { of: Option<MemcgId>, count: usize },
+/// What the user wants to know of, and where.
+struct Question<'a> {
+    args: &'a ExplainArgs,
+    source: Source,
+    scenario: Scenario,
+    names: Names,
+}
+
+impl Question<'_> {
+    fn new(args: &ExplainArgs) -> Result<Question<'_>, Failure> {
+        let source = Source::read(&args.scenario)?;
+        let scenario = load(&source, &args.options, &[])?;
+        let names = Names::of(&scenario, &build(&source, &scenario)?);
+        Ok(Question { args, source, scenario, names })
+    }
+
+    /// Why a page is where it is at the end.
+    fn page(self, page: &str) -> Outcome {
+        let page = self.names.parse(page)?;
+        let mut following = Following::new(self.args.steps, None);
+        let played = self.play(StoryFilter::Pages([page].into()), &mut following, "following")?;
+        let (story, since) = following.into_page(page);
+        let now = played.machine.engine().page_state(page);
+        let title = self.names.notation(page);
+        self.answer(played, &[PageReport { title, eviction: None, back: None, story, since, now }], None)
+    }
+
+    /// Why the last pages that were evicted, so many of them, were.
+    fn evictions(self, count: usize) -> Outcome {
+        let of = self.args.memcg.as_deref().map(|path| self.group(path)).transpose()?;
+        let mut last = LastEvictions::new(count);
+        let played = self.play(StoryFilter::Evictions(of), &mut last, "looking for evictions")?;
+        if last.total() == 0 {
+            // Why there were none is a better answer than that there were none.
+            if let Some(error) = played.failed {
+                return output::no_result(&self.args.options.output, error.into(), Value::Null);
+            }
+            let place = self.args.memcg.as_ref().map_or_else(String::new, |path| format!(" from {path}"));
+            return Err(Failure::Input(anyhow!(
+                "no page was evicted{place} in the whole run; --page tells of a page in memory"
+            )));
+        }
+        let pages = last.iter().map(|eviction| eviction.page).collect();
+        let mut following = Following::new(self.args.steps, Some(&last));
+        let played = self.play(StoryFilter::Pages(pages), &mut following, "following")?;
+        let report = |Residency { eviction, story, back }| PageReport {
+            title: self.names.notation(eviction.page),
+            now: played.machine.engine().page_state(eviction.page),
+            eviction: Some(eviction),
+            back,
+            story,
+            since: Since::default(),
+        };
+        let reports: Vec<PageReport> = following.into_evictions().into_iter().map(report).collect();
+        self.answer(played, &reports, Some(last.total()))
+    }
+
+    /// Prints the reports, of all evictions if it is of those.
+    fn answer(self, played: Played, reports: &[PageReport], evictions: Option<u64>) -> Outcome {
+        let report = played.machine.report();
+        let telling = Telling {
+            groups: played.machine.engine().memcgs().collect(),
+            tasks: task_names(&played.machine, &self.scenario),
+            policy: self.scenario.kernel.profile.clone(),
+            accesses: report.accesses,
+            end: report.end,
+        };
+        let text = || text::stories(&telling, reports, evictions, output::width());
+        let value = || json::stories(&telling, reports, evictions);
+        match played.failed {
+            None if self.args.options.output.json => output::print_json(&value()),
+            None => output::print(&text()),
+            Some(error) => {
+                output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));
+                output::no_result(&self.args.options.output, error.into(), value())
+            }
+        }
+    }
+
+    fn group(&self, path: &str) -> Result<MemcgId, Failure> {
+        let machine = build(&self.source, &self.scenario)?;
+        let groups: Vec<(MemcgId, String)> = machine.engine().memcgs().collect();
+        if let Some((id, _)) = groups.iter().find(|(_, known)| known == path) {
+            return Ok(*id);
+        }
+        let hint = nearest(path, groups.iter().map(|(_, known)| known.as_str()))
+            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        Err(Failure::Input(anyhow!("--memcg {path}: there is no such cgroup{hint}")))
+    }
+
+    /// Plays the scenario once. A failing run is a result too: what led to its end is just what may be asked for.
+    fn play(&self, filter: StoryFilter, listener: &mut dyn Listener, what: &str) -> Result<Played, Failure> {
+        let Question { args, source, scenario, .. } = self;
+        let length = progress::is_seen(&args.options.output).then(|| simulate::accesses(scenario)).flatten();
+        let bar = progress::bar(&args.options.output, length, what);
+        let mut machine = build(source, scenario)?;
+        machine.tell_story(filter);
+        let mut watch = Watch { listener, bar: &bar, seen: 0 };
+        let ended = match scenario.until {
+            Some(until) => machine.run_until(Nanos(until.0), &mut watch),
+            None => machine.run(&mut watch),
+        };
+        bar.finish_and_clear();
+        Ok(Played { machine, failed: ended.err() })
+    }
 }
 
 /// What is needed to put a story into words.
 struct Telling {
-    names: Names,
     groups: BTreeMap<MemcgId, String>,
     tasks: BTreeMap<u32, String>,
     policy: String,
@@ -119,8 +157,8 @@ struct Telling {
     end: Nanos,
 }
 
-/// A story with its end.
-struct Told {
+/// What is told of a page: its story, with its end.
+struct PageReport {
     title: String,
     eviction: Option<Eviction>,
     /// When it was first needed again after that.
@@ -138,67 +176,8 @@ struct Played {
     failed: Option<RunError>,
 }
 
-/// Understands the question, by the names of a machine that is built for it.
-fn ask(args: &ExplainArgs, source: &Source, scenario: &Scenario) -> Result<(Asked, Names), Failure> {
-    let machine = build(source, scenario)?;
-    let names = Names::of(scenario, &machine);
-    if let Some(page) = &args.page {
-        return Ok((Asked::Page(names.parse(page)?), names));
-    }
-    let of = match &args.memcg {
-        None => None,
-        Some(path) => Some(group(&machine, path)?),
-    };
-    let count = args.evictions.expect("one of the two is required") as usize;
-    Ok((Asked::Evictions { of, count }, names))
-}
-
-fn group(machine: &Machine, path: &str) -> anyhow::Result<MemcgId> {
-    let groups: Vec<(MemcgId, String)> = machine.engine().memcgs().collect();
-    if let Some((id, _)) = groups.iter().find(|(_, known)| known == path) {
-        return Ok(*id);
-    }
-    let hint = nearest(path, groups.iter().map(|(_, known)| known.as_str()))
-        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    bail!("--memcg {path}: there is no such cgroup{hint}")
-}
-
-fn ensure_evictions(last: &LastEvictions, of: Option<MemcgId>, args: &ExplainArgs) -> anyhow::Result<()> {
-    let place = match (&args.memcg, of) {
-        (Some(path), Some(_)) => format!(" from {path}"),
-        _ => String::new(),
-    };
-    ensure!(
-        last.total() > 0,
-        "no page was evicted{place} in the whole run; --page tells of a page in memory"
-    );
-    Ok(())
-}
-
 fn build(source: &Source, scenario: &Scenario) -> Result<Machine, Failure> {
     scenario.build().map_err(|problem| Failure::Input(Diagnostics(vec![source.locate(problem)]).into()))
-}
-
-/// Plays the scenario once. A failing run is a result too: what led to its end is just what may be asked for.
-fn play(
-    source: &Source,
-    scenario: &Scenario,
-    args: &ExplainArgs,
-    filter: StoryFilter,
-    listener: &mut dyn Listener,
-    what: &str,
-) -> Result<Played, Failure> {
-    let length = progress::is_seen(&args.options.output).then(|| simulate::accesses(scenario)).flatten();
-    let bar = progress::bar(&args.options.output, length, what);
-    let mut machine = build(source, scenario)?;
-    machine.tell_story(filter);
-    let mut watch = Watch { listener, bar: &bar, seen: 0 };
-    let ended = match scenario.until {
-        Some(until) => machine.run_until(Nanos(until.0), &mut watch),
-        None => machine.run(&mut watch),
-    };
-    bar.finish_and_clear();
-    Ok(Played { machine, failed: ended.err() })
 }
 
 /// Hears what is told.

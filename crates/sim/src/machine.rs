@@ -264,11 +264,6 @@ impl Machine {
         self.tasks.iter().find(|task| task.name == name).map(|task| task.runner.id)
     }
 
-    /// The name of an engine's task; `None` for one that the machine made for itself.
-    pub fn task_name(&self, id: TaskId) -> Option<&str> {
-        self.tasks.iter().find(|task| task.runner.id == id).map(|task| task.name.as_str())
-    }
-
     /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.
     fn begin(&mut self) {
         for index in 0..self.timed.len() {

@@ -38,7 +38,7 @@ impl Engine {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
-        let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
+        let can_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
         if !can_swap {
             ScanBalance::NoSwap
         } else if sc.swappiness == 0 {

@@ -22,7 +22,7 @@ use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::reclaim::UserReclaim;
 use crate::stat::Stat;
 use crate::step::{Served, Step};
-use crate::units::{LruType, MemcgId, PAGE_SIZE, TaskId};
+use crate::units::{MemcgId, PAGE_SIZE, TaskId};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
 
@@ -179,7 +179,7 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
 
 impl Engine {
     /// The names of `memory.stat` with their values, in the kernel's units (bytes for what is a size), as of the last flush.
-    pub fn memory_stat(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
+    fn memory_stat(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let value = |stat: Stat| self.memcg_stat(memcg, stat).max(0) as u64;
         let mut lines = Vec::new();
         for &(name, stat, in_bytes) in MEMORY_STAT {
@@ -325,13 +325,6 @@ impl Engine {
             return Err(no_such_file());
         }
         Ok(Target::Memcg(memcg, file))
-    }
-
-    /// Pages on a group's lists, live: (inactive, active) of a type.
-    pub fn list_sizes(&self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
-        let base = 2 * kind as usize;
-        let sizes = self.memory.nodes().map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].sizes);
-        sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
     }
 }
 

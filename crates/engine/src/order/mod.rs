@@ -30,7 +30,7 @@ use crate::switch::choice;
 use crate::table::Mark;
 use crate::units::Pfn;
 pub use generations::{
-    AgingRule, FaultIn, GenerationInfo, Generations, Interface, NewFile, ProtectTo, References, Rejected,
+    AgingRule, FaultIn, GenerationInfo, GenerationRules, Interface, NewFile, ProtectTo, References, Rejected,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, GenerationsPass, Place, Refused, Requested,
@@ -116,7 +116,7 @@ impl Engine {
     pub(crate) fn mark_of(&self, lruvec: LruvecId) -> Mark {
         match self.order_of(lruvec) {
             Order::TwoLists => Mark::Classic,
-            Order::Generations => Mark::Count(self.generation_switches(lruvec).references),
+            Order::Generations => Mark::Count(self.generation_rules(lruvec).references),
             Order::SingleList => Mark::EveryAccess,
             Order::Sieve => Mark::Visited,
         }
@@ -163,8 +163,8 @@ impl Engine {
     /// A folio is about to be handed to the lists inside a fault: some orders take that for a sign of use.
     pub(crate) fn order_faulted_in(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
-        let switches = self.generation_switches(lruvec);
-        if self.order_of(lruvec) == Order::Generations && switches.fault_in != FaultIn::LikeRead {
+        let rules = self.generation_rules(lruvec);
+        if self.order_of(lruvec) == Order::Generations && rules.fault_in != FaultIn::LikeRead {
             self.memory.heat_up(pfn, Heat::ACTIVE);
         }
     }

@@ -112,8 +112,8 @@ impl Engine {
 
     /// The order on whose lists folios may be left that reclaim has to look for.
     pub(super) fn order_left_behind(&self, lruvec: LruvecId) -> Option<Order> {
-        let switches = self.generation_switches(lruvec);
-        if !self.lruvecs[lruvec].is_switching || switches.switching == Switching::NewOnly {
+        let rules = self.generation_rules(lruvec);
+        if !self.lruvecs[lruvec].is_switching || rules.switching == Switching::NewOnly {
             return None;
         }
         Some(if self.order_of(lruvec) == Order::Generations { Order::TwoLists } else { Order::Generations })

@@ -27,7 +27,7 @@ use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
-use crate::units::{LruType, Pfn};
+use crate::units::{LruType, PAGE_SHIFT, Pfn};
 
 /// What is left to do of a pass.
 pub(crate) struct TwoListsPass {
@@ -75,7 +75,7 @@ impl Engine {
     fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
         let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
         let active = self.stale(lruvec, LruList::active(kind).stat());
-        let gib = (inactive + active) >> (30 - crate::PAGE_SHIFT);
+        let gib = (inactive + active) >> (30 - PAGE_SHIFT);
         let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
         let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
         Deactivation { forced, refaults, inactive, active, ratio }
@@ -123,7 +123,7 @@ impl Engine {
             return None;
         }
         state.scanned_since = 0;
-        Some(self.walk_begin(lruvec, if sc.may_swap { sc.swappiness } else { 0 }, false))
+        Some(self.walk_begin(lruvec, sc.swappiness, false))
     }
 
     /// One round: up to a batch of each list.

@@ -14,7 +14,6 @@ impl Engine {
         debug_assert!(into.is_empty());
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
-        let mut touched = 0;
         while taken[0] + taken[1] < n {
             let tail = self.lruvecs[lruvec].lists[list].pop_tail(&mut self.memory.folios);
             let Some(pfn) = tail.map(Pfn) else { break };
@@ -23,9 +22,8 @@ impl Engine {
             folio.flags -= FolioFlags::LRU;
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
-            touched ^= self.touch_words(pfn);
+            self.touch_words(pfn);
         }
-        std::hint::black_box(touched);
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
@@ -38,11 +36,11 @@ impl Engine {
     }
 
     /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one
-    /// after the other overlap with each other and with those of the walk down the list. What it returns means nothing.
+    /// after the other overlap with each other and with those of the walk down the list.
     #[inline]
-    pub(crate) fn touch_words(&self, pfn: Pfn) -> u32 {
-        let mapped = self.first_mapping(pfn).map_or(0, |word| word.pfn().0);
-        mapped ^ u32::from(self.memory.heat(pfn).bits())
+    pub(crate) fn touch_words(&self, pfn: Pfn) {
+        std::hint::black_box(self.first_mapping(pfn));
+        std::hint::black_box(self.memory.heat(pfn));
     }
 
     /// Counts scanned pages. A group's own reclaim appears in `memory.stat` under its reclaimer's name, and in

@@ -17,7 +17,6 @@ pub(crate) struct ScanControl {
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
     pub(crate) swappiness: u8,
-    pub(crate) may_swap: bool,
     /// Asked for by a user (`memory.reclaim`), not by a limit.
     pub(crate) proactive: bool,
     /// A walk's buffer is at hand: for whatever a user asked for, but not at a limit, where the stack is deep already. [6.12 4.8]
@@ -52,7 +51,6 @@ impl ScanControl {
             nr_reclaimed: 0,
             priority: PRIORITY_DEFAULT,
             swappiness,
-            may_swap: true,
             proactive: false,
             has_walk_buffer: false,
             may_enter_fs: true,

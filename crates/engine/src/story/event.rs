@@ -204,8 +204,6 @@ pub enum RefaultRule {
         /// Active pages, and those of the other type as far as they can be reclaimed.
         room: u64,
     },
-    /// The group that evicted it is gone.
-    EvictorGone,
     /// Whether the generation from which it was evicted is still the oldest.
     OldestGeneration {
         /// The oldest at its eviction.

@@ -146,7 +146,7 @@ impl Engine {
             Whereabouts::Inactive
         };
         let tier = (self.order_of(lruvec) == Order::Generations).then(|| {
-            let references = self.generation_switches(lruvec).references;
+            let references = self.generation_rules(lruvec).references;
             references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET)) as u8
         });
         PageState {

@@ -67,12 +67,12 @@ pub(crate) struct Table {
 }
 
 /// What accesses to one mapping find on their way.
-pub(crate) struct Walk<'a> {
+pub(crate) struct MappedWords<'a> {
     words: &'a mut [u64],
     young: &'a mut [bool],
 }
 
-impl Walk<'_> {
+impl MappedWords<'_> {
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
     /// leaving a fault to take, where the page isn't mapped, or is the shared page of zeroes and would be written.
     #[inline]
@@ -90,9 +90,7 @@ impl Walk<'_> {
         }
         true
     }
-}
 
-impl Walk<'_> {
     /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
     /// held, no bit is set, but for the first store to a page that its entry says is clean.
     pub(crate) fn touch_through(&mut self, tlb: &mut Tlb, start: u64, page: u64, write: bool) -> bool {
@@ -146,9 +144,9 @@ impl Table {
 
     /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
     #[inline]
-    pub(crate) fn walk(&mut self, start: u64, pages: u64) -> Walk<'_> {
+    pub(crate) fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
         debug_assert_eq!(start % LEAF_PAGES, 0);
-        Walk {
+        MappedWords {
             words: &mut self.words[start as usize..(start + pages) as usize],
             young: &mut self.young[(start / LEAF_PAGES) as usize..],
         }
@@ -325,9 +323,9 @@ mod tests {
     fn an_access_sets_the_non_leaf_young_bit() {
         let mut table = Table::new(1024);
         table.replace(700, Word::mapping(Pfn(0), false));
-        assert!(table.walk(512, 512).touch(188, true));
+        assert!(table.mapped_words(512, 512).touch(188, true));
         assert_eq!(table.young, [false, true]);
         assert!(table.word(700).is_dirty());
-        assert!(!table.walk(512, 512).touch(189, false), "nothing is mapped there");
+        assert!(!table.mapped_words(512, 512).touch(189, false), "nothing is mapped there");
     }
 }

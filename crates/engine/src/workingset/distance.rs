@@ -61,15 +61,12 @@ impl Engine {
     }
 
     pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
-        self.distance_and_room(shadow, kind).is_some_and(|(distance, room)| distance <= room)
+        let (distance, room) = self.distance_and_room(shadow, kind);
+        distance <= room
     }
 
-    /// How much longer the inactive list would have had to be, and how much there was that might have made room; `None` if the
-    /// evictor is gone.
-    pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> Option<(u64, u64)> {
-        if !self.memcgs.contains(shadow.memcg) {
-            return None;
-        }
+    /// How much longer the inactive list would have had to be, and how much there was that might have made room.
+    pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> (u64, u64) {
         let evictor = self.lruvecs.id(shadow.memcg, shadow.node);
         let size = |list: LruList| self.stale(evictor, list.stat());
         let mut room = size(LruList::ActiveFile);
@@ -82,6 +79,6 @@ impl Engine {
                 room += size(LruList::InactiveAnon);
             }
         }
-        Some((shadow.distance(self.lruvecs[evictor].nonresident_age), room))
+        (shadow.distance(self.lruvecs[evictor].nonresident_age), room)
     }
 }

@@ -20,7 +20,8 @@ use crate::stat::{ACTIVATE, ByType, RESTORE};
 use crate::table::Shadow;
 use crate::units::{LruType, Pfn};
 
-/// Uses after which a page that was only read is restored. [6.12 3.4]
+/// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those would
+/// spare pages that a scan has passed by. [6.12 3.4]
 const REFS_TO_RESTORE: u8 = 3;
 
 impl Engine {
@@ -34,7 +35,7 @@ impl Engine {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
         match self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset {
             Workingset::OldestGeneration => shadow.distance(generations.min_seq[kind as usize]) == 0,
-            _ => shadow.distance(generations.max_seq) < u64::from(self.generation_switches(lruvec).count),
+            _ => shadow.distance(generations.max_seq) < u64::from(self.generation_rules(lruvec).count_max),
         }
     }
 

@@ -118,10 +118,10 @@ impl Engine {
     fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
         let generations = self.kept_generations(lruvec);
         match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
-            (Workingset::Distance, _) => match self.distance_and_room(shadow, kind) {
-                Some((distance, room)) => RefaultRule::Distance { distance, room },
-                None => RefaultRule::EvictorGone,
-            },
+            (Workingset::Distance, _) => {
+                let (distance, room) = self.distance_and_room(shadow, kind);
+                RefaultRule::Distance { distance, room }
+            }
             (Workingset::OldestGeneration, Some(lists)) => RefaultRule::OldestGeneration {
                 evicted_from: shadow.stamp,
                 oldest: lists.min_seq[kind as usize],
@@ -129,7 +129,7 @@ impl Engine {
             (Workingset::AnyGeneration, Some(lists)) => RefaultRule::AnyGeneration {
                 evicted_from: shadow.stamp,
                 youngest: lists.max_seq,
-                count: self.generation_switches(lruvec).count.into(),
+                count: self.generation_rules(lruvec).count_max.into(),
             },
             (Workingset::OldestGeneration | Workingset::AnyGeneration, None) => RefaultRule::NoGenerations,
             (Workingset::CountOnly, _) => RefaultRule::CountOnly,

@@ -7,11 +7,11 @@ use pageout_engine::{
 use serde_json::{Map, Value, json};
 
 use super::keep::{Since, Step};
-use super::text::kind;
-use super::{Telling, Told};
+use super::text::type_name;
+use super::{PageReport, Telling};
 
 /// All stories.
-pub(super) fn stories(telling: &Telling, stories: &[Told], evictions: Option<u64>) -> Value {
+pub(super) fn stories(telling: &Telling, reports: &[PageReport], evictions: Option<u64>) -> Value {
     let mut value = json!({
         "policy": telling.policy,
         "accesses": telling.accesses,
@@ -20,23 +20,23 @@ pub(super) fn stories(telling: &Telling, stories: &[Told], evictions: Option<u64
     if let Some(total) = evictions {
         value["evictions"] = total.into();
     }
-    value["pages"] = stories.iter().map(|told| story(telling, told)).collect();
+    value["pages"] = reports.iter().map(|report| story(telling, report)).collect();
     value
 }
 
-fn story(telling: &Telling, told: &Told) -> Value {
+fn story(telling: &Telling, report: &PageReport) -> Value {
     let steps = |steps: &mut dyn Iterator<Item = &Step>| -> Vec<Value> {
         steps.map(|step| self::step(telling, step)).collect()
     };
     json!({
-        "page": told.title,
-        "evicted_at_ns": told.eviction.map(|eviction| eviction.at.0),
-        "back_at_ns": told.back.map(|at| at.0),
-        "first": steps(&mut told.story.first.iter()),
-        "left_out": told.story.left_out,
-        "last": steps(&mut told.story.last.iter()),
-        "since": since(&told.since),
-        "now": told.now.as_ref().map(state),
+        "page": report.title,
+        "evicted_at_ns": report.eviction.map(|eviction| eviction.at.0),
+        "back_at_ns": report.back.map(|at| at.0),
+        "first": steps(&mut report.story.first.iter()),
+        "left_out": report.story.left_out,
+        "last": steps(&mut report.story.last.iter()),
+        "since": since(&report.since),
+        "now": report.now.as_ref().map(state),
     })
 }
 
@@ -78,7 +78,7 @@ fn state(state: &PageState) -> Value {
         });
     }
     json!({
-        "type": kind(state.kind),
+        "type": type_name(state.kind),
         "place": place,
         "referenced": state.referenced,
         "active": state.active,
@@ -196,10 +196,7 @@ fn refault_rule(rule: &RefaultRule) -> Value {
         RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
             json!({ "evicted_from": evicted_from, "youngest": youngest, "count": count })
         }
-        RefaultRule::EvictorGone
-        | RefaultRule::NoGenerations
-        | RefaultRule::CountOnly
-        | RefaultRule::OtherGroup => json!({}),
+        RefaultRule::NoGenerations | RefaultRule::CountOnly | RefaultRule::OtherGroup => json!({}),
     };
     value["name"] = name(rule).into();
     value
@@ -227,7 +224,7 @@ fn lists_event(event: &ListsEvent) -> Value {
     match event {
         ListsEvent::GenerationOpened { seq } => json!({ "event": "generation_opened", "seq": seq }),
         ListsEvent::GenerationsClosed { kind: of, first, count } => {
-            json!({ "event": "generations_closed", "type": kind(*of), "first": first, "count": count })
+            json!({ "event": "generations_closed", "type": type_name(*of), "first": first, "count": count })
         }
         ListsEvent::TypeChosen(choice) => type_choice(choice),
         ListsEvent::PassBegun { balance, priority, targets } => {
@@ -249,7 +246,7 @@ fn lists_event(event: &ListsEvent) -> Value {
 fn type_choice(choice: &TypeChoice) -> Value {
     let mut value = json!({
         "event": "type_chosen",
-        "type": kind(choice.kind),
+        "type": type_name(choice.kind),
         "reason": name(&choice.reason),
         "limit": limit(&choice.limit),
         "tiers": choice.tiers.iter().map(position).collect::<Vec<Value>>(),

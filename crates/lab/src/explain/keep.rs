@@ -279,10 +279,10 @@ impl Listener for Following {
             && let Ok(from) = wanted.binary_search_by_key(&at, |residency| residency.eviction.at)
         {
             // One reclaim batch evicts many at the same time.
-            let near = |&at_: &usize| wanted[at_].eviction == Eviction { page, at };
+            let is_it = |&i: &usize| wanted[i].eviction == Eviction { page, at };
             let same = (0..=from).rev().take_while(|&i| wanted[i].eviction.at == at);
             let later = (from..wanted.len()).take_while(|&i| wanted[i].eviction.at == at);
-            if let Some(found) = same.chain(later).find(near) {
+            if let Some(found) = same.chain(later).find(is_it) {
                 wanted[found].story = std::mem::take(story);
                 self.gone.insert(page, found);
             }

@@ -12,32 +12,37 @@ use pageout_engine::{
 };
 
 use super::keep::{Since, Step};
-use super::{Telling, Told, counted};
+use super::{PageReport, Telling, counted};
 use crate::figures::{count, time};
 use crate::output;
 
 /// What the columns mean.
 const LEGEND: &str = "Time in seconds. R referenced, A active, W workingset, +n read n times more; y: a page table's accessed \
-                      bit is set; t its tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [ what its lists went through \
-                      meanwhile: the last decision of each kind, and how often it was taken.";
+                      bit is set; t its tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [what its lists went through \
+                      meanwhile: the last decision of each kind, and how often it was taken.]";
 
 /// All stories, one after the other.
-pub(super) fn stories(telling: &Telling, stories: &[Told], evictions: Option<u64>, width: usize) -> String {
+pub(super) fn stories(
+    telling: &Telling,
+    reports: &[PageReport],
+    evictions: Option<u64>,
+    width: usize,
+) -> String {
     let mut text = String::new();
     if let Some(total) = evictions {
         let _ =
-            writeln!(text, "The last {} of {}\n", count(stories.len() as u64), counted(total, "eviction"));
+            writeln!(text, "The last {} of {}\n", count(reports.len() as u64), counted(total, "eviction"));
     }
-    let texts: Vec<String> = stories.iter().map(|told| story(telling, told, width)).collect();
+    let texts: Vec<String> = reports.iter().map(|report| story(telling, report, width)).collect();
     text += &texts.join("\n");
     text.push('\n');
     text += &output::wrap(LEGEND, width, "");
     text
 }
 
-fn story(telling: &Telling, told: &Told, width: usize) -> String {
-    let mut text = heading(telling, told);
-    let steps: Vec<&Step> = told.story.steps().collect();
+fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
+    let mut text = heading(telling, report);
+    let steps: Vec<&Step> = report.story.steps().collect();
     if steps.is_empty() {
         text += &output::wrap(
             &format!(
@@ -58,11 +63,11 @@ fn story(telling: &Telling, told: &Told, width: usize) -> String {
     let left = widths.iter().sum::<usize>() + 6;
     let indent = " ".repeat(left);
     for (at, (step, row)) in steps.iter().zip(&rows).enumerate() {
-        if at == told.story.first.len() && told.story.left_out > 0 {
-            let _ = writeln!(text, "{indent}... {} left out ...", counted(told.story.left_out, "step"));
+        if at == report.story.first.len() && report.story.left_out > 0 {
+            let _ = writeln!(text, "{indent}... {} left out ...", counted(report.story.left_out, "step"));
         }
         for line in meanwhile(&step.since, true) {
-            text += &output::wrap(&line, width.saturating_sub(2), &format!("{indent}  "));
+            text += &output::wrap(&format!("[{line}]"), width.saturating_sub(2), &format!("{indent}  "));
         }
         let mut words = phrase(telling, step, &steps[..at]);
         if step.times > 1 {
@@ -81,27 +86,27 @@ fn story(telling: &Telling, told: &Told, width: usize) -> String {
         );
         text += &format!("{front}{}", &words[indent.len().min(words.len())..]);
     }
-    text + "\n" + &output::wrap(&summary(telling, told, &steps), width, "")
+    text + "\n" + &output::wrap(&summary(telling, report, &steps), width, "")
 }
 
-fn heading(telling: &Telling, told: &Told) -> String {
-    let group = told.story.last_step().map(|step| step.memcg);
+fn heading(telling: &Telling, report: &PageReport) -> String {
+    let group = report.story.last_step().map(|step| step.memcg);
     let group = group.map_or_else(String::new, |group| format!(" of {}", self::group(telling, group)));
-    match told.eviction {
-        Some(eviction) => format!("{}{group}, evicted at {}\n", told.title, seconds(eviction.at)),
-        None => format!("{}{group}, {}\n", told.title, telling.policy),
+    match report.eviction {
+        Some(eviction) => format!("{}{group}, evicted at {}\n", report.title, seconds(eviction.at)),
+        None => format!("{}{group}, {}\n", report.title, telling.policy),
     }
 }
 
 fn group(telling: &Telling, group: MemcgId) -> &str {
-    telling.groups.get(&group).map_or("a removed cgroup", String::as_str)
+    &telling.groups[&group]
 }
 
 fn seconds(at: Nanos) -> String {
     format!("{}.{:06}", at.0 / 1_000_000_000, at.0 / 1000 % 1_000_000)
 }
 
-pub(super) fn kind(kind: LruType) -> &'static str {
+pub(super) fn type_name(kind: LruType) -> &'static str {
     match kind {
         LruType::Anon => "anon",
         LruType::File => "file",
@@ -110,7 +115,7 @@ pub(super) fn kind(kind: LruType) -> &'static str {
 
 /// The place, short.
 fn place(state: &PageState) -> String {
-    let kind = kind(state.kind);
+    let kind = type_name(state.kind);
     match state.place {
         Whereabouts::NoList => "-".to_string(),
         Whereabouts::Unevictable => "unevictable".to_string(),
@@ -161,7 +166,7 @@ fn generation(seq: u64, oldest: u64, youngest: u64) -> String {
 
 /// Where it is, in words.
 fn whereabouts(state: &PageState) -> String {
-    let kind = kind(state.kind);
+    let kind = type_name(state.kind);
     match state.place {
         Whereabouts::NoList => "on no list".to_string(),
         Whereabouts::Unevictable => "unevictable".to_string(),
@@ -291,7 +296,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
     }
 }
 
-fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8, kind_: LruType) -> String {
+fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8, kind: LruType) -> String {
     match rule {
         RefaultRule::Distance { distance, room } if recent => {
             let thrashing = if workingset {
@@ -310,17 +315,16 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
             count(distance),
             count(room)
         ),
-        RefaultRule::EvictorGone => "refault: the group that evicted it is gone: begins anew".to_string(),
         RefaultRule::OldestGeneration { evicted_from, .. } if recent => {
             let restored = if refs >= 3 { ", and read often enough to come back protected" } else { "" };
             format!(
                 "refault: evicted with generation {evicted_from} the oldest of {}, which it still is: counts against tier {tier}{restored}",
-                kind(kind_)
+                type_name(kind)
             )
         }
         RefaultRule::OldestGeneration { evicted_from, oldest } => format!(
             "refault: evicted with generation {evicted_from} the oldest of {}, now it is {oldest}: too long ago to count",
-            kind(kind_)
+            type_name(kind)
         ),
         RefaultRule::AnyGeneration { evicted_from, youngest, count } => format!(
             "refault: evicted with generation {evicted_from} the oldest, {youngest} is the youngest now, {} than {count} apart: {}",
@@ -364,20 +368,13 @@ fn position(position: &Position) -> String {
     format!("{} of {}", count(position.refaulted), count(position.total))
 }
 
-fn protected(
-    tier: u8,
-    limit: &TierLimit,
-    spared: &Position,
-    at_top: bool,
-    to: u64,
-    kind_: LruType,
-) -> String {
+fn protected(tier: u8, limit: &TierLimit, spared: &Position, at_top: bool, to: u64, kind: LruType) -> String {
     let above = usize::from(tier) > limit.highest;
     let why = match (&limit.reference, above) {
         (Some(reference), true) => {
             let (whose, mine) = if limit.is_other_type {
-                let other = if kind_ == LruType::Anon { "file" } else { "anon" };
-                (format!("{other}'s tier 0"), format!("{}'s tier {}", kind(kind_), limit.highest + 1))
+                let other = if kind == LruType::Anon { "file" } else { "anon" };
+                (format!("{other}'s tier 0"), format!("{}'s tier {}", type_name(kind), limit.highest + 1))
             } else {
                 ("tier 0".to_string(), format!("tier {}", limit.highest + 1))
             };
@@ -445,7 +442,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
     }
 }
 
-fn deactivated(young: u32, why: Option<&Deactivation>, kind_: LruType) -> String {
+fn deactivated(young: u32, why: Option<&Deactivation>, kind: LruType) -> String {
     let used = if young > 0 { ", though used: its second chance is the inactive list" } else { "" };
     let Some(why) = why else { return format!("deactivated{used}") };
     let reason = if why.forced {
@@ -460,7 +457,7 @@ fn deactivated(young: u32, why: Option<&Deactivation>, kind_: LruType) -> String
             count(why.refaults[0])
         )
     };
-    format!("deactivated{used}; active {} ages because {reason}", kind(kind_))
+    format!("deactivated{used}; active {} ages because {reason}", type_name(kind))
 }
 
 /// Why a type was taken.
@@ -503,7 +500,7 @@ fn type_reason(choice: &TypeChoice) -> String {
         ),
         TypeReason::OtherHadNothing { generations, oldest, youngest, all } => format!(
             "{} was to be taken but has nothing old: {} of its {} in its youngest generation, {} in the oldest of {}",
-            kind(other),
+            type_name(other),
             count(*youngest),
             counted(*all, "page"),
             count(*oldest),
@@ -538,7 +535,7 @@ fn tier_limit(choice: &TypeChoice) -> String {
 
 fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
     let how = match balance {
-        ScanBalance::NoSwap => "file only, as there is no swap to be had".to_string(),
+        ScanBalance::NoSwap => "file only, for want of swap".to_string(),
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
         ScanBalance::Equal => "both types in full, at the last priority".to_string(),
         ScanBalance::CacheTrim => {
@@ -550,8 +547,11 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
             count(*file_cost)
         ),
     };
-    let [ia, aa, i_f, af] = targets.map(count);
-    format!("{how}; to look at, at priority {priority}: anon {ia} inactive, {aa} active; file {i_f}, {af}")
+    let [inactive_anon, active_anon, inactive_file, active_file] = targets.map(count);
+    format!(
+        "{how}; to look at, at priority {priority}: anon {inactive_anon} inactive, {active_anon} active; \
+         file {inactive_file}, {active_file}"
+    )
 }
 
 /// What the lists went through, a line each. `briefly`: only what came last of each type of decision.
@@ -571,7 +571,7 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
         let _ = write!(generations, "{and}{} of {kind} closed", counted(*closed, "generation"));
     }
     if !generations.is_empty() {
-        lines.push(format!("[ {generations}"));
+        lines.push(generations);
     }
     // Two lines say enough between steps; at the end there is room for all.
     for (times, _, event) in since.decisions.iter().take(if briefly { 2 } else { usize::MAX }) {
@@ -584,7 +584,7 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
                 format!(
                     "{} of {}: {}{limit}",
                     counted(*times, "round"),
-                    kind(choice.kind),
+                    type_name(choice.kind),
                     type_reason(choice)
                 )
             }
@@ -593,7 +593,7 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
             }
             ListsEvent::GenerationOpened { .. } | ListsEvent::GenerationsClosed { .. } => continue,
         };
-        lines.push(format!("[ {text}"));
+        lines.push(text);
     }
     lines
 }
@@ -613,27 +613,27 @@ fn passes(times: u64) -> String {
 }
 
 /// Why the page is where it is.
-fn summary(telling: &Telling, told: &Told, steps: &[&Step]) -> String {
+fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
     let decisive = steps.iter().enumerate().rev().find(|(_, step)| is_decisive(&step.event));
     let Some((at, step)) = decisive else { return "So: it is on its way to a list.".to_string() };
     let because = format!("{}: {}", seconds(step.at), phrase(telling, step, &steps[..at]));
-    if told.eviction.is_some() {
-        let back = told.back.map_or(String::new(), |at| format!(" It came back at {}.", seconds(at)));
+    if report.eviction.is_some() {
+        let back = report.back.map_or(String::new(), |at| format!(" It came back at {}.", seconds(at)));
         return format!("So, at {because}.{back}");
     }
-    let mut text = match &told.now {
+    let mut text = match &report.now {
         Some(now) if now.place == Whereabouts::NoList => "So: it is in memory, on no list".to_string(),
         Some(now) => format!("So: it is in {}", whereabouts(now)),
         None => "So: it is not in memory".to_string(),
     };
     let _ = write!(text, ", since {because}. The run ended at {}.", seconds(telling.end));
-    let since = meanwhile(&told.since, false);
+    let since = meanwhile(&report.since, false);
     if !since.is_empty() {
         text += "\nSince its last step:";
         for line in since {
-            let _ = write!(text, "\n- {}", line.trim_start_matches("[ "));
+            let _ = write!(text, "\n- {}", line);
         }
-    } else if told.now.is_some() {
+    } else if report.now.is_some() {
         text += " Nothing has looked at its lists since.";
     }
     text

@@ -148,7 +148,7 @@ fn lossy(name: &OsStr) -> String {
     readable(name.as_encoded_bytes())
 }
 
-/// Text that can be shown on a terminal: other characters of control than blanks and ends of lines are replaced.
+/// Text that can be shown on a terminal: control characters other than tabs and line breaks are replaced.
 fn readable(bytes: &[u8]) -> String {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     String::from_utf8_lossy(bytes).replace(|c| !is_shown(c), "\u{fffd}")

@@ -34,12 +34,12 @@ impl Engine {
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little; a small
     /// lruvec, of which a 4096th is nothing, waits for the second priority. [6.12 4.4]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
-        let switches = self.generation_switches(lruvec);
+        let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
         let types = Engine::evictable_types(swappiness);
         let min = generations.deciding_min_seq(types);
         let count = generations.max_seq - min + 1;
-        let is_used_up = count <= switches.spared();
+        let is_used_up = count <= rules.spared();
         let of = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
         let (mut total, mut ages) = (0, true);
         if !is_used_up {
@@ -49,10 +49,10 @@ impl Engine {
                     .sum::<u64>()
             };
             total = types.iter().map(|&kind| all_of(kind)).sum();
-            let is_full = count == u64::from(switches.count);
+            let is_full = count == u64::from(rules.count_max);
             let (young, next) = (of(generations.max_seq), of(generations.max_seq.saturating_sub(2)));
             ages = !is_full
-                && match switches.aging {
+                && match rules.aging {
                     AgingRule::Linux6_12 => 2 * young > total || 4 * next < total,
                     AgingRule::Linux6_16 => true,
                 };
@@ -127,7 +127,7 @@ impl Engine {
     /// stay where they are: their slot is the new generation's. They have become young without being used; eviction never
     /// asks, but readers of `lru_gen` have to know.
     fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         let generations = self.generations(lruvec);
         let oldest = generations.oldest(kind);
         let to = generations.min_seq[kind as usize] + 1;
@@ -165,21 +165,21 @@ impl Engine {
 
     /// Closes generations that are empty; true if there were any.
     pub(super) fn close_empty_generations(&mut self, lruvec: LruvecId, swappiness: u8) -> bool {
-        let switches = self.generation_switches(lruvec);
+        let rules = self.generation_rules(lruvec);
         let type_rule = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.type_rule;
         let generations = self.generations(lruvec);
         let old = generations.min_seq;
         let mut new = old;
         for &kind in Engine::evictable_types(swappiness) {
             let min = &mut new[kind as usize];
-            while *min + switches.spared() <= generations.max_seq
+            while *min + rules.spared() <= generations.max_seq
                 && generations.lists[generations.list_of(generations.slot(*min), kind)].is_empty()
             {
                 *min += 1;
             }
         }
         if Engine::evictable_types(swappiness).len() > 1 {
-            new = type_rule.keep_in_step(old, new, generations.max_seq, switches.spared());
+            new = type_rule.keep_in_step(old, new, generations.max_seq, rules.spared());
         }
         for kind in LruType::BOTH {
             let by = new[kind as usize] - old[kind as usize];

@@ -95,7 +95,7 @@ impl Engine {
         let generations = self.generations(lruvec);
         let types = Engine::evictable_types(swappiness);
         let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
-        if count <= self.generation_switches(lruvec).spared() {
+        if count <= self.generation_rules(lruvec).spared() {
             // Nothing evictable is left without aging.
             scanned = 0;
         }
@@ -184,14 +184,13 @@ impl Engine {
         batch: &mut Vec<Pfn>,
         sc: &ScanControl,
     ) -> u64 {
-        let switches = self.generation_switches(lruvec);
+        let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
-        if generations.count(kind) <= switches.spared() {
+        if generations.count(kind) <= rules.spared() {
             return 0;
         }
         let list = generations.list_of(generations.oldest(kind), kind);
         let (mut scanned, mut sorted, mut isolated) = (0, 0, 0);
-        let mut warm = 0;
         while scanned < MAX_LRU_BATCH && isolated < MIN_LRU_BATCH {
             let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
             let pfn = Pfn(item);
@@ -203,10 +202,9 @@ impl Engine {
                 self.isolate_from_generation(lruvec, pfn);
                 isolated += pages;
                 batch.push(pfn);
-                warm ^= self.touch_words(pfn);
+                self.touch_words(pfn);
             }
         }
-        std::hint::black_box(warm);
         self.work.scanned += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_memcg(lruvec, Stat::Pgrefill, sorted as i64);
@@ -219,13 +217,13 @@ impl Engine {
     /// nothing else can have set it since. In 6.16 the bit survives, and says nothing of the kind. [6.12 2.9]
     pub(crate) fn was_looked_at(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
         self.order_of(lruvec) == Order::Generations
-            && self.generation_switches(lruvec).references == References::Linux6_12
+            && self.generation_rules(lruvec).references == References::Linux6_12
             && self.memory.is_hot(pfn, Heat::REFERENCED)
     }
 
     /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
     fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: TierLimit) -> bool {
-        let switches = self.generation_switches(lruvec);
+        let rules = self.generation_rules(lruvec);
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::MLOCKED) {
             // Let through, to be taken off the lists with the rest of the batch.
@@ -240,11 +238,11 @@ impl Engine {
             self.generation_list_add(lruvec, pfn, own, false);
             return true;
         }
-        if !switches.tiers {
+        if !rules.tiers {
             return false;
         }
         let heat = self.memory.heat(pfn);
-        let references = switches.references;
+        let references = rules.references;
         let tier = references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET));
         if tier <= limit.highest && !references.is_full(heat) {
             return false;
@@ -259,7 +257,7 @@ impl Engine {
         self.memory.set_heat(pfn, references.aged(heat));
         self.generation_list_remove(lruvec, pfn);
         self.generation_update(lruvec, pfn, next);
-        self.generation_list_add(lruvec, pfn, next, switches.protect_to == ProtectTo::Tail);
+        self.generation_list_add(lruvec, pfn, next, rules.protect_to == ProtectTo::Tail);
         true
     }
 
@@ -267,7 +265,7 @@ impl Engine {
     pub(super) fn note_protected(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         let (kind, heat) = (folio.lru_type(), self.memory.heat(pfn));
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         // 6.16: at the top of the ladder it would be spared whatever the controller says, so that it says nothing about it.
         if references == References::Linux6_16 && references.is_full(heat) {
             return;
@@ -281,7 +279,7 @@ impl Engine {
 
     fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
         self.tell(pfn, |_| PageEvent::Isolated);
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         self.memory.folios[pfn].flags -= FolioFlags::LRU;
         self.generations_forget(lruvec, pfn);
         debug_assert!(self.memory.places[pfn] == Place::default());
@@ -316,7 +314,7 @@ impl Engine {
         if folio.has(FolioFlags::MLOCKED) {
             return;
         }
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         let heat = self.memory.heat(pfn);
         let waits_for_write = folio.has(FolioFlags::RECLAIM)
             && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);

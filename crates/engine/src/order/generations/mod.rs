@@ -12,7 +12,7 @@
 //! its new generation in its record at once and is moved to that generation's list when the evictor meets it on the old one:
 //! promotion costs no list move under a lock, which is why a hit or a walk never touches a list.
 //!
-//! Both types share `max_seq`; each has its own `min_seq`. At most [`Generations::count`] generations exist (4 in Linux), and
+//! Both types share `max_seq`; each has its own `min_seq`. At most [`GenerationRules::count_max`] generations exist (4 in Linux), and
 //! eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
 //! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; the one with a 3 (whether to age, by
@@ -80,9 +80,10 @@ choice! {
 choice! {
     /// Which end of the next generation protected pages go to.
     ProtectTo {
-        /// 6.12: to the tail; the page protected last is looked at first when that generation is the oldest.
+        /// 6.12: to the tail, so that they are looked at first when that generation is the oldest: they were spared, not used, and
+        /// have to earn it again.
         Tail = "tail",
-        /// 6.16: to the head.
+        /// 6.16: to the head, behind whatever that generation holds already.
         Head = "head",
     }
 }
@@ -114,9 +115,9 @@ pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
 
 /// How generations are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Generations {
+pub struct GenerationRules {
     /// At most so many exist. Range 2 to 64, default 4.
-    pub count: u8,
+    pub count_max: u8,
     /// Pages that were read repeatedly are spared where the controller says so; else all pages of a generation are alike.
     pub tiers: bool,
     /// How accesses are counted.
@@ -137,10 +138,10 @@ pub struct Generations {
     pub switching: Switching,
 }
 
-impl Generations {
-    pub(crate) fn linux_6_12() -> Generations {
-        Generations {
-            count: 4,
+impl GenerationRules {
+    pub(crate) fn linux_6_12() -> GenerationRules {
+        GenerationRules {
+            count_max: 4,
             tiers: true,
             references: References::Linux6_12,
             fault_in: FaultIn::Youngest,
@@ -153,9 +154,9 @@ impl Generations {
         }
     }
 
-    pub(crate) fn linux_6_16() -> Generations {
-        Generations {
-            count: 4,
+    pub(crate) fn linux_6_16() -> GenerationRules {
+        GenerationRules {
+            count_max: 4,
             tiers: true,
             references: References::Linux6_16,
             fault_in: FaultIn::SecondYoungest,
@@ -170,7 +171,7 @@ impl Generations {
 
     /// Youngest generations that eviction leaves alone.
     fn spared(self) -> u64 {
-        spared(u64::from(self.count))
+        spared(u64::from(self.count_max))
     }
 }
 
@@ -310,12 +311,12 @@ impl GenerationLists {
 }
 
 impl Engine {
-    /// The generations of an lruvec that keeps them.
+    /// The generations of an lruvec. Panics where it has none; those that it is being switched away from are still there.
     pub(crate) fn generations(&self, lruvec: LruvecId) -> &GenerationLists {
         self.lruvecs[lruvec].generations.as_ref().expect("the order is generations")
     }
 
-    /// The generations of an lruvec whose order they are.
+    /// The same, or `None` unless generations are what its group keeps now.
     pub(crate) fn kept_generations(&self, lruvec: LruvecId) -> Option<&GenerationLists> {
         let is_kept = self.order_of(lruvec) == Order::Generations;
         self.lruvecs[lruvec].generations.as_deref().filter(|_| is_kept)
@@ -325,13 +326,13 @@ impl Engine {
         self.lruvecs[lruvec].generations.as_mut().expect("the order is generations")
     }
 
-    pub(crate) fn generation_switches(&self, lruvec: LruvecId) -> Generations {
+    pub(crate) fn generation_rules(&self, lruvec: LruvecId) -> GenerationRules {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.generations
     }
 
     /// The generation that a folio on no list belongs to, and by which rule; adjusts its bits for the stay there.
     fn generation_for(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> (u64, PlaceRule) {
-        let switches = self.generation_switches(lruvec);
+        let rules = self.generation_rules(lruvec);
         let folio = self.memory.folios[pfn];
         let kind = folio.lru_type();
         let generations = self.generations(lruvec);
@@ -341,8 +342,8 @@ impl Engine {
         if heat.contains(Heat::ACTIVE) {
             self.memory.set_heat(pfn, heat - (Heat::ACTIVE | Heat::REFERENCED | Heat::COUNTER));
             let is_youngest = match arrival {
-                Arrival::PutBack => switches.rejected == Rejected::Youngest,
-                Arrival::Added | Arrival::Rotated => switches.fault_in != FaultIn::SecondYoungest,
+                Arrival::PutBack => rules.rejected == Rejected::Youngest,
+                Arrival::Added | Arrival::Rotated => rules.fault_in != FaultIn::SecondYoungest,
             };
             let was_in_use = heat.contains(Heat::WORKINGSET);
             return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
@@ -357,13 +358,13 @@ impl Engine {
         if arrival == Arrival::Rotated {
             return (min, PlaceRule::Rotated);
         }
-        let rule = match switches.new_file {
+        let rule = match rules.new_file {
             NewFile::SecondOldest if generations.is_full(kind) => PlaceRule::WindowFull,
             NewFile::ByWorkingset if heat.contains(Heat::WORKINGSET) => PlaceRule::WasInUse,
             NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset => PlaceRule::Oldest,
         };
         // Short of the generations that eviction spares.
-        let last_evictable = max.saturating_sub(switches.spared()).max(min);
+        let last_evictable = max.saturating_sub(rules.spared()).max(min);
         (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
     }
 
@@ -443,7 +444,7 @@ impl Engine {
     /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand.
     pub(super) fn generations_young(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         let heat = self.memory.heat(pfn);
         if !self.memory.places.get(pfn).is_listed() {
             // In someone's hands, or not there yet: who places it will see that it was used.
@@ -463,7 +464,7 @@ impl Engine {
     /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
     pub(super) fn generations_young_nearby(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
-        let references = self.generation_switches(lruvec).references;
+        let references = self.generation_rules(lruvec).references;
         let place = self.memory.places.get(pfn);
         let heat = self.memory.heat(pfn);
         if !place.is_listed() {
@@ -492,6 +493,6 @@ impl Engine {
 
     /// Swappiness as it can be lived up to: 0 while there is too little swap for a batch.
     fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        if sc.may_swap && self.has_swap_for_a_batch(lruvec) { sc.swappiness } else { 0 }
+        if self.has_swap_for_a_batch(lruvec) { sc.swappiness } else { 0 }
     }
 }

@@ -105,7 +105,7 @@ impl Engine {
     /// The first generation that `lru_gen` shows: by that of anonymous memory, which in 6.12 is never younger than that of files.
     pub(crate) fn oldest_shown(&self, lruvec: LruvecId, generations: &GenerationLists) -> u64 {
         let [anon, file] = generations.min_seq;
-        match self.generation_switches(lruvec).interface {
+        match self.generation_rules(lruvec).interface {
             Interface::Linux6_12 => anon,
             Interface::Linux6_16 => anon.min(file),
         }
@@ -126,7 +126,7 @@ impl Engine {
             Requested::Age { is_forced } => self.age_by_request(lruvec, request.seq, swappiness, is_forced),
             Requested::Evict { nr_to_reclaim } => {
                 let max_seq = self.generations(lruvec).max_seq;
-                if request.seq.saturating_add(self.generation_switches(lruvec).spared()) > max_seq {
+                if request.seq.saturating_add(self.generation_rules(lruvec).spared()) > max_seq {
                     return Err(Refused::invalid(format!(
                         "a min_gen older than the youngest generations, which are never evicted; max_gen is {max_seq}"
                     )));
@@ -151,7 +151,7 @@ impl Engine {
         if max_gen > max_seq {
             return Err(Refused::invalid(format!("a max_gen of at most {max_seq}")));
         }
-        let interface = self.generation_switches(lruvec).interface;
+        let interface = self.generation_rules(lruvec).interface;
         if interface == Interface::Linux6_12 {
             if max_gen < max_seq {
                 return Ok(None);
@@ -168,7 +168,7 @@ impl Engine {
 
     /// An aging that was asked for is over.
     fn aged_by_request(&self, lruvec: LruvecId, has_opened: bool) -> Result<u64, Refused> {
-        if !has_opened && self.generation_switches(lruvec).interface == Interface::Linux6_16 {
+        if !has_opened && self.generation_rules(lruvec).interface == Interface::Linux6_16 {
             let expected = "nobody else to open a generation at the same time".to_owned();
             return Err(Refused { errno: Errno::Eexist, expected });
         }
@@ -196,7 +196,7 @@ impl Engine {
     /// Whether there is anything left to evict for a request.
     fn has_left(&self, lruvec: LruvecId, min_gen: u64, sc: &ScanControl) -> bool {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
-        let oldest = match self.generation_switches(lruvec).interface {
+        let oldest = match self.generation_rules(lruvec).interface {
             Interface::Linux6_12 if sc.swappiness > 0 => generations.min_seq[LruType::Anon as usize],
             _ => generations.deciding_min_seq(Engine::evictable_types(sc.swappiness)),
         };
