@@ -110,14 +110,6 @@ impl Engine {
         }
     }
 
-    /// Gives up a charge that isn't needed any more, whatever it is in the middle of.
-    pub(crate) fn charge_abandon(&mut self, charge: Charge) {
-        self.untell_reclaimed();
-        if let Some((_, call)) = charge.reclaim {
-            self.reclaim_abandon(*call);
-        }
-    }
-
     /// Whether another attempt makes sense after a reclaim call; `None` for yes.
     fn charge_after_reclaim(
         &mut self,

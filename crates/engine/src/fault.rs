@@ -106,26 +106,22 @@ impl Engine {
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let found = self.find(task);
-            if !matches!(found, Found::Absent(_))
-                && let Some(charge) = self.tasks[task.index()].attempt.charge.take()
-            {
-                // Someone else has brought the page in while this task reclaimed to make room for it.
-                self.charge_abandon(*charge);
-            }
-            let pause = match found {
-                Found::Ready(_) | Found::Zeroes => return self.finish(task, found),
+            let is_charging = self.tasks[task.index()].attempt.charge.is_some();
+            let brought_in = match self.find(task) {
+                Found::Absent(source) => self.bring_in(task, Some(source)),
+                // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
+                // reclaim call but its end.
+                _ if is_charging => self.bring_in(task, None),
+                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
                 Found::InFlight(pfn) => {
                     self.wait_for_folio(pfn, task);
-                    Pause::Io
+                    Err(Stop::Pause(Pause::Io))
                 }
-                Found::Absent(source) => match self.bring_in(task, source) {
-                    Ok(()) => continue,
-                    Err(Stop::Pause(pause)) => pause,
-                    Err(Stop::Oom(report)) => {
-                        return Step::Done(Served::Failed(AccessError::Oom(report)));
-                    }
-                },
+            };
+            let pause = match brought_in {
+                Ok(()) => continue,
+                Err(Stop::Pause(pause)) => pause,
+                Err(Stop::Oom(report)) => return Step::Done(Served::Failed(AccessError::Oom(report))),
             };
             self.tasks[task.index()].suspend_access();
             return match pause {
@@ -135,10 +131,15 @@ impl Engine {
         }
     }
 
-    /// Gives an absent page a folio and starts filling it.
-    fn bring_in(&mut self, task: TaskId, source: Source) -> Result<(), Stop> {
+    /// Charges a page, and if it is absent still, gives it a folio and starts filling it.
+    fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
         self.charge_page(task, memcg)?;
+        let Some(source) = source else {
+            self.untell_reclaimed();
+            self.charge_cancel(memcg);
+            return Ok(());
+        };
         // The charge may have reclaimed, which takes pages away but brings none in.
         debug_assert!(matches!(self.find(task), Found::Absent(_)));
         let Some(pfn) = self.memory.alloc(0, memcg) else {

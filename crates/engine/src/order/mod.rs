@@ -215,16 +215,6 @@ impl Engine {
         }
     }
 
-    /// A pass is given up in the middle.
-    pub(crate) fn abandon_pass(&mut self, lruvec: LruvecId, pass: &mut Pass) {
-        match pass {
-            Pass::SingleList { .. } | Pass::Sieve { .. } => {}
-            Pass::TwoLists(pass) => self.two_lists_abandon(lruvec, pass),
-            Pass::Generations(pass) => self.generations_abandon(lruvec, pass),
-            Pass::Several(passes) => passes.iter_mut().for_each(|pass| self.abandon_pass(lruvec, pass)),
-        }
-    }
-
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
         let lruvec = self.lruvec_of(pfn);

@@ -102,13 +102,6 @@ impl Engine {
         TwoListsPass { walk: self.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
     }
 
-    /// A pass is given up in the middle: nobody waits for its walk.
-    pub(super) fn two_lists_abandon(&mut self, lruvec: LruvecId, pass: &mut TwoListsPass) {
-        if let Some(walk) = &mut pass.walk {
-            self.walk_leave(lruvec, walk);
-        }
-    }
-
     /// A walk, where the inactive lists have been turned over since the last one.
     fn two_lists_walk(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<Walk> {
         if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {

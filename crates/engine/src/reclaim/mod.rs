@@ -103,14 +103,6 @@ impl Engine {
         }
     }
 
-    /// Gives up a call in the middle: what it has begun to write is submitted, and nobody waits for its walk.
-    pub(crate) fn reclaim_abandon(&mut self, mut call: Reclaim) {
-        self.unplug(&mut call.sc.plug);
-        if let Some((memcg, pass)) = &mut call.pass {
-            self.abandon_pass(self.lruvecs.id(*memcg, call.node), pass);
-        }
-    }
-
     /// Decides for a node, by the target's lruvec on it, what the passes below may do.
     fn prepare_node(&mut self, call: &mut Reclaim) {
         let sc = &mut call.sc;

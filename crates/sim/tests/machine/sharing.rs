@@ -95,3 +95,22 @@ fn without_costs_nothing_takes_time_but_devices() {
     assert_eq!(report.tasks[0].cpu_time, Nanos::ZERO);
     assert_eq!(report.end, report.devices[0].read.total);
 }
+
+#[test]
+fn a_reclaim_call_runs_to_its_end_though_another_task_has_brought_the_page_in() {
+    let mut rig = Rig::new();
+    rig.limit("/job", 1_000);
+    let file = rig.file(2_000);
+    for cpu in 0..2 {
+        rig.reader("reader", "/job", file, pages(0..2_000), 3);
+        rig.tasks.last_mut().unwrap().cpu = CpuId(cpu);
+    }
+    let report = rig.run();
+    assert!(report.reclaim.count > 50, "{report:?}");
+    assert_eq!(report.work.reclaim_calls, report.reclaim.count);
+    let each = report.work.reclaimed as f64 / report.work.reclaim_calls as f64;
+    assert!(each >= 32.0, "{each} pages reclaimed a call");
+    for task in &report.tasks {
+        assert!(task.reclaim_time + task.io_wait <= task.runtime, "{task:?}");
+    }
+}

@@ -80,11 +80,6 @@ impl Engine {
         }
     }
 
-    /// Gives up an aging in the middle: others need not wait for its walk.
-    pub(crate) fn aging_abandon(&mut self, lruvec: LruvecId, aging: &mut Aging) {
-        self.walk_leave(lruvec, &mut aging.walk);
-    }
-
     /// Opens a new youngest generation after `seq`.
     fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
         if self.generations(lruvec).max_seq != seq {

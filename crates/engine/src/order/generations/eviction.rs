@@ -81,12 +81,6 @@ impl Engine {
         }
     }
 
-    pub(in crate::order) fn generations_abandon(&mut self, lruvec: LruvecId, pass: &mut GenerationsPass) {
-        if let Some(aging) = &mut pass.aging {
-            self.aging_abandon(lruvec, aging);
-        }
-    }
-
     /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
     pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let mut batch = std::mem::take(&mut self.isolated);
