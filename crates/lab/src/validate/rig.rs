@@ -17,9 +17,6 @@
 //!   when a batch of the object's first pages is drained, and so which of them are activated in the batch and which on the list,
 //!   in what order. It is as little recorded as the statistics worker's phase, and varies with it from one simulation of
 //!   an envelope to the next.
-//! - **Interruptions.** MGLRU passes by an address space that has not had a CPU since its last walk, which two agings within one
-//!   reclaim call show unless another thread ran in between. Recorded repeats of one run do both; every other
-//!   simulation of an envelope has it so.
 //! - **Races with the disk.** Where a plug is full in the middle of a batch, the disk may have written it before the CPU, which is
 //!   emulated, is through with the batch. How often it wins differs from none to all from one simulation of an envelope to the
 //!   next: the recorded repeats differ by a factor of four.
@@ -135,12 +132,6 @@ impl Unrecorded {
         Nanos(period.0 * self.simulation as u64 / self.simulations as u64)
     }
 
-    /// Whether the scheduler runs something else in the middle of each reclaim call, so that a second aging in it finds the
-    /// address space used since the first and walks it again.
-    fn is_interrupted(self) -> bool {
-        self.simulation % 2 == 1
-    }
-
     /// How many of a hundred races the disk wins against the rest of the batch in whose middle it was given a full plug:
     /// from none to all.
     fn writes_won(self) -> u8 {
@@ -217,14 +208,10 @@ fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) 
     Ok(())
 }
 
-fn policy_of(run: &Run, unrecorded: Unrecorded) -> Result<Policy, Unplayable> {
+fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
     match run.policy.as_str() {
         "classic" => Ok(Policy::classic_6_12()),
-        "mglru" => {
-            let mut policy = Policy::mglru_6_12();
-            policy.harvest.mm_skip = !unrecorded.is_interrupted();
-            Ok(policy)
-        }
+        "mglru" => Ok(Policy::mglru_6_12()),
         other => Err(Unplayable(anyhow!("policy `{other}` is not modelled"))),
     }
 }
@@ -266,7 +253,7 @@ impl Stage {
             stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
             writes_won: unrecorded.writes_won(),
             tlb_entries: tlb_entries(run),
-            policy: policy_of(run, unrecorded)?,
+            policy: policy_of(run)?,
             ..Config::default()
         };
         let queued = unrecorded.queued_folios(config.folio_batch);

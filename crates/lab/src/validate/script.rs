@@ -1,5 +1,10 @@
 //! What the recording program did for each access of its sequence.
 //!
+//! It stores to anonymous memory by loading first (it changes a word rather than setting it), so that a page in swap comes back
+//! by a read fault, which leaves its slot to it: of the 4,042 anonymous pages in memory at the end of a recorded run, all
+//! but 110 have a slot, although a third of the accesses are stores. A store alone would have given the slot up, and some 1,250
+//! pages would have none. The first touch of a page fills it without looking.
+//!
 //! Before an access to anonymous memory the program looks up in an array of flags, a byte a page, whether it has touched the
 //! page before, and it notes there when it hasn't: a first touch fills the whole page. Most of the array is not the
 //! group's, because the program went over its buffers before it joined. The array's last page is: in every recorded run
@@ -55,16 +60,21 @@ impl Script {
         let mut touched = vec![false; flags.map_or(0, |flags| flags.pages as usize)];
         for access in sequence {
             starts.push(accesses.len() as u64);
-            let own = Access::new(access.object() + first, access.page(), access.is_write());
-            let flag = flags.zip(flag_of(access)).filter(|&(flags, flag)| flags.holds(flag));
-            match flag {
-                None => accesses.push(own),
-                Some((flags, flag)) => {
-                    accesses.extend([Access::new(flags.object, 0, false), own]);
-                    if !std::mem::replace(&mut touched[flag as usize], true) {
-                        accesses.push(Access::new(flags.object, 0, true));
-                    }
-                }
+            let access_of = |write| Access::new(access.object() + first, access.page(), write);
+            let Some((flags, flag)) = flags.zip(flag_of(access)) else {
+                accesses.push(access_of(access.is_write()));
+                continue;
+            };
+            let is_first = !std::mem::replace(&mut touched[flag as usize], true);
+            if flags.holds(flag) {
+                accesses.push(Access::new(flags.object, 0, false));
+            }
+            if access.is_write() && !is_first {
+                accesses.push(access_of(false));
+            }
+            accesses.push(access_of(access.is_write()));
+            if flags.holds(flag) && is_first {
+                accesses.push(Access::new(flags.object, 0, true));
             }
         }
         starts.push(accesses.len() as u64);
@@ -94,6 +104,19 @@ impl Script {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_to_anonymous_memory_loads_first_but_for_the_first_touch() {
+        let sequence = [true, false, true].map(|write| Access::new(0, 7, write));
+        let flags = Flags { object: 9, pages: 8192 };
+        let script = Script::new(&sequence, 3, Some(flags), |access| Some(access.page()));
+        let own = [true, false, false, true].map(|write| Access::new(3, 7, write));
+        assert_eq!(*script.accesses, own);
+        assert_eq!([0, 1, 2, 3].map(|access| script.start_of(access)), [0, 1, 2, 4]);
+        // In a file nothing is known of first touches, and a store is one.
+        let script = Script::new(&sequence, 3, None, |_| None);
+        assert_eq!(script.len(), 3);
+    }
 
     #[test]
     fn the_flags_of_the_last_page_are_looked_up_and_noted_once() {
