@@ -274,11 +274,12 @@ impl Engine {
         }
     }
 
-    /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables and
-    /// page-cache indexes.
+    /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
+    /// page-cache indexes and swap caches.
     pub fn metadata_bytes(&self) -> usize {
         let files = self.memory.files.iter().map(|file| &file.index);
-        let tables = files.chain(self.memory.mms.iter().map(|mm| &mm.table));
+        let tables =
+            files.chain(self.memory.mms.iter().map(|mm| &mm.table)).chain(self.memory.swap.indexes());
         let frames = self.memory.folios.bytes() + self.memory.places.bytes();
         frames + tables.map(crate::table::Table::bytes).sum::<usize>()
     }

@@ -275,7 +275,7 @@ impl Engine {
     /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
     fn swap_in(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry) {
         self.name_swapped_owner(task, pfn);
-        let shadow = self.memory.swap.take_shadow(entry);
+        let shadow = self.memory.swap.shadow(entry);
         self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
         self.tasks[task.index()].attempt.started_read = true;
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {

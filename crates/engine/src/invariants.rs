@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::list::List;
 use crate::lruvec::{LruList, Lruvec};
-use crate::table::Entry;
+use crate::table::{Entry, Table};
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,8 @@ impl Engine {
         for file in &self.memory.files {
             file.index.check_invariants();
         }
-        let shadow_only = self.memory.files.iter().map(|file| file.index.shadow_only_nodes()).sum::<usize>();
+        let indexes = self.memory.files.iter().map(|file| &file.index).chain(self.memory.swap.indexes());
+        let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
         assert_eq!(shadow_only, self.shadow_nodes.len(), "shadow-only index nodes and their queue");
     }
 

@@ -5,8 +5,9 @@ use crate::folio::FolioFlags;
 use crate::op::Op;
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::table::{Entry, Shadow, SwapEntry, Word};
+use crate::table::{Entry, NodeChange, Shadow, SwapEntry, Word};
 use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::workingset::IndexNode;
 
 /// A page entered or left a file's page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +62,8 @@ impl Engine {
     }
 
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
-        self.memory.swap.cache_insert(entry, pfn);
+        let change = self.memory.swap.cache_insert(entry, pfn);
+        self.swap_index_changed(pfn, entry, change);
         let folio = &mut self.memory.folios[pfn];
         folio.flags |= FolioFlags::SWAPCACHE;
         folio.swap = entry.swap;
@@ -72,7 +74,9 @@ impl Engine {
 
     /// Takes a folio out of the swap cache; the slot keeps the data.
     pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
-        self.memory.swap.cache_remove(self.memory.swap_entry(pfn), shadow);
+        let entry = self.memory.swap_entry(pfn);
+        let change = self.memory.swap.cache_remove(entry, shadow);
+        self.swap_index_changed(pfn, entry, change);
         self.memory.folios[pfn].flags -= FolioFlags::SWAPCACHE;
         self.swap_cache_count(pfn, -1);
     }
@@ -104,6 +108,9 @@ impl Engine {
     }
 
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
+        if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
+            self.forget_shadow_node(IndexNode::of_slot(entry));
+        }
         let memcg = self.memory.swap.free(entry, self.cpu);
         self.memcgs.uncharge_swap(memcg);
         self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });

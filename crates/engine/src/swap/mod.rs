@@ -10,17 +10,17 @@ mod slots; // which one is taken next
 use slots::Slots;
 
 use crate::config::{SwapKind, SwapSpec};
-use crate::table::{Shadow, SwapEntry, Word};
+use crate::folio::Heat;
+use crate::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
 use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 
 /// One device.
 pub(crate) struct SwapDevice {
     pub(crate) kind: SwapKind,
     slots: Slots,
-    /// By slot: folio in the swap cache, plus 1; shadow of the page that left memory; group that the slot is accounted to. All
-    /// begin as zeroes, so that a large device takes memory only where it is used.
-    cache: Vec<u32>,
-    shadows: Vec<u64>,
+    /// The swap cache, by slot: the folio, or the shadow of the page that left memory.
+    index: Table,
+    /// By slot, the group that it is accounted to. Begins as zeroes, so that a large device takes memory only where it is used.
     memcgs: Vec<u16>,
 }
 
@@ -30,8 +30,7 @@ impl SwapDevice {
         SwapDevice {
             kind: spec.kind,
             slots: Slots::new(slots),
-            cache: vec![0; slots as usize],
-            shadows: vec![0; slots as usize],
+            index: Table::new(slots.into()),
             memcgs: vec![0; slots as usize],
         }
     }
@@ -78,40 +77,63 @@ impl Swap {
         Some(SwapEntry { swap: SwapId(swap as u8), slot })
     }
 
-    /// Gives the slot back; returns the group it was accounted to.
+    /// Gives back a slot in which there is nothing any more, and no shadow; returns the group it was accounted to.
     pub(crate) fn free(&mut self, entry: SwapEntry, cpu: CpuId) -> MemcgId {
         let device = &mut self.devices[entry.swap.index()];
-        let slot = entry.slot as usize;
-        assert_eq!(device.cache[slot], 0, "slot {slot} is freed under its folio");
-        device.slots.free(entry.slot, cpu);
-        device.shadows[slot] = 0;
-        MemcgId(device.memcgs[slot])
+        let slot = entry.slot;
+        assert!(device.index.word(slot.into()) == Word::EMPTY, "slot {slot} is freed under its folio");
+        device.slots.free(slot, cpu);
+        MemcgId(device.memcgs[slot as usize])
     }
 
     pub(crate) fn cached(&self, entry: SwapEntry) -> Option<Pfn> {
-        self.devices[entry.swap.index()].cache[entry.slot as usize].checked_sub(1).map(Pfn)
+        match self.index(entry.swap).word(entry.slot.into()).decode() {
+            Entry::Present(pfn) => Some(pfn),
+            _ => None,
+        }
     }
 
-    pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) {
+    /// The shadow of the page that the slot holds, or an empty word.
+    pub(crate) fn shadow(&self, entry: SwapEntry) -> Word {
+        let word = self.index(entry.swap).word(entry.slot.into());
+        if word.is_shadow() { word } else { Word::EMPTY }
+    }
+
+    pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) -> NodeChange {
         let device = &mut self.devices[entry.swap.index()];
-        assert!(
-            device.slots.is_taken(entry.slot) && device.cache[entry.slot as usize] == 0,
-            "slot holds another page"
-        );
-        device.cache[entry.slot as usize] = pfn.0 + 1;
+        // The folio keeps its heat in its record: an access finds it by its page table, not here.
+        let word = Word::cached(pfn, Heat::empty(), Mark::Classic);
+        let (old, change) = device.index.replace(entry.slot.into(), word);
+        assert!(device.slots.is_taken(entry.slot) && !old.is_present(), "slot holds another page");
+        change
     }
 
     /// Takes the folio out of the swap cache, leaving a shadow if reclaim did it.
-    pub(crate) fn cache_remove(&mut self, entry: SwapEntry, shadow: Option<Shadow>) {
-        let device = &mut self.devices[entry.swap.index()];
-        assert_ne!(device.cache[entry.slot as usize], 0, "slot {} has no folio", entry.slot);
-        device.cache[entry.slot as usize] = 0;
-        device.shadows[entry.slot as usize] = shadow.map_or(Word::EMPTY, Shadow::pack).bits();
+    pub(crate) fn cache_remove(&mut self, entry: SwapEntry, shadow: Option<Shadow>) -> NodeChange {
+        let word = shadow.map_or(Word::EMPTY, Shadow::pack);
+        let (old, change) = self.index_mut(entry.swap).replace(entry.slot.into(), word);
+        assert!(old.is_present(), "slot {} has no folio", entry.slot);
+        change
     }
 
-    /// The shadow of the page that this slot holds; reading it takes it.
-    pub(crate) fn take_shadow(&mut self, entry: SwapEntry) -> Word {
-        Word::from_bits(std::mem::take(&mut self.devices[entry.swap.index()].shadows[entry.slot as usize]))
+    /// Forgets the shadow of the page that the slot holds, if there is one.
+    pub(crate) fn forget_shadow(&mut self, entry: SwapEntry) -> NodeChange {
+        if self.shadow(entry) == Word::EMPTY {
+            return NodeChange::None;
+        }
+        self.index_mut(entry.swap).replace(entry.slot.into(), Word::EMPTY).1
+    }
+
+    pub(crate) fn index(&self, swap: SwapId) -> &Table {
+        &self.devices[swap.index()].index
+    }
+
+    pub(crate) fn index_mut(&mut self, swap: SwapId) -> &mut Table {
+        &mut self.devices[swap.index()].index
+    }
+
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Table> {
+        self.devices.iter().map(|device| &device.index)
     }
 
     /// All taken slots with their group, for checkers.
@@ -124,7 +146,10 @@ impl Swap {
     }
 
     pub(crate) fn check_invariants(&self) {
-        self.devices.iter().for_each(|device| device.slots.check_invariants());
+        for device in &self.devices {
+            device.slots.check_invariants();
+            device.index.check_invariants();
+        }
     }
 }
 
@@ -149,14 +174,19 @@ mod tests {
     }
 
     #[test]
-    fn a_shadow_is_read_once() {
+    fn a_shadow_stays_until_its_slot_is_used_or_it_is_forgotten() {
         let mut swap = swap(4);
         let entry = swap.take(MemcgId(1), CpuId(0)).unwrap();
         swap.cache_insert(entry, Pfn(9));
         let shadow =
             Shadow { memcg: MemcgId(1), node: crate::NodeId(0), workingset: true, refs: 0, stamp: 4 };
         swap.cache_remove(entry, Some(shadow));
-        assert!(swap.take_shadow(entry) == shadow.pack());
-        assert!(swap.take_shadow(entry) == Word::EMPTY);
+        assert!(swap.shadow(entry) == shadow.pack());
+        swap.cache_insert(entry, Pfn(9));
+        assert!(swap.shadow(entry) == Word::EMPTY);
+        assert_eq!(swap.forget_shadow(entry), NodeChange::None);
+        assert_eq!(swap.cache_remove(entry, Some(shadow)), NodeChange::ShadowOnly);
+        assert_eq!(swap.forget_shadow(entry), NodeChange::Mixed);
+        assert!(swap.shadow(entry) == Word::EMPTY);
     }
 }

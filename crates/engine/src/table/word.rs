@@ -126,15 +126,6 @@ impl Word {
     pub(crate) const EMPTY: Word = Word(0);
     pub(crate) const ZERO_PAGE: Word = Word(Self::PRESENT | Self::ZERO | Self::YOUNG);
 
-    /// As it is kept where memory that begins as zeroes must not be written to be made.
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn from_bits(bits: u64) -> Word {
-        Word(bits)
-    }
-
     pub(crate) fn mapping(pfn: Pfn, dirty: bool) -> Word {
         let dirty = if dirty { Self::DIRTY } else { 0 };
         Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | Self::YOUNG | dirty)

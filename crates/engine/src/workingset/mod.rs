@@ -16,7 +16,7 @@ use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
 use crate::table::{Entry, Shadow, Word};
 use crate::units::{LruType, Pfn};
-pub(crate) use shadow_nodes::ShadowNodes;
+pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
 
 choice! {
     /// Which refaults say that a page was evicted too early.

@@ -2,19 +2,42 @@
 //!
 //! Shadows are kept as long as their node has a page to hold as well. A node of 64 slots without a page is remembered in
 //! the order in which it lost its last one, and the oldest beyond an eighth of the group's pages are freed: a page that was
-//! evicted so long ago that the cache has turned over several times has nothing to tell any more. [reclaim 3.3]
+//! evicted so long ago that the cache has turned over several times has nothing to tell any more. The swap cache has such
+//! nodes, too, by slot. [reclaim 3.3]
 
 use crate::engine::Engine;
 use crate::folio::Folio;
-use crate::lruvec::LruvecId;
+use crate::lruvec::{LruList, Lruvec, LruvecId};
 use crate::stat::Stat;
-use crate::table::{NODE_SLOTS, NodeChange, Word};
-use crate::units::{FileId, MemcgId, Pfn};
+use crate::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
+use crate::units::{FileId, MemcgId, Pfn, SwapId};
 use std::collections::BTreeMap;
 
-type IndexNode = (FileId, u64);
+/// What an index is of: the pages of a file, or the slots of a swap device.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Indexed {
+    File(FileId),
+    Swap(SwapId),
+}
 
-/// The shadow-only nodes of all files, each queued at the lruvec it is accounted to.
+/// A node of an index, by its number in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct IndexNode {
+    of: Indexed,
+    number: u64,
+}
+
+impl IndexNode {
+    fn of_page(file: FileId, page: u64) -> IndexNode {
+        IndexNode { of: Indexed::File(file), number: page / NODE_SLOTS }
+    }
+
+    pub(crate) fn of_slot(entry: SwapEntry) -> IndexNode {
+        IndexNode { of: Indexed::Swap(entry.swap), number: u64::from(entry.slot) / NODE_SLOTS }
+    }
+}
+
+/// The shadow-only nodes of all files and swap devices, each queued at the lruvec it is accounted to.
 #[derive(Default)]
 pub(crate) struct ShadowNodes {
     owners: BTreeMap<IndexNode, (LruvecId, u64)>,
@@ -57,11 +80,20 @@ impl ShadowNodes {
 impl Engine {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
-        let Folio { owner, index, memcg, node, .. } = self.memory.folios[pfn];
-        let index_node = (FileId(owner), u64::from(index) / NODE_SLOTS);
+        let folio = &self.memory.folios[pfn];
+        self.node_changed(pfn, IndexNode::of_page(FileId(folio.owner), folio.index.into()), change);
+    }
+
+    /// The same for the swap cache.
+    pub(crate) fn swap_index_changed(&mut self, pfn: Pfn, entry: SwapEntry, change: NodeChange) {
+        self.node_changed(pfn, IndexNode::of_slot(entry), change);
+    }
+
+    fn node_changed(&mut self, pfn: Pfn, index_node: IndexNode, change: NodeChange) {
         match change {
             NodeChange::None => {}
             NodeChange::ShadowOnly => {
+                let Folio { memcg, node, .. } = self.memory.folios[pfn];
                 // Index nodes are kernel memory: where that isn't accounted to groups, they are the root's. On which NUMA node
                 // one was allocated isn't kept; the page that leaves it last is a fair guess.
                 let memcg = if self.config.kernel_memory { memcg } else { MemcgId::ROOT };
@@ -73,7 +105,8 @@ impl Engine {
         }
     }
 
-    fn forget_shadow_node(&mut self, index_node: IndexNode) {
+    /// A node holds a page again, or nothing at all.
+    pub(crate) fn forget_shadow_node(&mut self, index_node: IndexNode) {
         let owner = self.shadow_nodes.remove(index_node).expect("a shadow-only node is queued");
         self.count(owner, Stat::WorkingsetNodes, -1);
     }
@@ -85,18 +118,29 @@ impl Engine {
             return;
         }
         self.flush_stats_ratelimited();
-        let pages: u64 =
-            crate::lruvec::LruList::EVICTABLE.iter().map(|list| self.stale(lruvec, list.stat())).sum();
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        let pages: u64 = match memcg {
+            // The whole machine's: as many as the node has pages, in use or not.
+            MemcgId::ROOT => self.config.node_pages[node.index()],
+            _ => {
+                let lists = LruList::EVICTABLE.into_iter().chain([LruList::Unevictable]);
+                lists.map(|list| self.stale(lruvec, list.stat())).sum()
+            }
+        };
         let excess = nodes.saturating_sub(pages >> 3);
         let doomed: Vec<IndexNode> = self.shadow_nodes.of(lruvec).take(excess as usize).collect();
-        for (file, node) in doomed {
-            let index = &mut self.memory.file_mut(file).index;
-            for page in node * NODE_SLOTS..((node + 1) * NODE_SLOTS).min(index.pages()) {
-                if index.word(page).is_shadow() {
-                    index.replace(page, Word::EMPTY);
+        for index_node in doomed {
+            let index = match index_node.of {
+                Indexed::File(file) => &mut self.memory.file_mut(file).index,
+                Indexed::Swap(swap) => self.memory.swap.index_mut(swap),
+            };
+            let first = index_node.number * NODE_SLOTS;
+            for slot in first..(first + NODE_SLOTS).min(index.pages()) {
+                if index.word(slot).is_shadow() {
+                    index.replace(slot, Word::EMPTY);
                 }
             }
-            self.forget_shadow_node((file, node));
+            self.forget_shadow_node(index_node);
             self.count(lruvec, Stat::WorkingsetNodereclaim, 1);
         }
     }

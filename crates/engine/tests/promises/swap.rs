@@ -356,3 +356,25 @@ fn neighbouring_slots_are_one_request_of_the_plug() {
     ",
     );
 }
+
+#[test]
+fn index_nodes_of_64_slots_that_hold_only_shadows_are_counted() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job
+        task t in job
+        t anon 128 as heap
+        swap 1000
+        t write heap 0..128       => 128m
+        t sets job reclaim 128
+        t sets job reclaim 128
+        t sets job reclaim 128
+        usage job                 => 0
+        vmstat workingset_nodes   => 2
+        t read heap 0             => M
+        vmstat workingset_nodes   => 1
+        vmstat workingset_refault_anon => 1
+    ",
+    );
+}
