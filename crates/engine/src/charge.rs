@@ -24,8 +24,8 @@ impl Default for Stock {
     }
 }
 
-/// Reclaim attempts for one charge before it fails.
-const RETRIES: u32 = 16;
+/// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
+pub(crate) const RETRIES: u32 = 16;
 
 /// A charge of one page under way.
 pub(crate) struct Charge {

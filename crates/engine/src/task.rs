@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::fault::Attempt;
 use crate::high::HighReclaim;
 use crate::kernfs::LruGenWrite;
-use crate::reclaim::{ReclaimStep, UserReclaim};
-use crate::step::{Access, Served, Step};
+use crate::reclaim::{UserReclaim, UserReclaimStep};
+use crate::step::{Access, Served, Step, Wait};
 use crate::units::{CpuId, MmId, TaskId};
 
 /// A thread of execution.
@@ -120,11 +120,16 @@ impl Engine {
     /// Goes on with reclaim that a user asked for.
     pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
         match self.user_reclaim_step(&mut request) {
-            ReclaimStep::Again => {
+            UserReclaimStep::Again => {
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
                 Step::Again
             }
-            ReclaimStep::Done(reclaimed) => Step::Done(Served::Reclaimed(reclaimed)),
+            UserReclaimStep::WaitForWriteback => {
+                self.wait_for_any_write(task);
+                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                Step::Wait(Wait::Io)
+            }
+            UserReclaimStep::Done(reclaimed) => Step::Done(Served::Reclaimed(reclaimed)),
         }
     }
 

@@ -4,7 +4,9 @@
 //!   submit ──▶ waits for one of N slots ──▶ waits for the bus ──▶ transfer ──▶ latency ──▶ done
 //!              (FIFO, queue_depth)          (one, shared by all)  (bandwidth)  (drawn)
 //! ```
-//! A device serves `queue_depth` requests at a time; what is beyond waits in order of arrival. Every request occupies a bus
+//! A device serves `queue_depth` requests at a time; what is beyond waits in order of arrival. Of those served and waiting
+//! together there are `nr_requests` at most: whoever submits one more sleeps until there is room, which keeps reclaim from
+//! writing out in a moment what the device then needs minutes for. Every request occupies a bus
 //! shared by all for `bytes / bandwidth`, or for `1 / iops_max` if that is longer, which bounds throughput however deep the
 //! queue. Then comes a latency drawn from the device's distribution. Because a request never overtakes another on its way
 //! to a slot, the time of completion is known at submission and nothing needs to be simulated in between.
@@ -27,7 +29,7 @@ pub use fault::{Fault, FaultRule};
 pub use spec::{DeviceError, DeviceSpec};
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use pageout_engine::{FileId, Nanos, SwapId};
 use pageout_workload::rng::SplitMix64;
@@ -80,6 +82,8 @@ pub struct Completion {
     pub at: Nanos,
     /// Whether the device reported an error. A failed request takes as long as a good one.
     pub failed: bool,
+    /// Until when the one who submitted it sleeps for want of room; the past where there is some.
+    pub admitted: Nanos,
 }
 
 /// A device at work.
@@ -93,6 +97,8 @@ pub struct Device {
     faults: Faults,
     /// Ends of the requests in service, earliest first; never more than `queue_depth`.
     slots: BinaryHeap<Reverse<Nanos>>,
+    /// When each request that waits for a slot will get it, in order.
+    waiting: VecDeque<Nanos>,
     bus_free: Nanos,
     /// Where the previous request ended: the next block of its area.
     head: Option<(Area, u64)>,
@@ -164,6 +170,7 @@ impl Device {
             faults: Faults::new(spec.faults.clone(), seed_of(2)),
             spec,
             slots: BinaryHeap::new(),
+            waiting: VecDeque::new(),
             bus_free: Nanos::ZERO,
             head: None,
             busy_until: Nanos::ZERO,
@@ -181,6 +188,7 @@ impl Device {
         self.submitted_last = now;
 
         let slot_free = self.take_slot(now);
+        let admitted = self.admit(now, slot_free);
         let start = slot_free.max(self.bus_free);
         self.bus_free = start + self.occupancy(request);
         let at = self.bus_free + self.latency(request);
@@ -189,7 +197,7 @@ impl Device {
 
         let failed = self.faults.strike(request);
         self.account(now, start, at, request, failed);
-        Completion { at, failed }
+        Completion { at, failed, admitted }
     }
 
     /// What the device did up to `now`: of a request in service, its time in service so far.
@@ -216,6 +224,21 @@ impl Device {
             }
             _ => now,
         }
+    }
+
+    /// When there is room for a request that will get its slot at `slot_free`.
+    fn admit(&mut self, now: Nanos, slot_free: Nanos) -> Nanos {
+        if slot_free <= now {
+            return now;
+        }
+        while self.waiting.front().is_some_and(|&start| start <= now) {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(slot_free);
+        let most = self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize;
+        // Once that one is served, no more than `most` wait.
+        let last_ahead = self.waiting.len().checked_sub(most + 1);
+        last_ahead.map_or(now, |at| self.waiting[at])
     }
 
     /// How long a request holds the bus.

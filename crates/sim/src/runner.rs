@@ -60,8 +60,18 @@ pub(crate) struct Runner {
 struct Pause {
     from: Nanos,
     until: Nanos,
-    /// For its timetable; else the engine made it wait.
-    is_idle: bool,
+    why: Why,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Why {
+    /// For its timetable.
+    #[default]
+    Idle,
+    /// The engine made it wait.
+    Delay,
+    /// A device has no room for the requests that it has submitted.
+    Queue,
 }
 
 /// Where a runner's time went up to some moment.
@@ -108,7 +118,19 @@ impl Runner {
         let from = self.clock;
         self.idle += Nanos(until.0 - from.0);
         self.clock = until;
-        self.pause = Pause { from, until, is_idle: true };
+        self.pause = Pause { from, until, why: Why::Idle };
+        Next::ComeBack(from)
+    }
+
+    /// A device has no room before `until` for what it has submitted. Where it would go on, it comes back then.
+    pub(crate) fn queue_until(&mut self, until: Nanos, next: Next) -> Next {
+        let from = self.clock;
+        if next != Next::GoOn || until <= from {
+            return next;
+        }
+        self.io_wait += Nanos(until.0 - from.0);
+        self.clock = until;
+        self.pause = Pause { from, until, why: Why::Queue };
         Next::ComeBack(from)
     }
 
@@ -132,7 +154,7 @@ impl Runner {
                 let from = self.clock;
                 self.clock += span;
                 self.delayed += span;
-                self.pause = Pause { from, until: self.clock, is_idle: false };
+                self.pause = Pause { from, until: self.clock, why: Why::Delay };
                 Next::ComeBack(from)
             }
         };
@@ -142,19 +164,19 @@ impl Runner {
     /// Where its time went up to `now`, to the nanosecond. Work and delays are counted when they begin: what of them lies behind
     /// the end of a run has not happened. Waits for a transfer and for the CPU are counted when they end, and have.
     pub(crate) fn spent_by(&self, now: Nanos) -> Spent {
-        let Pause { from, until, is_idle } = self.pause;
+        let Pause { from, until, why } = self.pause;
         let ahead = self.clock.0.saturating_sub(now.0);
         let pausing = if until == self.clock { ahead.min(until.0 - from.0) } else { 0 };
-        let [delayed, idle] = if is_idle { [0, pausing] } else { [pausing, 0] };
+        let of = |kind: Why| if kind == why { pausing } else { 0 };
         let behind = now.0.saturating_sub(self.clock.0);
         let [io_wait, cpu_wait] = if self.state == State::Asleep { [behind, 0] } else { [0, behind] };
         let less = |span: Nanos, ahead: u64| Nanos(span.0.saturating_sub(ahead));
         Spent {
             cpu_time: less(self.cpu_time, ahead - pausing),
             cpu_wait: self.cpu_wait + Nanos(cpu_wait),
-            io_wait: self.io_wait + Nanos(io_wait),
-            delayed: less(self.delayed, delayed),
-            idle: less(self.idle, idle),
+            io_wait: less(self.io_wait + Nanos(io_wait), of(Why::Queue)),
+            delayed: less(self.delayed, of(Why::Delay)),
+            idle: less(self.idle, of(Why::Idle)),
         }
     }
 

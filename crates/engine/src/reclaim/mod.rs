@@ -24,7 +24,7 @@ use crate::order::{Pass, Round};
 use crate::units::{MemcgId, NodeId};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
-pub(crate) use user::UserReclaim;
+pub(crate) use user::{UserReclaim, UserReclaimStep};
 
 /// A reclaim call under way.
 pub(crate) struct Reclaim {

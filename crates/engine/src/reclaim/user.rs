@@ -2,8 +2,10 @@
 //!
 //! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
 //! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
+//! What the parts have begun to write becomes free only later, so a part that found nothing else to free isn't the last.
 
 use super::{Reclaim, ReclaimStep, ScanControl};
+use crate::charge::RETRIES;
 use crate::engine::Engine;
 use crate::units::MemcgId;
 
@@ -16,17 +18,29 @@ pub(crate) struct UserReclaim {
     /// Counted as proactive; else on behalf of a limit.
     proactive: bool,
     part: Option<Box<Reclaim>>,
+    /// How often nothing may be found.
+    retries: u32,
+}
+
+/// What a step of a request came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum UserReclaimStep {
+    Again,
+    /// There was nothing to free but what is being written; go on when a write has ended.
+    WaitForWriteback,
+    /// So many pages were reclaimed.
+    Done(u64),
 }
 
 impl UserReclaim {
     pub(crate) fn new(target: MemcgId, pages: u64, swappiness: u8, proactive: bool) -> UserReclaim {
-        UserReclaim { target, left: pages, reclaimed: 0, swappiness, proactive, part: None }
+        UserReclaim { target, left: pages, reclaimed: 0, swappiness, proactive, part: None, retries: RETRIES }
     }
 }
 
 impl Engine {
     /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
-    pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> ReclaimStep {
+    pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
         while request.left > 0 {
             let part = request.part.get_or_insert_with(|| {
                 let pages = (request.left / 4).max(self.config.reclaim_batch);
@@ -36,18 +50,22 @@ impl Engine {
                 Reclaim::new(sc)
             });
             match self.reclaim_step(part) {
-                ReclaimStep::Again => return ReclaimStep::Again,
+                ReclaimStep::Again => return UserReclaimStep::Again,
                 ReclaimStep::Done(reclaimed) => {
                     request.part = None;
                     request.left = request.left.saturating_sub(reclaimed);
                     request.reclaimed += reclaimed;
-                    // A call that found nothing has tried at every priority and in every way.
                     if reclaimed == 0 {
-                        break;
+                        // It has tried at every priority and in every way: nothing changes until a write has ended.
+                        if request.retries == 0 || !self.io.has_writes() {
+                            break;
+                        }
+                        request.retries -= 1;
+                        return UserReclaimStep::WaitForWriteback;
                     }
                 }
             }
         }
-        ReclaimStep::Done(request.reclaimed)
+        UserReclaimStep::Done(request.reclaimed)
     }
 }

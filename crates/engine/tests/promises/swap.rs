@@ -154,11 +154,11 @@ fn a_fault_on_a_page_still_being_written_waits_for_nothing() {
         group job
         swap 10
         task t in job
+        task r in job
         t anon 8 as heap
         t write heap 0            => m
         device holds
-        t sets job reclaim 1
-        t sets job reclaim 1      => reclaimed 0
+        r sets job reclaim 1      => W
         ops                       => 1 swap-out, 1 zero
         t read heap 0             => m
         vmstat workingset_refault_anon => 0
@@ -174,16 +174,14 @@ fn a_page_that_could_not_be_written_stays_and_is_written_again() {
         group job
         swap 10
         task t in job
+        task r in job
         t anon 8 as heap
         t write heap 0            => m
         device holds
-        t sets job reclaim 1
-        t sets job reclaim 1
-        io fails                  => swap-out
-        t sets job reclaim 1      => reclaimed 0
+        r sets job reclaim 1      => W
+        io fails                  => swap-out, r W
         ops                       => 2 swap-out, 1 zero
-        io                        => swap-out
-        t sets job reclaim 1      => reclaimed 1
+        io                        => swap-out, r reclaimed 1
     ",
     );
 }
@@ -197,17 +195,15 @@ fn a_page_said_to_be_free_while_an_older_form_of_it_is_being_written_is_not_drop
         group job
         swap 10
         task t in job
+        task r in job
         t anon 8 as heap
         t write heap 0            => m
         device holds
-        t sets job reclaim 1
-        t sets job reclaim 1      => reclaimed 0
+        r sets job reclaim 1      => W
         ops                       => 1 swap-out, 1 zero
         t write heap 0            => m
         t free heap 0
-        io                        => swap-out
-        t sets job reclaim 1      => reclaimed 0
-        t sets job reclaim 1      => reclaimed 0
+        io                        => swap-out, r W
         ops                       => 1 swap-out
     ",
     );
@@ -375,6 +371,26 @@ fn index_nodes_of_64_slots_that_hold_only_shadows_are_counted() {
         t read heap 0             => M
         vmstat workingset_nodes   => 1
         vmstat workingset_refault_anon => 1
+    ",
+    );
+}
+
+#[test]
+fn who_asks_for_reclaim_waits_for_writes_where_there_is_nothing_else_to_free() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job
+        task t in job
+        t anon 8 as heap
+        swap 100
+        t write heap 0..8         => 8m
+        device holds
+        t sets job reclaim 2      => W
+        ops                       => 8 swap-out, 8 zero
+        io                        => swap-out, t W
+        io                        => swap-out, t reclaimed 2
+        usage job                 => 6
     ",
     );
 }

@@ -551,6 +551,7 @@ fn instant_disk() -> DeviceSpec {
         write_bandwidth: u64::MAX,
         iops_max: None,
         queue_depth: u32::MAX,
+        nr_requests: u32::MAX,
         latency_covers: u64::MAX,
         faults: Vec::new(),
     }

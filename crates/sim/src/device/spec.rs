@@ -38,11 +38,17 @@ pub struct DeviceSpec {
     pub iops_max: Option<u64>,
     /// Requests in service at a time; greater than 0.
     pub queue_depth: u32,
+    /// Requests in service or waiting at a time; whoever submits one more waits. The block layer's `nr_requests`, 128 by default
+    /// (reclaim 9, row 13).
+    pub nr_requests: u32,
     /// Bytes whose transfer the latencies above contain already, because they were measured with requests of that size.
     pub latency_covers: u64,
     /// Requests that fail; none by default.
     pub faults: Vec<Fault>,
 }
+
+/// What the block layer sets where nobody asks for something else.
+const NR_REQUESTS: u32 = 128;
 
 impl DeviceSpec {
     /// The names [`DeviceSpec::preset`] knows.
@@ -73,6 +79,7 @@ impl DeviceSpec {
             write_bandwidth: 1_300 * MEGABYTE,
             iops_max: Some(72_000),
             queue_depth: 32,
+            nr_requests: NR_REQUESTS,
             latency_covers: BLOCK_BYTES,
             faults: Vec::new(),
         }
@@ -90,6 +97,7 @@ impl DeviceSpec {
             write_bandwidth: 150 * MEGABYTE,
             iops_max: None,
             queue_depth: 1,
+            nr_requests: NR_REQUESTS,
             latency_covers: BLOCK_BYTES,
             faults: Vec::new(),
         }
@@ -107,6 +115,7 @@ impl DeviceSpec {
             write_bandwidth: 530 * MEGABYTE,
             iops_max: Some(90_000),
             queue_depth: 32,
+            nr_requests: NR_REQUESTS,
             latency_covers: BLOCK_BYTES,
             faults: Vec::new(),
         }
@@ -124,6 +133,7 @@ impl DeviceSpec {
             write_bandwidth: 3_000 * MEGABYTE,
             iops_max: Some(600_000),
             queue_depth: 64,
+            nr_requests: NR_REQUESTS,
             latency_covers: BLOCK_BYTES,
             faults: Vec::new(),
         }
@@ -142,6 +152,7 @@ impl DeviceSpec {
             write_bandwidth: 2 * GIGABYTE,
             iops_max: None,
             queue_depth: u32::MAX,
+            nr_requests: u32::MAX,
             latency_covers: 0,
             faults: Vec::new(),
         }

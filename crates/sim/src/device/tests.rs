@@ -16,6 +16,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         write_bandwidth: 1_000 * MEGABYTE,
         iops_max: None,
         queue_depth,
+        nr_requests: 128,
         latency_covers: 4096,
         faults: Vec::new(),
     }
@@ -46,6 +47,17 @@ fn requests_beyond_the_queue_depth_wait_in_order_of_arrival() {
     assert_eq!(report.queue_wait, Nanos(4_096 + 100_000 + 104_096));
     assert_eq!(report.busy, Nanos(204_096));
     assert_eq!(device.report(Nanos(150_000)).busy, Nanos(150_000), "as seen in the middle of it");
+}
+
+#[test]
+fn whoever_submits_more_than_nr_requests_waits_until_enough_are_done() {
+    let mut device = device(DeviceSpec { nr_requests: 4, ..plain(2, 100_000) });
+    let mut admitted = |now| device.submit(Nanos(now), read(0)).admitted.0;
+    // Two are served, two may wait; the fifth has to until the third is served, when a first one is done.
+    assert_eq!([0; 6].map(&mut admitted), [0, 0, 0, 0, 100_000, 104_096]);
+    // By then the first two are done, and two wait.
+    assert_eq!(admitted(150_000), 200_000);
+    assert_eq!(admitted(1_000_000), 1_000_000);
 }
 
 #[test]

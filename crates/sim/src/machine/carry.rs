@@ -19,6 +19,8 @@ pub(super) struct Settled {
     pub(super) spent: Nanos,
     /// Reclaim calls that ended in it.
     pub(super) reclaim_calls: u64,
+    /// Until when whoever made it sleeps because a device has no room for more requests; the past where all have.
+    pub(super) admitted: Nanos,
 }
 
 impl Machine {
@@ -26,7 +28,7 @@ impl Machine {
     /// they take together. The observer hears what the call did to page caches.
     pub(super) fn settle(&mut self, cpu: CpuId, observer: &mut dyn Observer) -> Settled {
         let work = self.engine.take_work();
-        let mut spent = Nanos::ZERO;
+        let (mut spent, mut admitted) = (Nanos::ZERO, Nanos::ZERO);
         if !work.is_empty() {
             spent = self.costs.price(&work);
             self.work += work;
@@ -35,7 +37,7 @@ impl Machine {
         if !self.ops.is_empty() {
             let ops = std::mem::take(&mut self.ops);
             spent += ops.iter().fold(Nanos::ZERO, |sum, op| sum + self.costs.price_op(op));
-            self.start_transfers(&ops, cpu, spent);
+            admitted = self.start_transfers(&ops, cpu, spent);
             self.ops = ops;
             self.ops.clear();
         }
@@ -51,11 +53,13 @@ impl Machine {
                 observer.story(&event);
             }
         }
-        Settled { spent, reclaim_calls: work.reclaim_calls }
+        Settled { spent, reclaim_calls: work.reclaim_calls, admitted }
     }
 
-    /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them.
-    fn start_transfers(&mut self, ops: &[Op], cpu: CpuId, spent: Nanos) {
+    /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them. Returns when there
+    /// was room for all of them.
+    fn start_transfers(&mut self, ops: &[Op], cpu: CpuId, spent: Nanos) -> Nanos {
+        let mut admitted = Nanos::ZERO;
         let mut transfers = ops.iter().filter_map(transfer).peekable();
         while let Some((io, mut request)) = transfers.next() {
             self.ios.push(io);
@@ -64,10 +68,12 @@ impl Machine {
             }
             let device = self.device_of(request.area);
             let completion = self.devices[device].submit(self.agenda.now(), request);
+            admitted = admitted.max(completion.admitted + spent);
             for io in self.ios.drain(..) {
                 self.agenda.push(completion.at + spent, Event::IoDone { io, cpu, failed: completion.failed });
             }
         }
+        admitted
     }
 
     fn device_of(&self, area: Area) -> usize {

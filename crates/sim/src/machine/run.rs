@@ -166,6 +166,7 @@ impl Machine {
             Ok(served) => self.finish_access(index, served, observer)?,
             Err(next) => next,
         };
+        let next = self.tasks[index].runner.queue_until(settled.admitted, next);
         self.wake();
         Ok(next)
     }

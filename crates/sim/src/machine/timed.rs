@@ -7,6 +7,7 @@
 use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Stat, Step};
 
 use super::agenda::Event;
+use super::carry::Settled;
 use super::{BuildError, Machine, RunError};
 use crate::cpu::TaskIndex;
 use crate::observe::Observer;
@@ -192,7 +193,7 @@ impl Machine {
         step: Step,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
-        let spent = self.settle(CpuId(0), observer).spent;
+        let Settled { spent, admitted, .. } = self.settle(CpuId(0), observer);
         let Control { runner, entry } = &mut self.controls[(index - CONTROL) as usize];
         runner.work(spent);
         let next = match runner.take_step(step) {
@@ -213,7 +214,7 @@ impl Machine {
                 Next::Stop
             }
             Ok(served) => unreachable!("a write to a kernel file is served by {served:?}"),
-            Err(next) => next,
+            Err(next) => runner.queue_until(admitted, next),
         };
         self.wake();
         Ok(next)

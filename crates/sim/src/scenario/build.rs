@@ -373,6 +373,7 @@ impl Device {
         spec.read_bandwidth = self.read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
         spec.write_bandwidth = self.write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
         spec.queue_depth = self.queue_depth.unwrap_or(spec.queue_depth);
+        spec.nr_requests = self.nr_requests.unwrap_or(spec.nr_requests);
         spec.iops_max = self.iops.or(spec.iops_max);
         for (direction, share) in [(Direction::Read, self.fail_reads), (Direction::Write, self.fail_writes)] {
             if let Some(share) = share.filter(|share| share.0 > 0.0) {

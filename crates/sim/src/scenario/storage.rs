@@ -37,6 +37,9 @@ pub struct Device {
     /// Requests served at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u32>,
+    /// Requests in service or waiting at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<u32>,
     /// Requests a second at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iops: Option<u64>,
@@ -62,6 +65,7 @@ impl Device {
             read_bandwidth: None,
             write_bandwidth: None,
             queue_depth: None,
+            nr_requests: None,
             iops: None,
             fail_reads: None,
             fail_writes: None,

@@ -8,7 +8,7 @@ mod sharing;
 mod timed;
 
 use pageout_engine::{Nanos, PageCacheEvent, Served, SwapKind};
-use pageout_sim::device::{Direction, Fault, FaultRule};
+use pageout_sim::device::{DeviceSpec, Direction, Fault, FaultRule};
 use pageout_sim::{Ended, Observer, Progress, RunError};
 use rig::{Rig, pages};
 
@@ -177,6 +177,28 @@ fn swap_on_a_device_waits_for_it_and_zram_takes_cpu_time() {
     assert!(device.tasks[0].io_wait > device.tasks[0].cpu_time);
     assert_eq!((zram.devices[0].read.count, zram.tasks[0].io_wait), (0, Nanos::ZERO));
     assert!(zram.tasks[0].cpu_time.0 > device.tasks[0].cpu_time.0 + 500 * 3_000, "compression is not free");
+}
+
+#[test]
+fn reclaim_writes_no_more_to_swap_than_the_device_takes_in() {
+    let written = |nr_requests: u32| {
+        let mut rig = Rig::new();
+        rig.spec.devices = vec![DeviceSpec { nr_requests, ..DeviceSpec::hdd() }];
+        rig.swap(SwapKind::Device);
+        rig.anon("filler", "/job", 8_000, pages(0..8_000));
+        rig.events.push(timed::write(1_000_000_000, "/sys/fs/cgroup/job/memory.reclaim", "4M"));
+        // Keeps the run going until the request is served.
+        let file = rig.file(1);
+        rig.reader("late", "/other", file, pages([0]), 1);
+        rig.tasks.last_mut().unwrap().start = Nanos(100_000_000_000);
+        let report = rig.run();
+        let [write] = &report.writes[..] else { panic!("one write") };
+        let (_, reclaimed) = write.done.unwrap();
+        assert!(reclaimed >= 1_024, "{write:?}");
+        report.devices[0].pages_written
+    };
+    let (unbounded, bounded) = (written(u32::MAX), written(2));
+    assert!(bounded < 2_000 && unbounded > 4_000, "{bounded} pages written, without a bound {unbounded}");
 }
 
 #[test]

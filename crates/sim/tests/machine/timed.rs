@@ -7,7 +7,7 @@ use crate::rig::{Rig, pages};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn write(at: u64, path: &str, value: &str) -> TimedEvent {
+pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
     let action = TimedAction::Write { path: path.to_string(), value: value.to_string() };
     TimedEvent { at: Nanos(at), every: None, action }
 }

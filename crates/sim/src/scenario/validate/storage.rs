@@ -35,6 +35,9 @@ impl Check<'_> {
                 self.report(problem.help("allowed: from 1B/s"));
             }
         }
+        if let Some(requests) = device.nr_requests {
+            self.integer(&format!("{prefix}.nr_requests"), requests);
+        }
         if let Some(depth) = device.queue_depth {
             self.integer(&format!("{prefix}.queue_depth"), depth);
         }
