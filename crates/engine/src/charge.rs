@@ -95,7 +95,9 @@ impl Engine {
                 Ok(()) => {
                     self.work.charges += 1;
                     self.note_high(charge.memcg, charge.ask);
-                    self.stock_refill(charge.memcg, charge.ask - 1);
+                    if charge.ask > 1 {
+                        self.stock_refill(charge.memcg, charge.ask - 1);
+                    }
                     return Charged::Yes;
                 }
                 Err(_) if charge.ask > 1 => charge.ask = 1,
