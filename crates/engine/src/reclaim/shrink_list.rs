@@ -75,14 +75,14 @@ impl Engine {
         if folio.has(FolioFlags::MLOCKED) {
             return self.verdict(pfn, Verdict::Activate, Because::Locked);
         }
+        if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
+            return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
+        }
         if folio.has(FolioFlags::WRITEBACK) {
             // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
             // write's end brings it to the tail.
             self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
             return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
-        }
-        if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
-            return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
         let references = self.folio_check_references(pfn, sc);
         match references {
