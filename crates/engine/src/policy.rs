@@ -26,6 +26,9 @@ pub struct Policy {
     /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
     /// paged out can't even wait well.
     pub executable_protection: bool,
+    /// `memory.reclaim` has counters of its own (`pgscan_proactive`, `pgsteal_proactive`), as since Linux 6.15 (Hao Jia, "mm: vmscan:
+    /// split proactive reclaim statistics from direct reclaim statistics"); before, it counted as direct reclaim.
+    pub proactive_counters: bool,
 }
 
 impl Policy {
@@ -38,6 +41,7 @@ impl Policy {
             workingset: Workingset::Distance,
             balance: Balance::cost(),
             executable_protection: true,
+            proactive_counters: false,
         }
     }
 
@@ -50,6 +54,7 @@ impl Policy {
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
             executable_protection: true,
+            proactive_counters: false,
         }
     }
 
@@ -62,6 +67,7 @@ impl Policy {
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
             executable_protection: false,
+            proactive_counters: true,
         }
     }
 

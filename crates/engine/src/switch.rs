@@ -175,6 +175,8 @@ pub const SWITCHES: &[Switch] = &[
         "What reclaim walks while /sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists: both, or the new ones only, which ends in a false OOM at a limit."),
     switch!("order.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),
         "A used page of a program's code stays active after one use. 6.16 dropped it for generations, where it shows in pgactivate alone: what was used is young there anyway."),
+    switch!("reclaim.proactive_counters", bool proactive_counters, Some(("proactive-reclaim.toml", "true")),
+        "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("balance.rule", BalanceRule: balance.rule, Some(("mechanisms.toml", "cost")),

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::folio::{FolioFlags, Heat};
 use crate::harvest::{Referenced, Walk, Walked};
 use crate::lruvec::{LruList, LruvecId};
-use crate::reclaim::{FolioReferences, ScanControl};
+use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, PAGE_SHIFT, Pfn};
@@ -144,7 +144,10 @@ impl Engine {
                 pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
             }
         }
-        if pass.reclaimed >= sc.nr_to_reclaim && !pass.trim_to_proportion() {
+        // At first, reclaim for the whole machine takes all of the little that it set out to take, in proportion: each group gives
+        // something. For a group, enough is enough.
+        let is_proportional = sc.is_global() && sc.priority == PRIORITY_DEFAULT;
+        if pass.reclaimed >= sc.nr_to_reclaim && !is_proportional && !pass.trim_to_proportion() {
             return self.two_lists_end(lruvec, pass, sc);
         }
         Round::More
@@ -157,7 +160,7 @@ impl Engine {
         if self.memory.swap.devices() > 0 {
             let why = self.deactivation(lruvec, LruType::Anon, false);
             if why.inactive_is_low() {
-                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why));
+                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why), sc);
             }
         }
         Round::Last
@@ -220,7 +223,7 @@ impl Engine {
             return self.shrink_inactive(lruvec, list, n, sc);
         }
         if sc.may_deactivate[list.kind() as usize] {
-            self.shrink_active(lruvec, list, n, sc.deactivation[list.kind() as usize]);
+            self.shrink_active(lruvec, list, n, sc.deactivation[list.kind() as usize], sc);
         } else {
             sc.skipped_deactivate = true;
         }
@@ -255,13 +258,20 @@ impl Engine {
     ///
     /// A page that was merely referenced is deactivated all the same, its second chance being the inactive list; only
     /// executable file pages stay, because a program whose code was paged out can't even wait well. `why` is told.
-    fn shrink_active(&mut self, lruvec: LruvecId, list: LruList, n: u64, why: Option<Deactivation>) {
+    fn shrink_active(
+        &mut self,
+        lruvec: LruvecId,
+        list: LruList,
+        n: u64,
+        why: Option<Deactivation>,
+        sc: &ScanControl,
+    ) {
         let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
         self.count_node(node, ISOLATED.of(kind), taken as i64);
-        self.count_memcg(lruvec, Stat::Pgrefill, taken as i64);
+        self.count_reclaim(lruvec, Stat::Pgrefill, taken, sc);
         let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
         let mut rotated = 0;
         for &pfn in &folios {

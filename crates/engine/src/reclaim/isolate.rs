@@ -43,19 +43,33 @@ impl Engine {
         std::hint::black_box(self.memory.heat(pfn));
     }
 
-    /// Counts scanned pages. A group's own reclaim appears in `memory.stat` under its reclaimer's name, and in
-    /// `/proc/vmstat` by type only. [6.12 2.6]
+    /// Counts scanned pages, by reclaimer and by type.
     pub(crate) fn count_scanned(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let reclaimer = if sc.proactive { Stat::PgscanProactive } else { Stat::PgscanDirect };
-        self.count_memcg(lruvec, reclaimer, pages as i64);
+        let is_proactive = self.is_counted_proactive(lruvec, sc);
+        let reclaimer = if is_proactive { Stat::PgscanProactive } else { Stat::PgscanDirect };
+        self.count_reclaim(lruvec, reclaimer, pages, sc);
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
     }
 
     /// Counts reclaimed pages, likewise.
     pub(crate) fn count_stolen(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let reclaimer = if sc.proactive { Stat::PgstealProactive } else { Stat::PgstealDirect };
-        self.count_memcg(lruvec, reclaimer, pages as i64);
+        let is_proactive = self.is_counted_proactive(lruvec, sc);
+        let reclaimer = if is_proactive { Stat::PgstealProactive } else { Stat::PgstealDirect };
+        self.count_reclaim(lruvec, reclaimer, pages, sc);
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
         self.work.reclaimed += pages;
+    }
+
+    /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [6.12 2.6]
+    pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
+        if sc.is_global() {
+            self.count(lruvec, stat, pages as i64);
+        } else {
+            self.count_memcg(lruvec, stat, pages as i64);
+        }
+    }
+
+    fn is_counted_proactive(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        sc.proactive && self.memcgs[self.lruvecs[lruvec].memcg].policy.proactive_counters
     }
 }

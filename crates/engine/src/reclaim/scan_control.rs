@@ -67,6 +67,11 @@ impl ScanControl {
         }
     }
 
+    /// On behalf of the whole machine rather than of a group.
+    pub(crate) fn is_global(&self) -> bool {
+        self.target == MemcgId::ROOT
+    }
+
     pub(crate) fn is_satisfied(&self) -> bool {
         self.nr_reclaimed >= self.nr_to_reclaim
     }

@@ -201,7 +201,7 @@ impl Engine {
         }
         self.work.scanned += scanned;
         self.work.list_moves += batch.len() as u64;
-        self.count_memcg(lruvec, Stat::Pgrefill, sorted as i64);
+        self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
         self.note_taken(lruvec, kind, isolated);
         if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
