@@ -19,6 +19,7 @@ use crate::result::{RunResult, counter};
 use crate::run::name_of;
 use crate::simulate::simulate;
 use crate::trace::{read_table, remark_page_size};
+use crate::variants::verdict;
 use crate::{figures, output, parallel, progress, table};
 
 /// The cgroup that the replaying task runs in.
@@ -70,48 +71,66 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     bar.finish_and_clear();
 
     let mut points = Vec::new();
+    let mut failures = Vec::new();
     for (pages, result) in sizes.into_iter().zip(results) {
-        let size = figures::bytes(pages * 4096);
-        match result {
-            Ok(result) => points.push(Point { pages, result }),
-            Err(failure) => {
-                let message = format!("with {size} of memory: {failure}{}", advice(args));
-                return output::no_result(&args.output, failure.told_as(message), Value::Null);
-            }
+        let told = |failure: Failure| {
+            let size = figures::bytes(pages * 4096);
+            failures.push(failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))));
+        };
+        points.push(Point { pages, result: result.map_err(told).ok() });
+    }
+    let outcome = match failures.len() {
+        0 => Ok(()),
+        1 if points.len() == 1 => Err(failures.remove(0)),
+        failed if failed == points.len() => Err(Failure::several("every size failed", &failures)),
+        _ => verdict(&failures, points.len()),
+    };
+    let has_any = points.iter().any(|point| point.result.is_some());
+    match outcome {
+        Err(failure) if !has_any => output::no_result(&args.output, failure, Value::Null),
+        Err(failure) if args.output.json => {
+            output::no_result(&args.output, failure, to_json(args, &footprint, &points))
         }
+        Ok(()) if args.output.json => output::print_json(&to_json(args, &footprint, &points)),
+        // As in a comparison, the sizes that can be simulated have their figures.
+        outcome => output::print(&to_text(args, &footprint, &points)).and(outcome),
     }
-    if args.output.json {
-        return output::print_json(&to_json(args, &footprint, &points));
-    }
-    output::print(&to_text(args, &footprint, &points))
 }
 
-/// One size and what came of it.
+/// One size and what came of it; nothing if its run failed.
 struct Point {
     pages: u64,
-    result: RunResult,
+    result: Option<RunResult>,
 }
 
 impl Point {
-    fn misses(&self) -> u64 {
-        self.result.tasks.iter().map(|task| task.minor + task.major).sum()
+    fn figures(&self) -> Option<Figures> {
+        let result = self.result.as_ref()?;
+        let sum = |name: &str| -> u64 {
+            result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
+        };
+        let misses = result.tasks.iter().map(|task| task.minor + task.major).sum();
+        Some(Figures {
+            misses,
+            miss_ratio: figures::share(misses, result.accesses),
+            refaults: sum("workingset_refault_file") + sum("workingset_refault_anon"),
+            device_pages_read: result.devices.iter().map(|device| device.pages_read).sum(),
+            throughput_per_s: result.tasks.iter().map(|task| task.throughput_per_s).sum(),
+            end_ns: result.end_ns,
+            reclaim_p99_ns: result.reclaim.p99_ns,
+        })
     }
+}
 
-    fn miss_ratio(&self) -> f64 {
-        figures::share(self.misses(), self.result.accesses)
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        self.result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
-    }
-
-    fn refaults(&self) -> u64 {
-        self.counter("workingset_refault_file") + self.counter("workingset_refault_anon")
-    }
-
-    fn device_pages_read(&self) -> u64 {
-        self.result.devices.iter().map(|device| device.pages_read).sum()
-    }
+/// What a line of the table shows.
+struct Figures {
+    misses: u64,
+    miss_ratio: f64,
+    refaults: u64,
+    device_pages_read: u64,
+    throughput_per_s: f64,
+    end_ns: u64,
+    reclaim_p99_ns: u64,
 }
 
 fn parse_memory(text: &str) -> anyhow::Result<Limit> {
@@ -280,51 +299,64 @@ fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String
         "reclaim p99",
     ];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
+    let columns = rows[0].len();
     for point in points {
-        let throughput: f64 = point.result.tasks.iter().map(|task| task.throughput_per_s).sum();
-        rows.push(vec![
+        let mut row = vec![
             figures::bytes(point.pages * 4096),
             figures::percent(figures::share(point.pages, footprint.distinct_pages)),
-            format!("{:.4}", point.miss_ratio()),
-            figures::count(point.misses()),
-            figures::time(point.result.end_ns),
-            figures::rate(throughput).trim_end_matches("/s").trim_end().to_string(),
-            figures::count(point.device_pages_read()),
-            figures::count(point.refaults()),
-            figures::time(point.result.reclaim.p99_ns),
-        ]);
+        ];
+        match point.figures() {
+            Some(of) => row.extend([
+                format!("{:.4}", of.miss_ratio),
+                figures::count(of.misses),
+                figures::time(of.end_ns),
+                figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
+                figures::count(of.device_pages_read),
+                figures::count(of.refaults),
+                figures::time(of.reclaim_p99_ns),
+            ]),
+            None => {
+                row.push("failed".to_string());
+                row.resize(columns, "-".to_string());
+            }
+        }
+        rows.push(row);
     }
     text += &table::layout(&rows, 0);
-    if points.len() > 1 {
-        let curve = |of: fn(&Point) -> f64| {
-            points.iter().map(|point| (point.pages as f64, of(point))).collect::<Vec<_>>()
+    let measured: Vec<(u64, Figures)> =
+        points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
+    if measured.len() > 1 {
+        let curve = |of: fn(&Figures) -> f64| {
+            measured.iter().map(|(pages, figures)| (*pages as f64, of(figures))).collect::<Vec<_>>()
         };
         let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
         text += "\nmiss ratio over memory\n";
-        text += &curve::plot(&curve(Point::miss_ratio), memory, |ratio| format!("{ratio:.3}"));
+        text += &curve::plot(&curve(|of| of.miss_ratio), memory, |ratio| format!("{ratio:.3}"));
         text += "\nruntime over memory\n";
-        text +=
-            &curve::plot(&curve(|point| point.result.end_ns as f64), memory, |ns| figures::time(ns as u64));
+        text += &curve::plot(&curve(|of| of.end_ns as f64), memory, |ns| figures::time(ns as u64));
     }
     text
 }
 
 fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> Value {
     let list = points.iter().map(|point| {
+        let of = point.figures();
+        let of = of.as_ref();
         json!({
             "memory_pages": point.pages,
             "memory_bytes": point.pages * 4096,
             "share_of_pages": figures::share(point.pages, footprint.distinct_pages),
-            "miss_ratio": point.miss_ratio(),
-            "misses": point.misses(),
-            "runtime_ns": point.result.end_ns,
-            "device_pages_read": point.device_pages_read(),
-            "refaults": point.refaults(),
+            "complete": of.is_some(),
+            "miss_ratio": of.map(|of| of.miss_ratio),
+            "misses": of.map(|of| of.misses),
+            "runtime_ns": of.map(|of| of.end_ns),
+            "device_pages_read": of.map(|of| of.device_pages_read),
+            "refaults": of.map(|of| of.refaults),
             "result": point.result,
         })
     });
     json!({
-        "complete": true,
+        "complete": points.iter().all(|point| point.result.is_some()),
         "trace": args.trace.to_string_lossy(),
         "accesses": footprint.accesses,
         "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes },

@@ -1,6 +1,6 @@
 //! What good runs print.
 
-use super::{GOOD, check_failure, check_success, pageout, scenarios, with_scenario};
+use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
 
 fn json(directory: &std::path::Path, arguments: &[&str]) -> serde_json::Value {
     let arguments: Vec<&str> = arguments.iter().chain(&["--json"]).copied().collect();
@@ -89,6 +89,35 @@ fn more_memory_gives_a_falling_curve() {
     assert!(ratios.is_sorted_by(|a, b| a > b), "{ratios:?}");
     let printed = check_success(&pageout(directory.path(), &["replay", "a.u32", "--memory", "15%,100%"]));
     assert!(printed.contains("miss ratio over memory") && printed.contains('*'), "{printed}");
+}
+
+#[test]
+fn of_several_sizes_that_fail_the_others_are_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = (0..6000u64).flat_map(|access| (access * 7 % 2000).to_le_bytes());
+    std::fs::write(directory.path().join("a.pages64"), pages.collect::<Vec<u8>>()).unwrap();
+    let replay = |memory: &str, more: &[&str]| {
+        let arguments = ["replay", "a.pages64", "--channel", "anonymous", "--memory", memory];
+        pageout(directory.path(), &[&arguments[..], more].concat())
+    };
+    let output = replay("10%,200%,300%", &[]);
+    assert_eq!(output.status.code(), Some(1), "as of a comparison");
+    let (printed, told) = (text(&output.stdout), text(&output.stderr));
+    let rows: Vec<&str> = printed.lines().filter(|line| line.contains(" failed ")).collect();
+    assert!(rows.len() == 1 && rows[0].contains("10.00%") && printed.contains("300.00%"), "{printed}");
+    for part in ["1 of 3 runs failed", "of memory: task `replay`", "out of memory", "add --swap"] {
+        assert!(told.contains(part), "expected {part:?} in:\n{told}");
+    }
+    let output = replay("10%,200%,300%", &["--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&result["complete"], &result["points"]), (&false.into(), &serde_json::Value::Null));
+    let points = &result["so_far"]["points"];
+    assert_eq!((&points[0]["complete"], &points[0]["misses"]), (&false.into(), &serde_json::Value::Null));
+    assert_eq!((&points[2]["complete"], points[2]["misses"].is_u64()), (&true.into(), true));
+    let output = replay("10%,20%", &[]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+    assert!(text(&output.stderr).contains("every size failed"), "{}", text(&output.stderr));
 }
 
 #[test]
