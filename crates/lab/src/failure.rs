@@ -62,6 +62,18 @@ impl Failure {
     }
 }
 
+/// An error with its causes. Many errors of the crates below say what their cause says; it is told once.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.contains(&cause) {
+            let between = if told.is_empty() { "" } else { ": " };
+            told += &format!("{between}{cause}");
+        }
+    }
+    told
+}
+
 impl From<anyhow::Error> for Failure {
     /// What is not said to be anything else is a fault of the input: everything a command reads comes before it runs.
     fn from(error: anyhow::Error) -> Failure {
@@ -73,15 +85,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Workload(error) | Failure::Input(error) | Failure::Unexpected(error) => {
-                // Many errors of the crates below say what their cause says; it is told once.
-                let mut told = String::new();
-                for cause in error.chain().map(ToString::to_string) {
-                    if !told.contains(&cause) {
-                        let between = if told.is_empty() { "" } else { ": " };
-                        told += &format!("{between}{cause}");
-                    }
-                }
-                f.write_str(&told)
+                f.write_str(&told(error))
             }
             Failure::Output(error) => {
                 write!(f, "cannot write the result: {error}; what was written is not complete")

@@ -25,7 +25,6 @@ pub(crate) struct Answer {
     pub(crate) policy: String,
     pub(crate) rep: String,
     pub(crate) vmstat_delta: BTreeMap<String, i64>,
-    #[serde(default)]
     pub(crate) memcg_delta: BTreeMap<String, i64>,
     misses_file: Option<PathBuf>,
     page_cache_stream: Option<PathBuf>,
@@ -58,7 +57,17 @@ const MISSED: u8 = 2 | 4;
 
 impl Answers {
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Answers> {
-        let truth: GroundTruth = read_json(&dir.join("ground-truth.json"))?;
+        let path = dir.join("ground-truth.json");
+        let truth: GroundTruth = read_json(&path)?;
+        for run in &truth.runs {
+            for (field, counters) in [("vmstat_delta", &run.vmstat_delta), ("memcg_delta", &run.memcg_delta)]
+            {
+                // A counter that stayed as it was is left out; that all of them did is no run.
+                if counters.is_empty() {
+                    bail!("{} is malformed: run {}: `{field}` holds no counter", path.display(), run.id);
+                }
+            }
+        }
         Ok(Answers { dir: dir.to_owned(), runs: truth.runs })
     }
 
@@ -78,6 +87,16 @@ impl Answers {
             let map: MissMap = self.bytes(path)?.iter().map(|flags| flags & MISSED != 0).collect();
             if map.len() != sequence.len() {
                 bail!("{}: holds {} accesses instead of {}", path.display(), map.len(), sequence.len());
+            }
+            let stolen =
+                ["pgsteal_anon", "pgsteal_file"].iter().filter_map(|name| answer.vmstat_delta.get(*name));
+            if !map.contains(&true) && stolen.sum::<i64>() > 0 {
+                let path = self.dir.join(path);
+                bail!(
+                    "{} is malformed: no access is marked as a miss (`misses_file` of run {}), but the run evicted pages",
+                    path.display(),
+                    answer.id
+                );
             }
             return Ok(Some(map));
         }

@@ -40,6 +40,20 @@ pub(crate) struct Limits {
     pub(crate) agreement_slack: Option<f64>,
 }
 
+impl Limits {
+    /// Those that are set, by their keys.
+    fn fractions(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let all = [
+            ("counters", self.counters),
+            ("disagreement", self.disagreement),
+            ("misses", self.misses),
+            ("activity", self.activity),
+            ("agreement_slack", self.agreement_slack),
+        ];
+        all.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
+    }
+}
+
 /// What is asked of the evicted pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -86,7 +100,18 @@ impl Tolerances {
                 ));
             }
         }
+        // Infinite limits would let everything pass, negative ones nothing, and what is not a number compares with nothing.
+        let require = |whose: &str, key: &str, limit: f64| {
+            if limit.is_finite() && limit >= 0.0 {
+                return Ok(());
+            }
+            Err(anyhow!("{}: {whose}`{key}` is {limit}, and must be a number from 0", path.display()))
+        };
+        require("", "floor", tolerances.floor)?;
         for (name, limits) in &tolerances.class {
+            for (key, limit) in limits.fractions() {
+                require(&format!("class `{name}`: "), key, limit)?;
+            }
             if limits.phases == Some(0) {
                 return Err(anyhow!(
                     "{}: class `{name}` asks for no simulation (phases = 0)",

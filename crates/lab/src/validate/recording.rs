@@ -16,8 +16,8 @@ use crate::nearest;
 pub(crate) struct Recording {
     dir: PathBuf,
     runs: Vec<Run>,
-    /// For traced runs: the accesses before which the kernel flushed its memcg statistics.
-    flushes: BTreeMap<String, Vec<u64>>,
+    /// For traced runs: the accesses before which the kernel flushed its memcg statistics. Nothing where the file is missing.
+    flushes: Option<BTreeMap<String, FlushOps>>,
 }
 
 /// One run, as far as it was chosen by whoever recorded it.
@@ -58,7 +58,7 @@ struct GroundTruth {
     runs: Vec<Run>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct FlushOps {
     flush_before_access: Vec<u64>,
 }
@@ -77,11 +77,10 @@ impl Recording {
         if truth.runs.is_empty() {
             bail!("{}: holds no runs", dir.join("ground-truth.json").display());
         }
-        let flushes: BTreeMap<String, FlushOps> = match dir.join("flush-ops.json") {
-            path if path.exists() => read_json(&path)?,
-            _ => BTreeMap::new(),
+        let flushes = match dir.join("flush-ops.json") {
+            path if path.exists() => Some(read_json(&path)?),
+            _ => None,
         };
-        let flushes = flushes.into_iter().map(|(id, ops)| (id, ops.flush_before_access)).collect();
         Ok(Recording { dir: dir.to_owned(), runs: truth.runs, flushes })
     }
 
@@ -113,15 +112,20 @@ impl Recording {
 
     /// The accesses before which the kernel flushed its statistics, where they are known.
     pub(crate) fn flushes(&self, run: &Run) -> Option<&[u64]> {
-        self.flushes.get(&run.id).map(Vec::as_slice)
+        Some(&self.flushes.as_ref()?.get(&run.id)?.flush_before_access)
     }
 
     /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
     pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
         if class.limits.phases.is_none() && run.policy == "classic" && self.flushes(run).is_none() {
             let path = self.dir.join("flush-ops.json");
+            let missing = if self.flushes.is_some() {
+                "there is no entry"
+            } else {
+                "the file is missing; it is needed"
+            };
             bail!(
-                "{}: there is no entry for {}, which class `{}` simulates once, with the statistics flushes of the recording",
+                "{}: {missing} for {}, which class `{}` simulates once, with the statistics flushes of the recording",
                 path.display(),
                 run.id,
                 class.name

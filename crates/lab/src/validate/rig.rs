@@ -41,6 +41,7 @@ use pageout_workload as workload;
 use super::answers::REMOVED;
 use super::recording::{Recording, Run};
 use super::script::{Flags, Script};
+use crate::failure::told;
 
 /// What the simulator made of a run.
 pub(crate) struct Played {
@@ -65,7 +66,7 @@ pub(crate) struct Unplayable(anyhow::Error);
 
 impl fmt::Display for Unplayable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        f.write_str(&told(&self.0))
     }
 }
 

@@ -70,7 +70,7 @@ fn blanking_the_answers_changes_no_simulated_figure() {
     change_runs(blank.path(), |run| {
         for key in ["vmstat_delta", "memcg_delta", "vmstat_end", "memcg_end", "memcg_events", "task", "disk"]
         {
-            run[key] = serde_json::json!({});
+            run[key] = serde_json::json!({ "blank": 1 });
         }
         for key in ["misses_file", "page_cache_stream", "ops_missed"] {
             run[key] = Value::Null;
@@ -154,6 +154,62 @@ fn a_malformed_folder_is_refused_by_file() {
 }
 
 #[test]
+fn answers_that_are_blank_are_refused_by_run_and_field() {
+    for field in ["vmstat_delta", "memcg_delta"] {
+        let copy = copy_of_ground_truth();
+        change_runs(copy.path(), |run| {
+            if run["id"] == "fr-loop.mglru.1" {
+                run[field] = serde_json::json!({});
+            }
+        });
+        let output = validate(copy.path(), &["fr-loop.mglru.1"]);
+        let field = format!("`{field}` holds no counter");
+        check_failure(&output, 2, &["ground-truth.json is malformed", "run fr-loop.mglru.1", &field]);
+    }
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("misses/fr-loop.mglru.1.u8.zst");
+    let flags = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
+    fs::write(&path, zstd::encode_all(&vec![0; flags.len()][..], 1).unwrap()).unwrap();
+    let output = validate(copy.path(), &["fr-loop.mglru.1"]);
+    let parts = ["fr-loop.mglru.1.u8.zst is malformed", "no access is marked", "the run evicted pages"];
+    check_failure(&output, 2, &parts);
+}
+
+#[test]
+fn a_tolerance_that_is_no_number_from_0_is_named() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("tolerances.toml");
+    let tolerances = fs::read_to_string(&path).unwrap();
+    let spoil = |from: &str, to: &str| {
+        assert!(tolerances.contains(from));
+        fs::write(&path, tolerances.replacen(from, to, 1)).unwrap();
+        validate(copy.path(), &["fr-loop.mglru.1"])
+    };
+    let parts = ["tolerances.toml", "class `traced`", "`activity` is -0.1"];
+    check_failure(&spoil("activity = 0.005", "activity = -0.1"), 2, &parts);
+    let parts = ["tolerances.toml", "class `exact`", "`counters` is inf"];
+    check_failure(&spoil("counters = 0.0", "counters = inf"), 2, &parts);
+    check_failure(&spoil("floor = 2", "floor = nan"), 2, &["tolerances.toml: `floor` is NaN"]);
+}
+
+#[test]
+fn missing_flushes_are_told_from_a_missing_entry() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("flush-ops.json");
+    fs::write(&path, "{}").unwrap();
+    let run = || validate(copy.path(), &["fr-loop.classic.t"]);
+    check_failure(&run(), 2, &["flush-ops.json: there is no entry for fr-loop.classic.t"]);
+    fs::remove_file(&path).unwrap();
+    check_failure(&run(), 2, &["flush-ops.json: the file is missing", "fr-loop.classic.t"]);
+}
+
+#[test]
+fn a_run_named_twice_is_judged_once() {
+    let output = validate(&ground_truth(), &["fr-loop.mglru.1", "fr-loop.mglru.1", "fr-l*.mglru.1"]);
+    assert!(check_success(&output).contains("1 of 1 runs pass"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn a_stream_that_does_not_fit_its_run_is_named() {
     let copy = copy_of_ground_truth();
     let evictions = copy.path().join("evictions");
@@ -177,4 +233,5 @@ fn a_truncated_sequence_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let printed = text(&output.stdout);
     assert!(printed.contains("NOT PLAYED") && printed.contains("loop.u32.zst"), "{printed}");
+    assert_eq!(printed.matches("incomplete frame").count(), 1, "a reason is told once: {printed}");
 }
