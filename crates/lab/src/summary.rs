@@ -70,7 +70,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text.push('\n');
         text += "whole machine\n";
         text += &story(&result.vmstat);
-        text += &reclaim_line(&result.reclaim);
+        text += &reclaim_line(&result.reclaim, false);
     }
     text += &swap_line(result);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
@@ -138,13 +138,9 @@ fn tasks(tasks: &[TaskResult]) -> String {
 fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     let mut text = format!("memcg {} ({}): {} in use", memcg.path, memcg.policy, figures::bytes(current));
-    for (name, value) in &memcg.files {
-        if let Ok(bytes) = value.parse::<u64>()
-            && bytes > 0
-            && name != "memory.current"
-        {
-            let _ = write!(text, ", {name} {}", figures::bytes(bytes));
-        }
+    for (name, value) in memcg.files.iter().filter(|(name, value)| is_told(name, value)) {
+        let value = value.parse().map_or(value.clone(), figures::bytes);
+        let _ = write!(text, ", {name} {value}");
     }
     text.push('\n');
     text += &story(&memcg.counters);
@@ -165,13 +161,23 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     if !events.is_empty() {
         text += &output::wrap(&format!("memory.events: {}", events.join(", ")), output::width(), "  ");
     }
-    text += &reclaim_line(&memcg.reclaim);
+    text += &reclaim_line(&memcg.reclaim, counter(&memcg.counters, "pgscan_direct") > 0);
     let delayed: u64 =
         result.tasks.iter().filter(|task| task.memcg == memcg.path).map(|task| task.delayed_ns).sum();
     if delayed > 0 {
         let _ = writeln!(text, "  its tasks were throttled for {} in all", figures::time(delayed));
     }
     text
+}
+
+/// Whether a file says more than that there is nothing, and no limit.
+fn is_told(name: &str, value: &str) -> bool {
+    let untold = match name {
+        "memory.max" | "memory.high" | "memory.swap.max" => "max",
+        _ => "0",
+    };
+    // What is in use stands before them all.
+    name != "memory.current" && value != untold
 }
 
 /// Counters in two columns, as many as are not zero.
@@ -193,9 +199,11 @@ fn story(counters: &Counters) -> String {
     text
 }
 
-fn reclaim_line(reclaim: &Latency) -> String {
+/// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
+fn reclaim_line(reclaim: &Latency, others_reclaimed: bool) -> String {
     if reclaim.count == 0 {
-        return "  no direct reclaim\n".to_string();
+        let whose = if others_reclaimed { " by its own tasks" } else { "" };
+        return format!("  no direct reclaim{whose}\n");
     }
     format!(
         "  direct reclaim: {} calls, p50 {}, p99 {}, max {}, {} in all\n",

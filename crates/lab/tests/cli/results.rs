@@ -155,6 +155,35 @@ fn a_replay_can_be_written_down_as_a_scenario() {
 }
 
 #[test]
+fn limits_of_nothing_and_protection_of_everything_are_told() {
+    let directory = with_scenario(GOOD);
+    let run = |set: &str| {
+        check_success(&pageout(
+            directory.path(),
+            &["run", "scenario.toml", "--set", "memcg./web.memory.max=max", "--set", set],
+        ))
+    };
+    let line = |printed: &str| {
+        printed.lines().find(|line| line.starts_with("memcg /web")).map(str::to_string).unwrap_or_default()
+    };
+    assert!(line(&run("memcg./web.memory.min=max")).ends_with("in use, memory.min max"));
+    assert!(line(&run("memcg./web.memory.swap.max=0")).ends_with("in use, memory.swap.max 0 B"));
+    assert!(line(&run("memcg./web.memory.min=0")).ends_with("in use"), "{}", run("memcg./web.memory.min=0"));
+}
+
+#[test]
+fn reclaim_below_a_group_is_not_denied_by_it() {
+    let directory = with_scenario(
+        &GOOD
+            .replace("[[task]]", "[[memcg]]\npath = \"/web/a\"\n[[task]]")
+            .replace("memcg = \"/web\"", "memcg = \"/web/a\""),
+    );
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    let parent = printed.split("memcg /web/a (").next().unwrap();
+    assert!(parent.contains("pgscan") && parent.contains("no direct reclaim by its own tasks"), "{printed}");
+}
+
+#[test]
 fn events_write_and_read_while_it_runs() {
     let directory = with_scenario(&format!(
         "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.max\"\nvalue = \"512KiB\"\n\
