@@ -167,20 +167,30 @@ impl Engine {
     }
 
     pub(crate) fn oom_report(&self, memcg: MemcgId, max: Option<u64>, attempts: u32) -> OomReport {
-        let mut lists = [0; 5];
-        for id in self.memcgs.subtree(memcg) {
+        let subtree = self.memcgs.subtree(memcg);
+        let (mut lists, mut protected) = ([0; 5], 0);
+        for &id in &subtree {
+            let mut reclaimable = 0;
             for node in self.memory.nodes() {
                 let sizes = self.lruvecs[self.lruvecs.id(id, node)].sizes;
                 lists.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
+                reclaimable += sizes[..4].iter().sum::<u64>();
             }
+            protected += self.memcgs.protection(memcg, id).min.min(reclaimable);
         }
+        let is_full = |id: &MemcgId| self.memcgs[*id].swap_usage >= self.memcgs[*id].swap_max;
+        let full = self.memcgs.ancestors(memcg).chain(subtree).find(is_full);
         OomReport {
             memcg,
             path: self.memcgs.path(memcg),
             usage: self.memcgs[memcg].usage,
             max,
             lists,
+            protected,
+            has_swap: self.memory.swap.total_pages() > 0,
             free_swap: self.memcgs.free_swap(memcg, self.memory.swap.free_pages()),
+            swap_max: full.map(|id| (self.memcgs.path(id), self.memcgs[id].swap_max)),
+            failed_writes: self.io.writes_failed(),
             attempts,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Transfers {
     writes: usize,
     /// Writes that have ended since the beginning.
     writes_ended: u64,
+    /// Pages whose write the device has failed since the beginning.
+    writes_failed: u64,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
 }
@@ -74,6 +76,10 @@ impl Transfers {
 
     pub(crate) fn writes_ended(&self) -> u64 {
         self.writes_ended
+    }
+
+    pub(crate) fn writes_failed(&self) -> u64 {
+        self.writes_failed
     }
 
     pub(crate) fn has_writes(&self) -> bool {
@@ -189,7 +195,10 @@ impl Engine {
             Ok(()) if folio.has(FolioFlags::RECLAIM) => self.lru_rotate(pfn),
             Ok(()) => {}
             // The only copy is in memory again.
-            Err(_) => self.memory.folios[pfn].flags |= FolioFlags::DIRTY,
+            Err(_) => {
+                self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+                self.io.writes_failed += folio.pages();
+            }
         }
         self.memory.folios[pfn].flags -= FolioFlags::WRITEBACK;
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));

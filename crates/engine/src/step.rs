@@ -132,8 +132,16 @@ pub struct OomReport {
     pub max: Option<u64>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
+    /// Pages on these lists that `memory.min` of descendants holds back.
+    pub protected: u64,
+    /// Whether there is any swap.
+    pub has_swap: bool,
     /// Free swap pages it may use.
     pub free_swap: u64,
+    /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: whose, and so many pages.
+    pub swap_max: Option<(String, u64)>,
+    /// Writes of the whole machine that have failed; what they wrote is still in memory.
+    pub failed_writes: u64,
     /// Reclaim attempts made before giving up.
     pub attempts: u32,
 }
@@ -155,13 +163,81 @@ impl fmt::Display for OomReport {
         write!(
             f,
             "; lists: anon {inactive_anon} inactive + {active_anon} active, \
-             file {inactive_file} inactive + {active_file} active, {unevictable} unevictable; free swap {} pages",
-            self.free_swap
+             file {inactive_file} inactive + {active_file} active, {unevictable} unevictable"
         )?;
-        let anon = inactive_anon + active_anon;
-        if anon > 0 && self.free_swap == 0 && inactive_file + active_file == 0 {
-            write!(f, " (anonymous memory can't be reclaimed without swap: add swap or raise memory.max)")?;
+        let unlisted = self.usage.saturating_sub(self.lists.iter().sum());
+        if self.max.is_some() && unlisted > 0 {
+            write!(f, ", {unlisted} on no list (waiting in a CPU's batch, or in a reclaimer's hands)")?;
+        }
+        write!(f, "; free swap {} pages", self.free_swap)?;
+        if self.failed_writes > 0 {
+            write!(f, "; {} page writes failed", self.failed_writes)?;
+        }
+        let causes = self.causes();
+        if !causes.is_empty() {
+            write!(f, " ({})", causes.join("; "))?;
         }
         Ok(())
+    }
+}
+
+impl OomReport {
+    /// What keeps most of the pages, as far as the figures tell, and what helps against it.
+    fn causes(&self) -> Vec<String> {
+        let [inactive_anon, active_anon, inactive_file, active_file, _] = self.lists;
+        let (anon, file) = (inactive_anon + active_anon, inactive_file + active_file);
+        let mut causes = Vec::new();
+        if self.protected > 0 && self.protected * 2 >= anon + file {
+            causes.push(format!(
+                "memory.min of groups below {} holds {} pages back: lower it or raise memory.max",
+                self.path, self.protected
+            ));
+        }
+        if anon == 0 || anon < file {
+            return causes;
+        }
+        if self.has_swap
+            && let Some((path, pages)) = &self.swap_max
+        {
+            causes.push(format!(
+                "{path} has used all of its memory.swap.max of {pages} pages: raise it or memory.max"
+            ));
+        } else if self.has_swap && self.free_swap == 0 {
+            causes.push("all swap is used: add swap or raise memory.max".to_string());
+        } else if self.free_swap == 0 {
+            causes.push(
+                "anonymous memory can't be reclaimed without swap: add swap or raise memory.max".to_string(),
+            );
+        } else if self.failed_writes > 0 {
+            causes.push("what could not be written to swap stays in memory".to_string());
+        }
+        causes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_are_charged_and_on_no_list_are_told() {
+        let report = OomReport {
+            memcg: MemcgId::ROOT,
+            path: "/job".to_string(),
+            usage: 20,
+            max: Some(20),
+            lists: [4, 5, 0, 0, 0],
+            protected: 0,
+            has_swap: true,
+            free_swap: 0,
+            swap_max: None,
+            failed_writes: 0,
+            attempts: 16,
+        };
+        let told = report.to_string();
+        assert!(told.contains("0 unevictable, 11 on no list"), "{told}");
+        assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
+        let told = OomReport { usage: 9, ..report }.to_string();
+        assert!(!told.contains("on no list"), "{told}");
     }
 }

@@ -213,6 +213,61 @@ without swap: add swap or raise memory.max)
 }
 
 #[test]
+fn out_of_memory_at_a_swap_limit_names_the_limit_and_whose_it_is() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 reclaim_batch=4
+        group top swap.max=6
+        group top/job max=20
+        swap 100
+        task t in top/job
+        t anon 100 as heap
+        t write heap 0..26        => 25m O
+        why => out of memory in /top/job: 20 of 20 pages charged; 16 reclaim attempts freed too little; lists: anon 6 \
+inactive + 14 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (/top has used all of its \
+memory.swap.max of 6 pages: raise it or memory.max)
+    ",
+    );
+}
+
+#[test]
+fn out_of_memory_under_protection_names_the_protection() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group top max=40
+        group top/job min=100
+        file data 100
+        task t in top/job
+        t open data as f
+        t read f 0..40            => 40M
+        t read f 40               => O
+        why => out of memory in /top: 40 of 40 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
+inactive + 0 active, file 40 inactive + 0 active, 0 unevictable; free swap 0 pages (memory.min of groups below /top \
+holds 40 pages back: lower it or raise memory.max)
+    ",
+    );
+}
+
+#[test]
+fn out_of_memory_after_failed_writes_says_that_they_failed() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 reclaim_batch=4
+        group job max=4
+        swap 100
+        task t in job
+        t anon 100 as heap
+        device fails
+        t write heap 0..5         => 4m O
+        why => out of memory in /job: 4 of 4 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
+inactive + 4 active, file 0 inactive + 0 active, 0 unevictable; free swap 96 pages; 4 page writes failed (what could \
+not be written to swap stays in memory)
+    ",
+    );
+}
+
+#[test]
 fn a_group_whose_pages_are_all_being_written_waits_and_is_not_out_of_memory() {
     check(
         "

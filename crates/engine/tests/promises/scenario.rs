@@ -12,6 +12,7 @@
 //! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
+//! | `device fails` | transfers end at once, and badly |
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
 //! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
 //! | `lists PATH` | pages on lists: anonymous and file memory, inactive + active |
@@ -105,6 +106,7 @@ struct Machine {
     objects: BTreeMap<(TaskId, String), ObjectId>,
     /// Steps that a transfer takes; `None` if it waits to be told.
     latency: Option<u64>,
+    answer: Result<(), IoError>,
     steps: u64,
     transfers: VecDeque<Transfer>,
     ops: BTreeMap<&'static str, u64>,
@@ -120,6 +122,7 @@ impl Machine {
             tasks: BTreeMap::new(),
             objects: BTreeMap::new(),
             latency: Some(0),
+            answer: Ok(()),
             steps: 0,
             transfers: VecDeque::new(),
             ops: BTreeMap::new(),
@@ -145,9 +148,10 @@ impl Machine {
                 String::new()
             }
             ["device", mode @ ..] => {
+                self.answer = if mode == ["fails"] { Err(IoError::Device) } else { Ok(()) };
                 self.latency = match mode {
                     ["holds"] => None,
-                    ["answers"] => Some(0),
+                    ["answers" | "fails"] => Some(0),
                     ["answers", steps] => Some(number(steps)),
                     mode => panic!("there is no device {mode:?}"),
                 };
@@ -418,10 +422,10 @@ impl Machine {
         }
     }
 
-    /// The oldest transfer ends well.
+    /// The oldest transfer ends as the device has it.
     fn complete(&mut self) {
         let transfer = self.transfers.pop_front().expect("a transfer is in flight");
-        self.engine.io_done(transfer.io, CpuId(0), Ok(()));
+        self.engine.io_done(transfer.io, CpuId(0), self.answer);
         self.carry_out();
     }
 }
