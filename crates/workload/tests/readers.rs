@@ -68,6 +68,26 @@ fn oracle_record(time: u32, id: u64, size: u32) -> Vec<u8> {
     record
 }
 
+/// Of one block, nothing comes out before all of it is there.
+#[test]
+fn a_cut_in_the_only_compressed_block_is_told_with_its_place() {
+    let bytes: Vec<u8> = (0..100).flat_map(|id| oracle_record(1, id, 512)).collect();
+    let compressed = zstd::encode_all(&bytes[..], 3).unwrap();
+    let cut = &compressed[..compressed.len() - 5];
+    let parts =
+        ["(oracle-general): record 0 at byte 0 of the decompressed data", "cut short", "; 0 bytes came out"];
+    let error = check_error("t.oracleGeneral.zst", cut, &ReadOptions::default(), &parts);
+    assert!(std::error::Error::source(&error).is_some());
+    check_error("t.zst", cut, &as_format(Format::OracleGeneral), &parts);
+    // With several blocks, what came before is told.
+    let bytes: Vec<u8> = (0..20_000).flat_map(|id| oracle_record(1, id * id, 512)).collect();
+    let compressed = zstd::encode_all(&bytes[..], 3).unwrap();
+    let cut = &compressed[..compressed.len() - 5];
+    let error =
+        check_error("t.oracleGeneral.zst", cut, &ReadOptions::default(), &["of the decompressed data"]);
+    assert!(error.records_read() > 1000 && error.byte_offset() == error.records_read() * 24, "{error}");
+}
+
 #[test]
 fn oracle_general_gives_each_id_pages_of_its_own() {
     let bytes = [

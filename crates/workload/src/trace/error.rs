@@ -16,6 +16,7 @@ struct Failure {
     place: Place,
     reason: String,
     source: Option<io::Error>,
+    is_decompressed: bool,
 }
 
 /// Where in a trace something is.
@@ -38,12 +39,31 @@ impl TraceError {
             place,
             reason: reason.into(),
             source: None,
+            is_decompressed: false,
         }))
+    }
+
+    /// The same, saying that its bytes were counted after decompression.
+    pub(super) fn decompressed(mut self) -> TraceError {
+        self.0.is_decompressed = true;
+        self
     }
 
     /// The same for an error of the operating system or the decompressor, which becomes the source.
     pub fn io(file: &str, format: Option<Format>, place: Place, source: io::Error) -> TraceError {
-        let mut error = TraceError::new(file, format, place, source.to_string());
+        let reason = source.to_string();
+        TraceError::io_told(file, format, place, source, reason)
+    }
+
+    /// The same, told in more words than the source's own.
+    pub(super) fn io_told(
+        file: &str,
+        format: Option<Format>,
+        place: Place,
+        source: io::Error,
+        reason: String,
+    ) -> TraceError {
+        let mut error = TraceError::new(file, format, place, reason);
         error.0.source = Some(source);
         error
     }
@@ -81,7 +101,7 @@ impl TraceError {
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { file, format, place, reason, .. } = &*self.0;
+        let Failure { file, format, place, reason, is_decompressed, .. } = &*self.0;
         write!(f, "{file}")?;
         if let Some(format) = format {
             write!(f, " ({format})")?;
@@ -91,7 +111,8 @@ impl fmt::Display for TraceError {
             write!(f, "line {line}, ")?;
         }
         if format.is_some() {
-            write!(f, "record {} at byte {}: ", place.records_read, place.byte_offset)?;
+            let of = if *is_decompressed { " of the decompressed data" } else { "" };
+            write!(f, "record {} at byte {}{of}: ", place.records_read, place.byte_offset)?;
         }
         write!(f, "{reason}")?;
         if place.records_read > 0 {

@@ -130,7 +130,13 @@ fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, T
     let mut source = Source::new(name, input)?;
     let format = match options.format {
         Some(format) => format,
-        None => Format::detect(Path::new(name), &source.peek(32)?)?,
+        None => {
+            // If nothing can be read, the name alone may tell, so that the error says where in what it happened.
+            if let Ok(by_name) = Format::detect(Path::new(name), &[]) {
+                source.set_format(by_name);
+            }
+            Format::detect(Path::new(name), &source.peek(32)?)?
+        }
     };
     source.set_format(format);
     Ok(source)

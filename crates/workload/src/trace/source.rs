@@ -21,6 +21,7 @@ pub(super) struct Source {
     bytes: BufReader<Input>,
     file: String,
     format: Option<Format>,
+    is_compressed: bool,
     /// Where the record being read starts, and what was read before it.
     place: Place,
     /// Bytes taken so far.
@@ -40,7 +41,8 @@ impl Source {
             whole
         };
         let bytes = BufReader::with_capacity(BUFFER_BYTES, plain);
-        Ok(Source { bytes, file: file.to_string(), format: None, place: Place::default(), offset: 0 })
+        let file = file.to_string();
+        Ok(Source { bytes, file, format: None, is_compressed, place: Place::default(), offset: 0 })
     }
 
     /// The first `count` bytes, or as many as there are, without taking them.
@@ -89,17 +91,29 @@ impl Source {
 
     /// An error at the record being read.
     pub(super) fn error(&self, reason: impl Into<String>) -> TraceError {
-        TraceError::new(&self.file, self.format, self.place, reason)
+        self.placed(TraceError::new(&self.file, self.format, self.place, reason))
+    }
+
+    fn placed(&self, error: TraceError) -> TraceError {
+        if self.is_compressed { error.decompressed() } else { error }
     }
 
     /// An error about the record that has just been read and counted.
     pub(super) fn error_in_last(&self, reason: impl Into<String>) -> TraceError {
         let records_read = self.place.records_read.saturating_sub(1);
-        TraceError::new(&self.file, self.format, Place { records_read, ..self.place }, reason)
+        self.placed(TraceError::new(&self.file, self.format, Place { records_read, ..self.place }, reason))
     }
 
     fn io_error(&self, error: io::Error) -> TraceError {
-        TraceError::io(&self.file, self.format, self.place, error)
+        if !self.is_compressed {
+            return TraceError::io(&self.file, self.format, self.place, error);
+        }
+        // The decompressor gives whole blocks only: what is missing may be much more than what the file is short of.
+        let reason = format!(
+            "{error}: the compressed file is cut short or damaged; {} bytes came out of it",
+            self.offset
+        );
+        self.placed(TraceError::io_told(&self.file, self.format, self.place, error, reason))
     }
 
     /// Fills `record` with the next bytes, or says `false` at a clean end. An end in the middle is an error.
