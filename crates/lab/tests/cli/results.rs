@@ -155,6 +155,25 @@ fn a_replay_can_be_written_down_as_a_scenario() {
 }
 
 #[test]
+fn files_take_what_the_kernels_take() {
+    let directory = with_scenario(&format!(
+        "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.max\"\nvalue = \"1m\"\n\
+         [[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.high\"\nvalue = \"0x400k\"\n\
+         [[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"64k swappiness=0\"\n\
+         [[event]]\nat = \"10ms\"\nwrite = \"/proc/sys/vm/swappiness\"\nvalue = \"100\"\n\
+         [[event]]\nat = \"20ms\"\nread = \"/proc/sys/vm/swappiness\"\n\
+         [[event]]\nat = \"20ms\"\nread = \"/sys/fs/cgroup/web/memory.high\"\n"
+    ));
+    let result = json(directory.path(), &["run", "scenario.toml", "--set", "memcg./web.memory.low=1P"]);
+    assert_eq!(result["writes"][0]["value"], "1048576");
+    assert_eq!(result["writes"][2]["value"], "65536 swappiness=0");
+    assert_eq!(
+        (&result["reads"][0]["text"], &result["reads"][1]["text"]),
+        (&"100\n".into(), &"1048576\n".into())
+    );
+}
+
+#[test]
 fn limits_of_nothing_and_protection_of_everything_are_told() {
     let directory = with_scenario(GOOD);
     let run = |set: &str| {

@@ -515,6 +515,7 @@ mod tests {
     fn sizes_in_events_become_the_kernels_digits() {
         assert_eq!(reclaim_value("4 MiB"), "4194304");
         assert_eq!(reclaim_value("1MiB swappiness=10"), "1048576 swappiness=10");
+        assert_eq!(reclaim_value("4m swappiness=0"), "4194304 swappiness=0");
         let more =
             r#", "event": [{"at": "1us", "write": "/sys/fs/cgroup/a/b/memory.high", "value": "64 pages"}]"#;
         let report = report_of(&scenario(more));

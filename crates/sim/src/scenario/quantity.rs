@@ -2,7 +2,8 @@
 //!
 //! Everything is exact: `"1.5GiB"` is computed in integers, and a quantity that is no whole number of its base unit
 //! (`"0.5 pages"` of bytes is fine, `"0.3ns"` is not) is refused rather than rounded. `K`, `M`, `G`, `T` alone are binary, as
-//! the kernel's `memparse` reads them; `KB`, `MB`, `GB`, `TB` are decimal, as device data sheets print them.
+//! the kernel's `memparse` reads them; `KB`, `MB`, `GB`, `TB` are decimal, as device data sheets print them. Of a size, all
+//! else that `memparse` takes is read, too: `k` to `e` in both cases, and hexadecimal.
 
 use std::fmt;
 
@@ -28,6 +29,18 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("MB", 1_000_000),
     ("KB", 1_000),
     ("kB", 1_000),
+];
+
+/// What the kernel's `memparse` takes behind a number. A bandwidth has none of it: `m` a second is nobody's MiB a second.
+const MEMPARSE_UNITS: &[(&str, u64)] = &[
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("t", 1 << 40),
+    ("p", 1 << 50),
+    ("P", 1 << 50),
+    ("e", 1 << 60),
+    ("E", 1 << 60),
 ];
 
 const TIME_UNITS: &[(&str, u64)] = &[
@@ -77,7 +90,12 @@ impl std::str::FromStr for Size {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Size, QuantityError> {
-        parse(text, SIZE_UNITS, Some(1)).map(Size).map_err(|fault| {
+        let units = [SIZE_UNITS, MEMPARSE_UNITS].concat();
+        let size = match text.trim().strip_prefix("0x").or(text.trim().strip_prefix("0X")) {
+            Some(digits) => parse_hex(digits, &units),
+            None => parse(text, &units, Some(1)),
+        };
+        size.map(Size).map_err(|fault| {
             fault.describe(text, "a size", "a number with B, KiB, MiB, GiB, TiB or pages, such as \"256MiB\"")
         })
     }
@@ -219,6 +237,21 @@ fn parse(text: &str, units: &[(&str, u64)], bare: Option<u64>) -> Result<u64, Fa
     u64::try_from(product / scale).map_err(|_| Fault::OutOfRange)
 }
 
+/// Reads what stands behind `0x`. `e` is a digit there, as it is to the kernel.
+fn parse_hex(text: &str, units: &[(&str, u64)]) -> Result<u64, Fault> {
+    let unit_at = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
+    let (digits, unit) = (&text[..unit_at], text[unit_at..].trim());
+    if digits.is_empty() {
+        return Err(Fault::NoNumber);
+    }
+    let factor = match unit {
+        "" => 1,
+        unit => units.iter().find(|(name, _)| *name == unit).ok_or(Fault::UnknownUnit(unit.to_string()))?.1,
+    };
+    let number = u64::from_str_radix(digits, 16).ok();
+    number.and_then(|number| number.checked_mul(factor)).ok_or(Fault::OutOfRange)
+}
+
 /// The largest of `units` (in falling order, the last one being 1) that divides `value` without a rest.
 fn write_in_largest_unit(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (name, factor) = units
@@ -294,6 +327,32 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_kernel_reads_them() {
+        for (text, bytes) in [
+            ("20m", 20 << 20),
+            ("20g", 20 << 30),
+            ("4k", 4096),
+            ("1t", 1 << 40),
+            ("1P", 1 << 50),
+            ("15e", 15 << 60),
+            ("0x1400000", 20 << 20),
+            ("0X10k", 16 << 10),
+            ("0xe", 14),
+        ] {
+            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
+        }
+        for (text, reason) in [
+            ("16E", "out of range"),
+            ("0x", "start with a number"),
+            ("0x1y", "unit `y`"),
+            ("0x1.5m", "unit `.5m`"),
+        ] {
+            assert!(text.parse::<Size>().unwrap_err().to_string().contains(reason), "{text}");
+        }
+        assert!("3m/s".parse::<Bandwidth>().is_err());
     }
 
     #[test]

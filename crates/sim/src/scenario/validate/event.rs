@@ -32,25 +32,33 @@ impl Check<'_> {
 
     fn event_write(&mut self, prefix: &str, path: &str, value: Option<&Scalar>) {
         let key = format!("{prefix}.write");
-        let Some(value) = value else {
+        let Some(mut value) = value.cloned() else {
             return self.report(Problem::new(prefix, format!("there is no `value` to write to {path}")));
         };
         let accepts = match self.kernel_file(&key, path) {
-            Some(KernelFile::Sysctl(name)) => Key::find(&format!("sysctl.{name}")).map(|key| key.accepts),
+            Some(KernelFile::Sysctl(name)) => {
+                // A file takes text, and a number in quotes is as good as one without.
+                if let Scalar::Text(text) = &value
+                    && let Ok(number) = text.parse()
+                {
+                    value = Scalar::Integer(number);
+                }
+                Key::find(&format!("sysctl.{name}")).map(|key| key.accepts)
+            }
             Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
-                return self.reclaim_value(prefix, value);
+                return self.reclaim_value(prefix, &value);
             }
             Some(KernelFile::Memcg { file, .. }) => match Key::find(&format!("memcg[].{file}")) {
                 Some(key) => Some(key.accepts),
                 None => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
-            Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, value),
+            Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
             Some(KernelFile::Proc(_)) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
             None => None,
         };
-        if let Some(Err(message)) = accepts.map(|accepts| accepts.check(value)) {
+        if let Some(Err(message)) = accepts.map(|accepts| accepts.check(&value)) {
             self.report(Problem::new(format!("{prefix}.value"), format!("`value`: {message}")));
         }
     }
