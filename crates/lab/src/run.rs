@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::{KernelFile, Scalar, Scenario};
 use serde_json::json;
 
 use crate::cli::{OutputOptions, RunArgs, RunOptions};
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
     remark_page_sizes(&scenario)?;
+    remark_no_effect(&scenario);
     if args.check {
         own_variants::all(&source, &args.options, &scenario)?;
         return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
@@ -60,6 +61,20 @@ fn remark_page_sizes(scenario: &Scenario) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is written and kept, and does nothing, is no result to wonder about.
+fn remark_no_effect(scenario: &Scenario) {
+    let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
+    let is_set =
+        |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    if let Some((path, value)) = writes.find(|(path, value)| is_ttl(path) && is_set(value)) {
+        output::remark(&format!(
+            "note: {value} in {path} has no effect: it protects from kswapd, which is not modelled yet"
+        ));
+    }
 }
 
 /// The file's name without its directory, for progress.

@@ -174,6 +174,22 @@ fn files_take_what_the_kernels_take() {
 }
 
 #[test]
+fn a_time_to_live_that_has_no_effect_is_remarked_on() {
+    let run = |value: &str| {
+        let directory = with_scenario(&format!(
+            "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/kernel/mm/lru_gen/min_ttl_ms\"\nvalue = {value}\n"
+        ));
+        let output = pageout(directory.path(), &["run", "scenario.toml"]);
+        check_success(&output);
+        text(&output.stderr)
+    };
+    assert!(run("1000").contains("note: 1000 in /sys/kernel/mm/lru_gen/min_ttl_ms has no effect"));
+    assert_eq!((run("0"), run("\"0x0\"")), (String::new(), String::new()));
+    let keys = check_success(&pageout(&scenarios(), &["keys", "event[].write"]));
+    assert!(keys.contains("min_ttl_ms"), "{keys}");
+}
+
+#[test]
 fn limits_of_nothing_and_protection_of_everything_are_told() {
     let directory = with_scenario(GOOD);
     let run = |set: &str| {

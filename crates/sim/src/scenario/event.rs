@@ -10,7 +10,7 @@
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
-//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write
+//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kept, without effect: it acts in kswapd
 //! ```
 
 use serde::{Deserialize, Serialize};

@@ -336,7 +336,7 @@ const ROWS: &[Key] = &[
 
     key("event[].at", TIME, "", "When, from the start of the run."),
     key("event[].every", Accepts::Time(1_000, u64::MAX), "once", "Again after every such period until the run ends."),
-    key("event[].write", Accepts::KernelFile, "", "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read."),
+    key("event[].write", Accepts::KernelFile, "", "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms can be written and has no effect yet: it acts in kswapd."),
     key("event[].value", Accepts::Scalar, "", "What is written; sizes as elsewhere (\"64MiB\")."),
     key("event[].read", Accepts::KernelFile, "", "The kernel file to read: \"/proc/vmstat\"."),
     key("event[].show", Accepts::Texts, "[]", "Of a file that is read, the lines to show in the summary, by their first word; --json has all of it."),
