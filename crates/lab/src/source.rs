@@ -145,7 +145,14 @@ impl Source {
         if let Some(changed) = changed.iter().rev().find(|changed| is_at_or_below(key, &changed.key)) {
             return self.origin_of(&changed.by, what);
         }
-        self.origin_in_file(key, what)
+        // A table that is not in the file is there because an option set something in it.
+        let is_below = |changed: &&Changed| !key.is_empty() && is_at_or_below(&changed.key, key);
+        match changed.iter().rev().find(is_below) {
+            Some(changed) if !place::find(self.document.as_item(), key).is_exact => {
+                self.origin_of(&changed.by, what)
+            }
+            _ => self.origin_in_file(key, what),
+        }
     }
 
     /// Where a setting was made: on the command line, or in a `[[variant]]` of the file.
@@ -410,6 +417,7 @@ workload = { pattern = "zipf", ops = 1000 }
             "ops = 1000, pages = 99999",
             &["reaches page 99998, beyond the object's 32768 pages"],
         );
+        check("ops = 1000", "ops = \"200k\"", &["`ops`: invalid type: string \"200k\"", "a.toml:12:38"]);
         check("ops = 1000", "ops = 1000, alpha = -1", &["`alpha` must be a number in 0..=100", "a.toml:12:"]);
     }
 
@@ -422,6 +430,12 @@ workload = { pattern = "zipf", ops = 1000 }
             message.contains("--> --set machine.cpuss=2") && message.contains("did you mean `cpus`?"),
             "{message}"
         );
+        let message = faults(GOOD, &["foo.bar=1"]);
+        assert!(message.contains("unknown key `foo`\n --> --set foo.bar=1"), "{message}");
+        let message = faults(GOOD, &["task.reader.object.0.workload.alpha=abc"]);
+        let parts =
+            ["`alpha`: invalid type: string \"abc\"", "--> --set task.reader.object.0.workload.alpha=abc"];
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
         let message = faults(GOOD, &["machine.cpus=many"]);
         assert!(message.contains("--> --set machine.cpus=many"), "{message}");
     }

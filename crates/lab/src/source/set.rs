@@ -45,8 +45,28 @@ impl std::str::FromStr for Setting {
         if key.is_empty() || value.is_empty() {
             return Err(format!("`{text}` lacks a key or a value; write KEY=VALUE"));
         }
-        Ok(Setting { key: key.to_string(), value: value.to_string(), option: "--set", written_at: None })
+        Ok(Setting { key: unquoted(key), value: value.to_string(), option: "--set", written_at: None })
     }
+}
+
+/// A key without the quotes that TOML wants around names with dots, which are matched as they are here.
+fn unquoted(key: &str) -> String {
+    let mut rest = key;
+    let mut unquoted = String::new();
+    while let Some(first) = rest.chars().next() {
+        let quoted = ['"', '\''].contains(&first).then(|| rest[1..].split_once(first)).flatten();
+        let (step, behind) = match quoted {
+            Some((name, behind)) if behind.is_empty() || behind.starts_with(['.', '[']) => (name, behind),
+            _ => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        };
+        unquoted += step;
+        rest = behind;
+        if let Some(behind) = rest.strip_prefix('.') {
+            unquoted.push('.');
+            rest = behind;
+        }
+    }
+    unquoted
 }
 
 impl std::fmt::Display for Setting {
@@ -194,6 +214,7 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
     };
     if let Some((index, deeper)) = by_number
         && index < names.len()
+        && !deeper.is_empty()
     {
         return Ok(vec![(index, deeper.to_string())]);
     }
@@ -204,6 +225,18 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
     // Of `/web` and `/web.slice` the longer one is meant: what is left to read is shorter.
     if let Some(found) = by_name.min_by_key(|(_, deeper)| deeper.len()) {
         return Ok(vec![found]);
+    }
+    let number = index_step(rest).map(|(index, _)| index).or_else(|| rest.parse().ok());
+    let is_element = rest == "*"
+        || number.is_some_and(|number| number < names.len())
+        || names.iter().flatten().any(|name| name == rest);
+    if is_element {
+        return Err(BadSetting {
+            message: format!("`{path}.{rest}` is an element of a list, and no key"),
+            help: vec![format!(
+                "a setting changes one key of an element: {path}.{rest}.KEY=VALUE; `pageout keys` lists the keys"
+            )],
+        });
     }
     let known: Vec<String> = names
         .iter()
@@ -257,6 +290,8 @@ object = [{ channel = "file", workload = { pattern = "zipf", alpha = 0.99 } }]
             ("memcg./web.memory.high=64MiB", "memcg[0].memory.high", "memory.high = \"64MiB\""),
             ("task.reader.object.0.workload.alpha=0.8", "task[0].object[0].workload.alpha", "alpha = 0.8"),
             ("sysctl.vm.swappiness=10", "sysctl.vm.swappiness", "swappiness = 10"),
+            ("sysctl.\"vm.swappiness\"=10", "sysctl.vm.swappiness", "swappiness = 10"),
+            ("memcg.'/web'.\"memory.max\"=64MiB", "memcg[0].memory.max", "memory.max = \"64MiB\""),
             ("machine.memory=2GiB", "machine.memory", "memory = \"2GiB\""),
             ("seed=7", "seed", "seed = 7"),
         ] {
@@ -279,6 +314,11 @@ object = [{ channel = "file", workload = { pattern = "zipf", alpha = 0.99 } }]
         let error = set("memcg./wbe.memory.max=1MiB").unwrap_err();
         assert_eq!(error.help[0], "did you mean `memcg./web`?");
         assert!(error.help[1].contains("memcg./web.slice"), "{error:?}");
+        for element in ["memcg./web={}", "task.0.object.0={}", "task.*=1", "task[0]=1"] {
+            let error = set(element).unwrap_err();
+            assert!(error.message.contains("is an element of a list"), "{element}: {error:?}");
+            assert!(error.help.len() == 1 && error.help[0].contains(".KEY=VALUE"), "{element}: {error:?}");
+        }
         assert!(set("swap.0.size=1GiB").unwrap_err().message.contains("no [[swap]]"));
     }
 }

@@ -314,3 +314,18 @@ fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
         );
     }
 }
+
+#[test]
+fn a_fault_in_a_workload_names_its_key_and_where_it_was_set() {
+    let directory = with_scenario(GOOD);
+    let set = |setting: &str| pageout(directory.path(), &["run", "scenario.toml", "--set", setting]);
+    let setting = "task.reader.object.0.workload.alpha=abc";
+    check_failure(
+        &set(setting),
+        2,
+        &["`alpha`: invalid type: string \"abc\"", "a number\n --> --set", setting],
+    );
+    check_failure(&set("foo.bar=1"), 2, &["unknown key `foo`\n --> --set foo.bar=1"]);
+    check_failure(&set("task.reader.object.0={}"), 2, &["`task[0].object.0` is an element of a list"]);
+    check_success(&set("sysctl.\"vm.swappiness\"=5"));
+}

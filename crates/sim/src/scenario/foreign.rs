@@ -16,6 +16,8 @@ use serde_json::Value;
 #[serde(transparent)]
 pub struct Table(pub serde_json::Map<String, Value>);
 
+type Map = serde_json::Map<String, Value>;
+
 /// What is wrong inside a [`Table`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableError {
@@ -107,8 +109,8 @@ fn check_parts(
     Ok(())
 }
 
-fn read<T: DeserializeOwned>(table: &serde_json::Map<String, Value>, path: &str) -> Result<T, TableError> {
-    serde_json::from_value(Value::Object(table.clone())).map_err(|error| {
+fn read<T: DeserializeOwned>(table: &Map, path: &str) -> Result<T, TableError> {
+    read_as(table).map_err(|error| {
         let message = error.to_string();
         let quoted: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_string).collect();
         let (given, names) =
@@ -125,10 +127,48 @@ fn read<T: DeserializeOwned>(table: &serde_json::Map<String, Value>, path: &str)
         } else if message.starts_with("missing field") {
             (path.to_string(), format!("the key `{given}` is missing"), Vec::new())
         } else {
-            (path.to_string(), message, Vec::new())
+            let fails = |part: &Map| read_as::<T>(part).is_err_and(|error| error.to_string() == message);
+            match culprit(table, &fails) {
+                Some(key) => (format!("{path}.{key}"), format!("`{key}`: {}", told(&message)), Vec::new()),
+                None => (path.to_string(), told(&message), Vec::new()),
+            }
         };
         TableError { path, message, candidates }
     })
+}
+
+fn read_as<T: DeserializeOwned>(table: &Map) -> serde_json::Result<T> {
+    serde_json::from_value(Value::Object(table.clone()))
+}
+
+/// The key that a sentence of serde's is about, which doesn't name it: the first that gives the same sentence when it is alone
+/// with the pattern's name.
+fn culprit(table: &Map, fails: &dyn Fn(&Map) -> bool) -> Option<String> {
+    table.iter().filter(|(key, _)| *key != "pattern").find_map(|(key, value)| {
+        let alone = |value: Value| {
+            let mut part: Map =
+                table.get("pattern").map(|kind| ("pattern".to_string(), kind.clone())).into_iter().collect();
+            part.insert(key.clone(), value);
+            part
+        };
+        if !fails(&alone(value.clone())) {
+            return None;
+        }
+        let inner = value.as_object();
+        let deeper =
+            inner.and_then(|inner| culprit(inner, &|part| fails(&alone(Value::Object(part.clone())))));
+        Some(deeper.map_or(key.clone(), |deeper| format!("{key}.{deeper}")))
+    })
+}
+
+/// serde's names of types, in words.
+fn told(message: &str) -> String {
+    let words =
+        [("f64", "a number"), ("u64", "a whole number"), ("u32", "a whole number"), ("a map", "a table")];
+    let word = words
+        .iter()
+        .find_map(|(name, word)| Some((message.strip_suffix(&format!("expected {name}"))?, word)));
+    word.map_or(message.to_string(), |(start, word)| format!("{start}expected {word}"))
 }
 
 /// Where a pattern's own check found the fault: `mix.parts[1].zipf` and `alpha` are `.parts[1].of.alpha`.
@@ -177,6 +217,13 @@ mod tests {
         let error = table(r#"{"pattern": "zipff"}"#).pattern(Some(8)).unwrap_err();
         assert_eq!(error.path, ".pattern");
         assert!(error.candidates.contains(&"zipf".to_string()), "{error:?}");
+
+        let error = table(r#"{"pattern": "zipf", "alpha": 1, "ops": "200k"}"#).pattern(Some(8)).unwrap_err();
+        assert_eq!(error.path, ".ops");
+        assert_eq!(error.message, "`ops`: invalid type: string \"200k\", expected a whole number");
+        let read = table(r#"{"ignore_size": true, "csv": {"header": 1}}"#);
+        let error = read.options::<pageout_workload::ReadOptions>().unwrap_err();
+        assert_eq!(error.path, ".csv.header", "{error}");
 
         let nested = r#"{"pattern": "repeat", "times": 2, "of": {"pattern": "mix", "parts": [{"of": {"pattern": "zipf", "ops": 1, "alpha": -1}}]}}"#;
         assert_eq!(table(nested).pattern(Some(8)).unwrap_err().path, ".of.parts[0].of.alpha");
