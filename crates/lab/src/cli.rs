@@ -55,6 +55,9 @@ pub(crate) enum Command {
     /// compared with in percent, as kernel cover letters print it, or in percentage points (pp) where they are percentages.
     /// Variants run in parallel; results do not depend on that.
     ///
+    /// Copies of a task are one: their accesses, misses and throughput are added up; of runtime, time in direct reclaim and
+    /// waiting it is the mean.
+    ///
     /// Without --vary the scenario's own variants are run, its `[[variant]]`, and what it expects of them, its `[[expect]]`, is
     /// checked.
     #[command(after_long_help = COMPARE_EXAMPLES)]
@@ -600,7 +603,7 @@ fn parse_variation(text: &str) -> Result<Variation, String> {
     let setting: Setting = text.parse().map_err(|_| {
         format!("`{text}` has no key and values; write KEY=A,B, for example kernel.profile=classic@6.12,lru")
     })?;
-    let values: Vec<String> = setting.value.split(',').map(|value| value.trim().to_string()).collect();
+    let values = split_values(&setting.value);
     if values.len() < 2 || values.iter().any(String::is_empty) {
         return Err(format!(
             "`{text}` names fewer than two values; write KEY=A,B (to change one key everywhere use --set)"
@@ -610,6 +613,27 @@ fn parse_variation(text: &str) -> Result<Variation, String> {
         return Err(format!("`{text}` names the value `{}` twice", twice.1));
     }
     Ok(Variation { key: setting.key, values })
+}
+
+/// The values between commas; a comma within braces, brackets or quotes is part of its value.
+fn split_values(text: &str) -> Vec<String> {
+    let mut values = vec![String::new()];
+    let (mut depth, mut quote) = (0u32, None);
+    for c in text.chars() {
+        match (c, quote) {
+            (c, Some(open)) => quote = Some(open).filter(|&open| open != c),
+            ('"' | '\'', None) => quote = Some(c),
+            ('{' | '[', None) => depth += 1,
+            ('}' | ']', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                values.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        values.last_mut().expect("there is one from the start").push(c);
+    }
+    values.iter().map(|value| value.trim().to_string()).collect()
 }
 
 #[cfg(test)]
@@ -627,7 +651,9 @@ mod tests {
     fn a_variation_has_at_least_two_different_values() {
         let variation = parse_variation("memcg./a.memory.max=1MiB, 2MiB").unwrap();
         assert_eq!((variation.key.as_str(), variation.values.len()), ("memcg./a.memory.max", 2));
-        for bad in ["a", "a=", "a=1", "a=1,", "a=1,1"] {
+        let variation = parse_variation("a={b = [1, 2], c = 'x,y'}, {b = []}, \",\"").unwrap();
+        assert_eq!(variation.values, ["{b = [1, 2], c = 'x,y'}", "{b = []}", "\",\""]);
+        for bad in ["a", "a=", "a=1", "a=1,", "a=1,1", "a={b=1,c=2}"] {
             assert!(parse_variation(bad).is_err(), "{bad}");
         }
     }

@@ -157,6 +157,7 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     };
     let seeds = plan.seeds(base.seed);
     let _ = match args.repeat {
+        1 if keys.contains(&"seed") => writeln!(text, "\n"),
         1 => writeln!(text, ", {seeds}\n"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}\n"),
     };
@@ -190,6 +191,10 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         rows.push(row(metric, &cells));
     }
     text += &table::layout(&rows, 1);
+    if columns.iter().any(|column| column.variant.scenario.task.iter().any(|task| task.copies > 1)) {
+        text +=
+            "\nof a task's copies: accesses, misses and throughput of all together, mean of their times\n";
+    }
     if args.repeat > 1 {
         text += "\n~ less than two standard errors apart: may be noise\n";
     }

@@ -115,6 +115,7 @@ impl Source {
                     let keys: Vec<Changed> =
                         keys.into_iter().map(|key| Changed { key, by: setting.clone() }).collect();
                     refuse_second_variation(&keys, &changed)?;
+                    refuse_setting_without_effect(&keys, &changed)?;
                     changed.extend(keys);
                 }
                 Err(fault) => {
@@ -255,6 +256,23 @@ fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), D
         }
     }
     Ok(())
+}
+
+/// What is varied has the values of the columns, and a setting of the same key would be as if it weren't there.
+fn refuse_setting_without_effect(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
+    let Some(new) = keys.first().filter(|new| new.by.option == VARY) else { return Ok(()) };
+    let is_covered = |old: &Changed| keys.iter().any(|new| is_at_or_below(&old.key, &new.key));
+    // A setting of several keys, of which only some are varied, still has its effect on the others.
+    let is_lost = |old: &&Changed| {
+        old.by.option != VARY && before.iter().filter(|other| other.by == old.by).all(is_covered)
+    };
+    let Some(old) = before.iter().find(is_lost) else { return Ok(()) };
+    let set = format!("{} {}", old.by.option, old.by);
+    Err(Diagnostics(vec![Diagnostic {
+        message: format!("`{}` is both set and varied", old.key),
+        origin: Origin::Option(set),
+        help: vec![format!("{VARY} {} would undo it: leave one of them out", new.by.key)],
+    }]))
 }
 
 /// Which part of an entry a message is about.

@@ -316,6 +316,22 @@ fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
 }
 
 #[test]
+fn what_is_varied_is_not_set_as_well() {
+    let directory = with_scenario(GOOD);
+    let compare =
+        |arguments: &[&str]| pageout(directory.path(), &[&["compare", "scenario.toml"], arguments].concat());
+    let vary = ["--vary", "memcg./web.memory.max=1MiB,2MiB"];
+    let parts =
+        ["`memcg[0].memory.max` is both set and varied", "--> --set memcg.*.memory.max=3MiB", "leave one"];
+    check_failure(&compare(&[&vary[..], &["--set", "memcg.*.memory.max=3MiB"]].concat()), 2, &parts);
+    // A part of what is set may be varied.
+    let workload = "task.reader.object.0.workload={ pattern = \"zipf\", ops = 3000 }";
+    let printed =
+        check_success(&compare(&["--set", workload, "--vary", "task.reader.object.0.workload.alpha=0.5,1"]));
+    assert!(printed.contains("3,000"), "{printed}");
+}
+
+#[test]
 fn a_fault_in_a_workload_names_its_key_and_where_it_was_set() {
     let directory = with_scenario(GOOD);
     let set = |setting: &str| pageout(directory.path(), &["run", "scenario.toml", "--set", setting]);

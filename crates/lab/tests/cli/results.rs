@@ -190,6 +190,21 @@ fn a_time_to_live_that_has_no_effect_is_remarked_on() {
 }
 
 #[test]
+fn a_comparison_of_seeds_and_of_copies_says_what_its_figures_are() {
+    let directory = with_scenario(&GOOD.replace("memcg = \"/web\"", "memcg = \"/web\"\ncopies = 2"));
+    let compare =
+        |vary: &str| check_success(&pageout(directory.path(), &["compare", "scenario.toml", "--vary", vary]));
+    let printed = compare("seed=1,2");
+    assert!(printed.contains("scenario.toml by seed\n"), "{printed}");
+    assert!(
+        printed.contains("of a task's copies: accesses, misses and throughput of all together"),
+        "{printed}"
+    );
+    let help = check_success(&pageout(directory.path(), &["compare", "--help"]));
+    assert!(help.contains("Copies of a task are one"), "{help}");
+}
+
+#[test]
 fn limits_of_nothing_and_protection_of_everything_are_told() {
     let directory = with_scenario(GOOD);
     let run = |set: &str| {
