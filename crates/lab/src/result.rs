@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pageout_sim::latency::LatencySummary;
-use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::{KernelFile, Scenario, Size};
 use pageout_sim::{Ended, Machine, Report};
 use serde::Serialize;
 
@@ -129,7 +129,7 @@ pub(crate) struct WriteResult {
     pub(crate) took_ns: Option<u64>,
     /// Of proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
     pub(crate) refaulted_pages_since: Option<u64>,
-    /// Why a command of it was refused.
+    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer.
     pub(crate) error: Option<String>,
 }
 
@@ -243,6 +243,7 @@ fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
 }
 
 fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
+    let error = write.error.as_ref().map(ToString::to_string).or_else(|| fell_short(&write));
     WriteResult {
         at_ns: write.at.0,
         path: write.path,
@@ -250,8 +251,16 @@ fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
         reclaimed_pages: write.done.map(|(_, pages)| pages),
         took_ns: write.done.map(|(end, _)| end.0 - write.at.0),
         refaulted_pages_since: write.refaulted_since,
-        error: write.error.map(|error| error.to_string()),
+        error,
     }
+}
+
+/// What the kernel answers to whoever asked for more than could be reclaimed.
+fn fell_short(write: &pageout_sim::FileWrite) -> Option<String> {
+    let is_request = matches!(KernelFile::parse(&write.path), Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim");
+    let (_, reclaimed) = write.done.filter(|_| is_request)?;
+    let asked = write.value.split_whitespace().next()?.parse::<Size>().ok()?.pages_floor();
+    (reclaimed < asked).then(|| format!("{}: {reclaimed} of {asked} pages reclaimed (EAGAIN)", write.path))
 }
 
 /// A kernel file's text; a file that this kernel does not have is empty.

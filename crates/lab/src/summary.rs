@@ -257,12 +257,12 @@ fn writes(result: &RunResult) -> String {
     let is_proactive = result.writes.iter().any(|write| write.refaulted_pages_since.is_some());
     let mut heading = ["written", "at", "value", "reclaimed", "took"].map(str::to_string).to_vec();
     if is_proactive {
-        heading.push("refaulted since".to_string());
+        heading.push("group's refaults to the end".to_string());
     }
     let mut rows = vec![heading];
     for write in result.writes.iter().take(LINES_MAX) {
         let (reclaimed, took) = match (write.reclaimed_pages, write.took_ns) {
-            (Some(0), Some(0)) => (String::new(), String::new()),
+            (Some(0), Some(0)) if write.error.is_none() => (String::new(), String::new()),
             (Some(pages), Some(took)) => (figures::bytes(pages * 4096), figures::time(took)),
             _ if write.error.is_some() => ("refused".to_string(), String::new()),
             _ => ("not done".to_string(), String::new()),

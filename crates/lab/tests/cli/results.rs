@@ -205,6 +205,20 @@ fn a_comparison_of_seeds_and_of_copies_says_what_its_figures_are() {
 }
 
 #[test]
+fn a_request_that_falls_short_says_so() {
+    let directory = with_scenario(&format!(
+        "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"1GiB\"\n\
+         [[event]]\nat = \"20ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"64KiB\"\n"
+    ));
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    let error = result["writes"][0]["error"].as_str().unwrap();
+    assert!(error.contains("of 262144 pages reclaimed (EAGAIN)"), "{error}");
+    assert_eq!(result["writes"][1]["error"], serde_json::Value::Null);
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(printed.contains("(EAGAIN)") && printed.contains("group's refaults to the end"), "{printed}");
+}
+
+#[test]
 fn limits_of_nothing_and_protection_of_everything_are_told() {
     let directory = with_scenario(GOOD);
     let run = |set: &str| {
@@ -300,7 +314,7 @@ fn what_proactive_reclaim_took_and_what_came_back_are_beside_the_request() {
     let [(first, back_of_first), (second, back_of_second)] = evictions[..] else { panic!("{evictions:?}") };
     assert!((2048..2048 + 64).contains(&first) && second > 10_000, "{evictions:?}");
     assert!(back_of_second <= back_of_first && back_of_first < first / 10, "{evictions:?}");
-    assert!(check_success(&pageout(&scenarios(), &arguments)).contains("refaulted since"));
+    assert!(check_success(&pageout(&scenarios(), &arguments)).contains("group's refaults to the end"));
     // memory.reclaim likewise; there the working set is taken too in the end, and comes back.
     let result = json(&scenarios(), &["run", "proactive-reclaim.toml"]);
     let came_back = result["writes"][0]["refaulted_pages_since"].as_u64().unwrap();
