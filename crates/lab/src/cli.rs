@@ -562,7 +562,7 @@ pub(crate) enum TraceCommand {
 
     /// Convert a trace to .pgt, which is compact, checked block by block, and replayed without hashing.
     #[command(
-        after_long_help = "Examples:\n  pageout trace convert w92.oracleGeneral.zst w92.pgt\n  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes\nThe output appears under its name only when it is whole."
+        after_long_help = "Examples:\n  pageout trace convert w92.oracleGeneral.zst w92.pgt\n  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes\nThe output appears under its name only when it is whole. Into a pipe or device it goes as it comes,\nand what is said about it to standard error."
     )]
     Convert {
         /// The trace file

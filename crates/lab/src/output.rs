@@ -17,9 +17,12 @@ pub(crate) fn print(text: &str) -> Outcome {
 
 /// Prints `value` as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    let mut text = serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't");
-    text.push('\n');
-    print(&text)
+    print(&to_json(value))
+}
+
+/// `value` as indented JSON.
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't") + "\n"
 }
 
 /// Ends a command that has no result. With `--json` an object says so, for whoever reads standard output alone; what is known

@@ -26,10 +26,13 @@ pub(crate) fn convert(
     if to.exists() && !force {
         return Err(Failure::Input(anyhow::anyhow!("{} exists; --force overwrites it", to.display())));
     }
-    // A pipe or a device is no file that could be replaced: it is written as it comes.
-    let is_special = to.metadata().is_ok_and(|metadata| !metadata.is_file());
+    // Of a link it is what it leads to that is written: /dev/stdout is one.
+    let place = to.canonicalize();
+    // A pipe or a device is no file that could be replaced, nor is one that has lost its name: it is written as it comes.
+    let is_special = to.metadata().is_ok_and(|metadata| !metadata.is_file() || place.is_err());
+    let place = place.unwrap_or_else(|_| to.to_path_buf());
     let target =
-        if is_special { Target::special(to) } else { Target::temporary(to) }.map_err(Failure::Input)?;
+        if is_special { Target::special(to) } else { Target::temporary(&place) }.map_err(Failure::Input)?;
     let mut writer = Noting { inner: BufWriter::new(target), fault: None };
     let bar = progress::bar(options, file_length(from), &from.to_string_lossy());
     let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
@@ -41,24 +44,31 @@ pub(crate) fn convert(
         (Ok(header), None) => header,
     };
     let target = writer.inner.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
-    target.finish(to).map_err(Failure::Output)?;
+    target.finish(&place).map_err(Failure::Output)?;
+    // What went to a pipe or device may be standard output itself, where a line behind the trace would spoil it.
+    let print = |text: &str| {
+        if is_special {
+            output::remark(text.trim_end());
+            return Ok(());
+        }
+        output::print(text)
+    };
     if options.json {
-        return output::print_json(&serde_json::json!({
+        return print(&output::to_json(&serde_json::json!({
             "trace": to.to_string_lossy(),
             "page_bytes": header.page_size,
             "records": header.records,
             "accesses": header.accesses,
             "objects": header.objects.iter().map(|object| serde_json::json!({ "name": object.name, "pages": object.pages })).collect::<Vec<_>>(),
-        }));
+        })));
     }
-    let size = file_length(to).unwrap_or(0);
-    output::print(&format!(
-        "{}: {} records, {} accesses, {} objects, {}\n",
+    let size = file_length(to).map(|size| format!(", {}", figures::bytes(size))).unwrap_or_default();
+    print(&format!(
+        "{}: {} records, {} accesses, {} objects{size}\n",
         to.display(),
         figures::count(header.records),
         figures::count(header.accesses),
         figures::count(header.objects.len() as u64),
-        figures::bytes(size)
     ))
 }
 

@@ -1,6 +1,7 @@
 //! Where results go: pipes, full disks, other programs.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{GOOD, check_success, pageout, scenarios, text, with_scenario};
@@ -41,6 +42,37 @@ fn a_full_disk_is_an_error_of_a_conversion_too() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let output = pageout(directory.path(), &["trace", "convert", "a.u32", "nowhere/a.pgt"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_converted_into_a_link_goes_where_it_leads() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("a.u32"), [0; 4000]).unwrap();
+    let convert = |to: &str, more: &[&str]| {
+        let output =
+            pageout(directory.path(), &[&["trace", "convert", "a.u32", to, "--force"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        output
+    };
+    std::fs::write(at("b.pgt"), "old").unwrap();
+    symlink("b.pgt", at("link")).unwrap();
+    convert("link", &[]);
+    assert!(at("link").is_symlink());
+    assert!(check_success(&pageout(directory.path(), &["trace", "info", "b.pgt"])).contains("1,000"));
+    // As /dev/stdout is: what is said about the trace may not stand behind it.
+    symlink("/proc/self/fd/1", at("stdout")).unwrap();
+    if !Path::new("/proc/self/fd/1").exists() {
+        return;
+    }
+    for more in [&[][..], &["--json"]] {
+        let output = convert("stdout", more);
+        assert!(at("stdout").is_symlink() && text(&output.stderr).contains("stdout"), "{more:?}");
+        assert_eq!(output.stdout, std::fs::read(at("b.pgt")).unwrap(), "{more:?}");
+    }
 }
 
 #[test]
