@@ -163,7 +163,7 @@ impl Csv {
 impl RecordReader for Csv {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         if !self.lines.read(&mut self.source, self.unterminated_ok)? {
-            return Ok(None);
+            return self.source.end();
         }
         let record = self.parse()?;
         self.source.count_records(1);
@@ -184,16 +184,19 @@ impl Columns {
         let chosen = |choice: &Option<String>| -> Result<Option<usize>, String> {
             choice.as_deref().map(|name| find_chosen(header, name)).transpose()
         };
-        let usual = |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str()));
+        let usual = |names: &[&str]| -> Result<Option<usize>, String> {
+            let found = header.iter().position(|column| names.contains(&column.as_str()));
+            found.map(|column| the_only(header, column)).transpose()
+        };
         let mut place = Vec::new();
         place.extend(chosen(&options.id)?.map(PlaceColumn::Id));
         place.extend(chosen(&options.page)?.map(PlaceColumn::Page));
         place.extend(chosen(&options.offset)?.map(PlaceColumn::Offset));
         let is_chosen = !place.is_empty();
         if !is_chosen {
-            place.extend(usual(USUAL_ID).map(PlaceColumn::Id));
-            place.extend(usual(USUAL_PAGE).map(PlaceColumn::Page));
-            place.extend(usual(USUAL_OFFSET).map(PlaceColumn::Offset));
+            place.extend(usual(USUAL_ID)?.map(PlaceColumn::Id));
+            place.extend(usual(USUAL_PAGE)?.map(PlaceColumn::Page));
+            place.extend(usual(USUAL_OFFSET)?.map(PlaceColumn::Offset));
         }
         let count = place.len();
         let Some(place) = place.pop().filter(|_| count == 1) else {
@@ -204,7 +207,7 @@ impl Columns {
         };
         // Choosing the place says that the columns are known; then none is taken by its name alone.
         let optional = |choice: &Option<String>, names: &[&str]| match chosen(choice)? {
-            None if !is_chosen => Ok::<_, String>(usual(names)),
+            None if !is_chosen => usual(names),
             column => Ok(column),
         };
         let time = optional(&options.time, USUAL_TIME)?;
@@ -232,7 +235,7 @@ impl Columns {
 fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
     let wanted = name.trim().to_lowercase();
     if let Some(column) = header.iter().position(|column| *column == wanted) {
-        return Ok(column);
+        return the_only(header, column);
     }
     let by_place = wanted.strip_prefix('#').and_then(|place| place.parse::<usize>().ok());
     match by_place {
@@ -241,6 +244,19 @@ fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
             Err(format!("there is no header line to find column `{name}` in: name it by its place, as `#1`"))
         }
         _ => Err(format!("there is no column `{name}`; the header names {}", header.join(", "))),
+    }
+}
+
+/// A column found by its name, which must be no other's: nobody can tell which of the two is meant.
+fn the_only(header: &[String], column: usize) -> Result<usize, String> {
+    let name = &header[column];
+    match header[column + 1..].iter().position(|other| other == name) {
+        None => Ok(column),
+        Some(behind) => Err(format!(
+            "two columns are called `{name}`: choose one by its place, as `#{}` or `#{}`",
+            column + 1,
+            column + behind + 2
+        )),
     }
 }
 

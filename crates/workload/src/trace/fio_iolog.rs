@@ -98,7 +98,7 @@ impl RecordReader for FioIolog {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             if !self.source.read_line(&mut self.line, self.unterminated_ok)? {
-                return Ok(None);
+                return self.source.end();
             }
             if self.line.trim_ascii().is_empty() {
                 continue;

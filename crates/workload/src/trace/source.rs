@@ -104,6 +104,15 @@ impl Source {
         self.placed(TraceError::new(&self.file, self.format, Place { records_read, ..self.place }, reason))
     }
 
+    /// The end of a text: an error if no record came before it, as an empty file is.
+    pub(super) fn end<T>(&self) -> Result<Option<T>, TraceError> {
+        if self.records_read() > 0 {
+            Ok(None)
+        } else {
+            Err(self.error("the file ends before its first record"))
+        }
+    }
+
     fn io_error(&self, error: io::Error) -> TraceError {
         if !self.is_compressed {
             return TraceError::io(&self.file, self.format, self.place, error);
