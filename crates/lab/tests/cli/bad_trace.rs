@@ -100,6 +100,8 @@ fn a_converted_trace_keeps_its_page_size() {
         assert!(stderr.contains("large.pgt: pages of 16 KiB are replayed as pages of 4 KiB"), "{stderr}");
     }
     check_success(&run("replay large.pgt --read page_size=16384"));
+    check_success(&run("replay large.pgt --read page_size=16KiB"));
+    check_failure(&run("trace info large.pgt --read page_size=16XB"), 2, &["page_size", "unknown unit `XB`"]);
     for command in ["replay", "trace info"] {
         let output = run(&format!("{command} large.pgt --read page_size=4096"));
         check_failure(

@@ -6,10 +6,12 @@
 
 use std::fmt;
 
-use pageout_workload::Pattern;
+use pageout_workload::{Pattern, ReadOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::Size;
 
 /// A table that another crate will read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -52,9 +54,19 @@ impl Table {
         Ok(pattern)
     }
 
-    /// The options this table describes.
-    pub fn options<T: DeserializeOwned>(&self) -> Result<T, TableError> {
-        read(&self.0, "")
+    /// The options of a trace reader that this table describes.
+    pub fn options(&self) -> Result<ReadOptions, TableError> {
+        let mut table = self.0.clone();
+        // A size as everywhere in a scenario; the reader wants bytes.
+        if let Some(Value::String(text)) = table.get("page_size") {
+            let size: Size = text.parse().map_err(|error| TableError {
+                path: ".page_size".to_string(),
+                message: format!("`page_size`: {error}"),
+                candidates: Vec::new(),
+            })?;
+            table.insert("page_size".to_string(), size.0.into());
+        }
+        read(&table, "")
     }
 
     /// Whether the pattern writes at all: it fills, or some part of it has a `write_ratio` above 0.
@@ -222,8 +234,12 @@ mod tests {
         assert_eq!(error.path, ".ops");
         assert_eq!(error.message, "`ops`: invalid type: string \"200k\", expected a whole number");
         let read = table(r#"{"ignore_size": true, "csv": {"header": 1}}"#);
-        let error = read.options::<pageout_workload::ReadOptions>().unwrap_err();
+        let error = read.options().unwrap_err();
         assert_eq!(error.path, ".csv.header", "{error}");
+
+        let read = table(r#"{"page_size": "64 things"}"#).options().unwrap_err();
+        assert_eq!(read.path, ".page_size", "{read}");
+        assert_eq!(table(r#"{"page_size": "64KiB"}"#).options().unwrap().page_size, Some(65536));
 
         let nested = r#"{"pattern": "repeat", "times": 2, "of": {"pattern": "mix", "parts": [{"of": {"pattern": "zipf", "ops": 1, "alpha": -1}}]}}"#;
         assert_eq!(table(nested).pattern(Some(8)).unwrap_err().path, ".of.parts[0].of.alpha");

@@ -78,7 +78,7 @@ pub const WORKLOAD_KEYS: &[Key] = &[
     key("workload.limit.of", PATTERN, "", "The pattern cut short."),
 
     key("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace."),
-    key("read.page_size", Accepts::Range("power of two from 512 to 2^30"), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
+    key("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
     key("read.ignore_size", Accepts::Bool, "false", "One id is one page, whatever its size."),
     key("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
     key("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
