@@ -25,7 +25,10 @@ pub(super) fn plot(
     };
     let y_min = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let y_max = points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
-    let column = |x: f64| scale(x, x_min, x_max, WIDTH - 1);
+    // Over more than a decade a linear axis has all but the largest size in its first columns.
+    let is_log = x_min > 0.0 && x_max / x_min > 10.0;
+    let along = |x: f64| if is_log { x.ln() } else { x };
+    let column = |x: f64| scale(along(x), along(x_min), along(x_max), WIDTH - 1);
     let row = |y: f64| HEIGHT - 1 - scale(y, y_min, y_max, HEIGHT - 1);
 
     let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
@@ -54,8 +57,9 @@ pub(super) fn plot(
     }
     let (left, right) = (show_x(x_min), show_x(x_max));
     let gap = WIDTH.saturating_sub(left.chars().count() + right.chars().count());
+    let between = if is_log { "(logarithmic)" } else { "" };
     text += &format!("  {:margin$} +{}\n", "", "-".repeat(WIDTH));
-    text += &format!("  {:margin$}  {left}{}{right}\n", "", " ".repeat(gap));
+    text += &format!("  {:margin$}  {left}{between:^gap$}{right}\n", "");
     text
 }
 
@@ -77,6 +81,14 @@ mod tests {
         assert!(lines[HEIGHT - 1].starts_with("  0.00 |") && lines[HEIGHT - 1].ends_with('*'), "{text}");
         assert_eq!(text.matches('*').count(), 3);
         assert!(lines[HEIGHT + 1].trim_start().starts_with("10") && lines[HEIGHT + 1].ends_with("30"));
+    }
+
+    #[test]
+    fn sizes_of_more_than_a_decade_stand_at_equal_factors() {
+        let text = plot(&[(1.0, 2.0), (10.0, 1.0), (100.0, 0.0)], |x| format!("{x}"), |y| format!("{y}"));
+        let at = text.lines().find_map(|line| line.strip_prefix("    |")?.find('*').filter(|&at| at > 0));
+        assert_eq!(at, Some(WIDTH / 2), "{text}");
+        assert!(text.lines().last().unwrap().contains(" (logarithmic) "), "{text}");
     }
 
     #[test]
