@@ -316,6 +316,18 @@ fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
 }
 
 #[test]
+fn times_beyond_what_can_be_simulated_are_refused() {
+    let directory = with_scenario(&format!("{GOOD}\n[[event]]\nat = \"1s\"\nread = \"/proc/vmstat\"\n"));
+    for key in ["until", "task.reader.start", "event.0.at", "event.0.every"] {
+        let set = format!("{key}=1000000h");
+        let output = pageout(directory.path(), &["run", "scenario.toml", "--set", &set]);
+        check_failure(&output, 2, &["1000000h is too large: the most is 10000h", &set]);
+    }
+    let keys = check_success(&pageout(directory.path(), &["keys", "task[].think_time"]));
+    assert!(keys.contains("duration up to 1h"), "{keys}");
+}
+
+#[test]
 fn what_is_varied_is_not_set_as_well() {
     let directory = with_scenario(GOOD);
     let compare =

@@ -137,7 +137,7 @@ impl fmt::Display for Accepts {
             Accepts::Limit => {
                 f.write_str("size, percentage of what the cgroup's tasks can touch, or \"max\"")
             }
-            Accepts::Time(0, _) => f.write_str("duration"),
+            Accepts::Time(0, max) => write!(f, "duration up to {}", TimeSpan(max)),
             Accepts::Time(min, max) => write!(f, "duration from {} to {}", TimeSpan(min), TimeSpan(max)),
             Accepts::Bandwidth => f.write_str("bandwidth, such as \"3.5GB/s\""),
             Accepts::Share => f.write_str("share between 0 and 1, such as 0.001 or \"0.1%\""),
@@ -222,7 +222,9 @@ const TIB: u64 = 1 << 40;
 /// What the engine has tables for.
 const SIZE_MAX: u64 = 4 * TIB;
 const ANY: Accepts = Accepts::Integer(0, i64::MAX);
-const TIME: Accepts = Accepts::Time(0, u64::MAX);
+/// The statistics of a machine are flushed every two seconds, idle or not: more is hours of nothing to simulate.
+const TIME_MAX: u64 = 10_000 * 3_600_000_000_000;
+const TIME: Accepts = Accepts::Time(0, TIME_MAX);
 const LATENCY: Accepts = Accepts::Time(1, 60_000_000_000);
 
 const fn key(path: &'static str, accepts: Accepts, default: &'static str, meaning: &'static str) -> Key {
@@ -335,7 +337,7 @@ const ROWS: &[Key] = &[
     key("task[].object[].read", Accepts::Table("options of the trace reader"), "{}", "How the trace is read: its format when the name does not tell, whether sizes count."),
 
     key("event[].at", TIME, "", "When, from the start of the run."),
-    key("event[].every", Accepts::Time(1_000, u64::MAX), "once", "Again after every such period until the run ends."),
+    key("event[].every", Accepts::Time(1_000, TIME_MAX), "once", "Again after every such period until the run ends."),
     key("event[].write", Accepts::KernelFile, "", "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms can be written and has no effect yet: it acts in kswapd."),
     key("event[].value", Accepts::Scalar, "", "What is written; sizes as elsewhere (\"64MiB\")."),
     key("event[].read", Accepts::KernelFile, "", "The kernel file to read: \"/proc/vmstat\"."),

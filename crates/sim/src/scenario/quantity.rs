@@ -123,7 +123,7 @@ impl std::str::FromStr for TimeSpan {
 
 impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = [TIME_UNITS[4], TIME_UNITS[3], TIME_UNITS[1], TIME_UNITS[0]];
+        let shown = [TIME_UNITS[6], TIME_UNITS[4], TIME_UNITS[3], TIME_UNITS[1], TIME_UNITS[0]];
         write_in_largest_unit(f, self.0, &shown)
     }
 }
@@ -380,6 +380,7 @@ mod tests {
         }
         assert_eq!(Size(256 << 20).to_string(), "256MiB");
         assert_eq!(TimeSpan(1_500_000).to_string(), "1500us");
+        assert_eq!(TimeSpan(7_200_000_000_000).to_string(), "2h");
         assert_eq!(Bandwidth(3_500_000_000).to_string(), "3500MB/s");
     }
 }

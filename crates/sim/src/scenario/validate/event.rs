@@ -6,6 +6,7 @@ use crate::scenario::{Event, KernelFile, Scalar, Size};
 
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
+        self.time(&format!("{prefix}.at"), event.at);
         if let Some(every) = event.every {
             self.time(&format!("{prefix}.every"), every);
         }

@@ -27,6 +27,9 @@ impl Check<'_> {
             self.report(Problem::new("machine.tlb_entries", problem));
         }
         self.text("machine.costs", &machine.costs);
+        if let Some(until) = self.scenario.until {
+            self.time("until", until);
+        }
         if let Some(until) = self.scenario.until.filter(|until| until.0 == 0) {
             self.report(Problem::new("until", format!("a run until {until} has no time to do anything")));
         }

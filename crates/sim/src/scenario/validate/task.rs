@@ -14,6 +14,7 @@ impl Check<'_> {
         }
         self.integer(&format!("{prefix}.copies"), task.copies);
         self.integer(&format!("{prefix}.loops"), task.loops);
+        self.time(&format!("{prefix}.start"), task.start);
         self.time(&format!("{prefix}.think_time"), task.think_time);
         if task.object.is_empty() {
             let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
