@@ -166,6 +166,15 @@ fn answers_that_are_blank_are_refused_by_run_and_field() {
         let field = format!("`{field}` holds no counter");
         check_failure(&output, 2, &["ground-truth.json is malformed", "run fr-loop.mglru.1", &field]);
     }
+    // A machine without a group has no counters of one, and spoils no other run.
+    let copy = copy_of_ground_truth();
+    change_runs(copy.path(), |run| {
+        if run["id"] == "fr-zipf099.mglru.1" {
+            run["limit_pages"] = serde_json::json!(0);
+            run.as_object_mut().unwrap().remove("memcg_delta");
+        }
+    });
+    assert!(validate(copy.path(), &["fr-loop.mglru.1"]).status.success());
     let copy = copy_of_ground_truth();
     let path = copy.path().join("misses/fr-loop.mglru.1.u8.zst");
     let flags = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
