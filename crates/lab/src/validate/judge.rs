@@ -41,6 +41,12 @@ pub(crate) struct Row {
     pub(crate) is_share: bool,
 }
 
+impl Row {
+    fn not_judged(self) -> Row {
+        Row { limit: None, passes: None, ..self }
+    }
+}
+
 /// What kind of figure, as the classes group them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
@@ -48,6 +54,8 @@ enum Group {
     Activity,
     /// Judged by the exact class and by envelopes only.
     Other,
+    /// Shown only: what other groups and programs have is counted in it, too.
+    Gauge,
 }
 
 /// The counters compared: the key counters of the recordings. What the classes call refaults, scanned and stolen pages are
@@ -74,6 +82,11 @@ const COUNTERS: &[(&str, Group)] = &[
     ("pswpin", Group::Other),
     ("pswpout", Group::Other),
     ("nr_vmscan_write", Group::Other),
+    ("nr_anon_pages", Group::Gauge),
+    ("nr_mapped", Group::Gauge),
+    ("nr_file_pages", Group::Gauge),
+    ("nr_swapcached", Group::Gauge),
+    ("workingset_nodes", Group::Gauge),
 ];
 
 /// Counted in `memory.stat` only. Its last reading lags by up to so many events.
@@ -233,11 +246,12 @@ impl Comparison<'_> {
 
     fn fraction(&self, group: Group) -> Option<f64> {
         let limits = self.limits();
-        limits.counters.or(match group {
-            Group::Misses => limits.misses,
-            Group::Activity => limits.activity,
-            Group::Other => None,
-        })
+        match group {
+            Group::Misses => limits.counters.or(limits.misses),
+            Group::Activity => limits.counters.or(limits.activity),
+            Group::Other => limits.counters,
+            Group::Gauge => None,
+        }
     }
 
     fn within(&self, name: &'static str, simulated: f64, real: f64, fraction: Option<f64>, lag: f64) -> Row {
@@ -276,7 +290,8 @@ impl Comparison<'_> {
                 let repeats = self.repeats(|answer, _| Some(self.real_counter(answer, name)))?;
                 // Of scanned pages only the envelope is asked.
                 let is_close = group == Group::Misses && name != SCANNED;
-                rows.push(self.enclosed(name, &simulated, median, real, repeats, is_close));
+                let row = self.enclosed(name, &simulated, median, real, repeats, is_close);
+                rows.push(if group == Group::Gauge { row.not_judged() } else { row });
             }
         }
         rows.extend(self.generations(&self.played[median]));
