@@ -9,7 +9,7 @@ use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
 use crate::stat::Stat;
 use crate::step::OomReport;
-use crate::units::{CpuId, MemcgId};
+use crate::units::{CpuId, MemcgId, Nanos};
 
 /// Pages charged ahead by a CPU, for one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -191,6 +191,9 @@ impl Engine {
             free_swap: self.memcgs.free_swap(memcg, self.memory.swap.free_pages()),
             swap_max: full.map(|id| (self.memcgs.path(id), self.memcgs[id].swap_max)),
             failed_writes: self.io.writes_failed(),
+            stale: self
+                .is_active_list_out_of_reach(memcg)
+                .then(|| Nanos(self.now.0 - self.last_root_flush.0)),
             attempts,
         }
     }

@@ -142,6 +142,8 @@ pub struct OomReport {
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
     pub failed_writes: u64,
+    /// How old the statistics are, where all anonymous pages are active, and reclaim would make some of them inactive if it knew.
+    pub stale: Option<Nanos>,
     /// Reclaim attempts made before giving up.
     pub attempts: u32,
 }
@@ -210,6 +212,11 @@ impl OomReport {
             );
         } else if self.failed_writes > 0 {
             causes.push("what could not be written to swap stays in memory".to_string());
+        } else if let Some(age) = self.stale {
+            causes.push(format!(
+                "all anonymous pages are active, of which the statistics that reclaim goes by, {age} old, know nothing: as in \
+                 Linux, but for the time of the flush (stat_flush_phase); statistics kept live (stat_flush) avoid it"
+            ));
         }
         causes
     }
@@ -232,6 +239,7 @@ mod tests {
             free_swap: 0,
             swap_max: None,
             failed_writes: 0,
+            stale: None,
             attempts: 16,
         };
         let told = report.to_string();

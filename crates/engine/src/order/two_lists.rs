@@ -27,7 +27,7 @@ use crate::lruvec::{LruList, LruvecId};
 use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
-use crate::units::{LruType, PAGE_SHIFT, Pfn};
+use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
 
 /// What is left to do of a pass.
 pub(crate) struct TwoListsPass {
@@ -79,6 +79,17 @@ impl Engine {
         let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
         let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
         Deactivation { forced, refaults, inactive, active, ratio }
+    }
+
+    /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
+    pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
+        let lruvecs = || self.memory.nodes().map(|node| self.lruvecs.id(memcg, node));
+        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].sizes[list as usize]).sum::<u64>();
+        let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
+        self.memcgs[memcg].policy.order == Order::TwoLists
+            && size(LruList::InactiveAnon) == 0
+            && size(LruList::ActiveAnon) > 0
+            && !lruvecs().any(is_due)
     }
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.

@@ -357,3 +357,28 @@ fn a_fault_in_a_workload_names_its_key_and_where_it_was_set() {
     check_failure(&set("task.reader.object.0={}"), 2, &["`task[0].object.0` is an element of a list"]);
     check_success(&set("sysctl.\"vm.swappiness\"=5"));
 }
+
+#[test]
+fn out_of_memory_with_free_swap_for_stale_statistics_says_so() {
+    let scenario = r#"
+        [[memcg]]
+        path = "/w"
+        memory.max = "77MiB"
+        [[swap]]
+        size = "1GiB"
+        kind = "zram"
+        [[task]]
+        name = "t"
+        memcg = "/w"
+        copies = 4
+        [[task.object]]
+        channel = "anonymous"
+        size = "64MiB"
+        workload = { pattern = "hot_set", hot_pages_fraction = 0.2, hot_access_fraction = 0.95, ops = 250_000, move_every = 100_000 }
+    "#;
+    let directory = with_scenario(scenario);
+    let parts = ["all anonymous pages are active", "statistics that reclaim goes by", "know nothing"];
+    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 1, &parts);
+    let live = ["run", "scenario.toml", "--set", "kernel.memcg.stat_flush=live"];
+    check_success(&pageout(directory.path(), &live));
+}
