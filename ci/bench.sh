@@ -11,5 +11,5 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q 'libcachesim==0.3.5'
 cargo build --release -q -p pageout-workload --example zipf_oracle_general
 cargo bench -q -p pageout-sim --bench budgets --no-run
-target/release/examples/zipf_oracle_general 1048576 20000000 0.99 1 > "$work/zipf.oracleGeneral"
+"${CARGO_TARGET_DIR:-target}"/release/examples/zipf_oracle_general 1048576 20000000 0.99 1 > "$work/zipf.oracleGeneral"
 "$work/venv/bin/python" ci/bench.py "$work/zipf.oracleGeneral" "${1:-5}"

@@ -100,8 +100,8 @@ impl Config {
         check_range("reclaim_batch", self.reclaim_batch, 1, 4096)?;
         check_range("plug_requests", u64::from(self.plug_requests), 1, 65_536)?;
         check_range("writes_won", u64::from(self.writes_won), 0, 100)?;
-        if !self.tlb_entries.is_power_of_two() {
-            check_range("tlb_entries that are no power of two", u64::from(self.tlb_entries), 0, 0)?;
+        if self.tlb_entries > 0 && !self.tlb_entries.is_power_of_two() {
+            return Err(ConfigError::NoPowerOfTwo { what: "tlb_entries", value: self.tlb_entries.into() });
         }
         check_range("tlb_entries", u64::from(self.tlb_entries), 0, 65_536)
     }
@@ -168,6 +168,13 @@ pub enum ConfigError {
         /// Largest allowed.
         max: u64,
     },
+    /// A number that has to be a power of two, or 0.
+    NoPowerOfTwo {
+        /// Which number.
+        what: &'static str,
+        /// The value given.
+        value: u64,
+    },
     /// No such group, task, object or file.
     Unknown(String),
     /// A group of this path exists.
@@ -187,6 +194,7 @@ impl fmt::Display for ConfigError {
             Self::OutOfRange { what, value, min, max } => {
                 write!(f, "{what}: {value} is not in the range {min} to {max}")
             }
+            Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
             Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),
@@ -211,5 +219,7 @@ mod tests {
     fn a_config_out_of_range_is_refused_by_name() {
         let config = Config { folio_batch: 0, ..Config::default() };
         assert_eq!(config.check().unwrap_err().to_string(), "folio_batch: 0 is not in the range 1 to 255");
+        let config = Config { tlb_entries: 3, ..Config::default() };
+        assert_eq!(config.check().unwrap_err().to_string(), "tlb_entries: 3 is no power of two");
     }
 }

@@ -319,10 +319,14 @@ mod tests {
     fn claims_beyond_the_parents_protection_shrink_in_proportion() {
         let (mut memcgs, [top, a, b]) = tree(60, 30);
         memcgs[top].low = 45;
-        memcgs[a].low = 60;
+        // Nobody can claim more than is in use.
+        memcgs[a].low = 120;
         memcgs[b].low = 30;
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        memcgs[b].low = 15;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 60 * 45 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 * 45 / 75);
     }
 
     #[test]
@@ -331,6 +335,10 @@ mod tests {
         memcgs[top].low = 45;
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        // What one of them claims is its own; the rest goes by what each has beyond its claim.
+        memcgs[b].low = 15;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30 * 60 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 + 30 * 15 / 75);
     }
 
     #[test]

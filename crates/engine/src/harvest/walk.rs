@@ -23,6 +23,7 @@ use crate::order::SWAPPINESS_ANON_ONLY;
 use crate::story::{FoundBy, PageEvent};
 use crate::table::{LEAF_PAGES, Word};
 use crate::units::{MmId, Pfn};
+use std::ops::Range;
 
 /// Entries of a cache line: a table is worth walking again if every line of it had one young entry on average.
 pub(super) const ENTRIES_PER_LINE: u64 = 8;
@@ -96,8 +97,17 @@ pub(crate) struct Walk {
     seq: u64,
     is_forced: bool,
     swappiness: u8,
-    /// The address space in hand: which, from which page, and whether to look at everything.
-    mm: Option<(MmId, u64, bool)>,
+    in_hand: Option<InHand>,
+}
+
+/// An address space that is being walked.
+#[derive(Clone, Copy)]
+struct InHand {
+    mm: MmId,
+    /// The page to go on at.
+    from: u64,
+    /// Whether to look at everything.
+    is_forced: bool,
 }
 
 /// What a step of a walk came to.
@@ -116,7 +126,7 @@ impl Engine {
     /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists
     /// for a while may be ahead.
     pub(crate) fn walk_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Walk {
-        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, mm: None }
+        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, in_hand: None }
     }
 
     /// Walks some tables.
@@ -137,19 +147,19 @@ impl Engine {
             state.has_filter = false;
             return Walked::Complete;
         }
-        let Some((mm, from, is_forced)) = walk.mm.or_else(|| self.walk_take(lruvec, walk)) else {
+        let Some(in_hand) = walk.in_hand.or_else(|| self.walk_take(lruvec, walk)) else {
             return self.walk_end(lruvec, walk);
         };
-        let next = self.walk_tables(lruvec, walk, mm, from, is_forced);
-        walk.mm = next.map(|next| (mm, next, is_forced));
-        if walk.mm.is_none() {
+        let next = self.walk_tables(lruvec, walk, in_hand);
+        walk.in_hand = next.map(|from| InHand { from, ..in_hand });
+        if walk.in_hand.is_none() {
             self.lruvecs[lruvec].walk.walkers -= 1;
         }
         Walked::More
     }
 
     /// Takes the next address space that is worth it.
-    fn walk_take(&mut self, lruvec: LruvecId, walk: &Walk) -> Option<(MmId, u64, bool)> {
+    fn walk_take(&mut self, lruvec: LruvecId, walk: &Walk) -> Option<InHand> {
         let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
         let skips = self.memcgs[memcg].policy.harvest.mm_skip;
         let state = &mut self.lruvecs[lruvec].walk;
@@ -167,7 +177,7 @@ impl Engine {
                 state.has_filter = true;
             }
             state.walkers += 1;
-            return Some((mm, 0, is_forced));
+            return Some(InHand { mm, from: 0, is_forced });
         }
         None
     }
@@ -188,20 +198,14 @@ impl Engine {
 
     /// Lets go of the address space in hand.
     pub(crate) fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
-        if walk.mm.take().is_some() {
+        if walk.in_hand.take().is_some() {
             self.lruvecs[lruvec].walk.walkers -= 1;
         }
     }
 
     /// Walks tables of an address space from a page on; returns where to go on.
-    fn walk_tables(
-        &mut self,
-        lruvec: LruvecId,
-        walk: &Walk,
-        mm: MmId,
-        from: u64,
-        is_forced: bool,
-    ) -> Option<u64> {
+    fn walk_tables(&mut self, lruvec: LruvecId, walk: &Walk, in_hand: InHand) -> Option<u64> {
+        let InHand { mm, from, .. } = in_hand;
         let vmas = self.memory.mm(mm).vmas.len();
         let first = self.memory.mm(mm).vmas.partition_point(|vma| vma.start + vma.pages <= from);
         let mut tables = 0;
@@ -218,7 +222,7 @@ impl Engine {
                 }
                 let table_end = (page / LEAF_PAGES + 1) * LEAF_PAGES;
                 tables += 1;
-                self.walk_upper_entry(lruvec, walk, mm, page, table_end.min(end), is_forced);
+                self.walk_upper_entry(lruvec, walk, in_hand, page..table_end.min(end));
                 page = table_end;
             }
         }
@@ -236,17 +240,10 @@ impl Engine {
     }
 
     /// Looks at an upper entry, and if it is worth it at the entries of the table below it.
-    fn walk_upper_entry(
-        &mut self,
-        lruvec: LruvecId,
-        walk: &Walk,
-        mm: MmId,
-        page: u64,
-        end: u64,
-        is_forced: bool,
-    ) {
+    fn walk_upper_entry(&mut self, lruvec: LruvecId, walk: &Walk, in_hand: InHand, pages: Range<u64>) {
+        let InHand { mm, is_forced, .. } = in_hand;
         let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
-        let leaf = page / LEAF_PAGES;
+        let leaf = pages.start / LEAF_PAGES;
         self.work.upper_entries += 1;
         if !self.memory.mm(mm).table.leaf_exists(leaf) {
             self.walk_stats(lruvec, walk).leaf_total += 1;
@@ -262,11 +259,12 @@ impl Engine {
         if harvest.bloom_filter && !is_forced && !passes(&self.lruvecs[lruvec].walk) {
             return;
         }
-        let young = self.walk_entries(lruvec, mm, page, end);
-        let is_dense = young * ENTRIES_PER_LINE >= end - page;
+        let all = pages.end - pages.start;
+        let young = self.walk_entries(lruvec, mm, pages.start, pages.end);
+        let is_dense = young * ENTRIES_PER_LINE >= all;
         let stats = self.walk_stats(lruvec, walk);
         stats.nonleaf_found += 1;
-        stats.leaf_total += end - page;
+        stats.leaf_total += all;
         stats.leaf_young += young;
         stats.nonleaf_added += u64::from(is_dense);
         if is_dense {

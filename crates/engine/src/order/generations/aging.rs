@@ -4,7 +4,7 @@
 //! a timer: how old pages are matters only to someone who has to choose among them. The walk of page tables that goes before it is `harvest/walk.rs`; it runs in steps, so that
 //! other tasks get their turn, and whoever ends a walk opens the generation. [reclaim 4.4 and its 6.12 form]
 
-use super::{AgingRule, GenerationLists, References};
+use super::{GenerationLists, References};
 use crate::engine::Engine;
 use crate::harvest::{Walk, Walked};
 use crate::lruvec::{LruList, LruvecId};
@@ -40,22 +40,18 @@ impl Engine {
         let min = generations.deciding_min_seq(types);
         let count = generations.max_seq - min + 1;
         let is_used_up = count <= rules.spared();
-        let of = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
+        let pages = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
         let (mut total, mut ages) = (0, true);
         if !is_used_up {
             let all_of = |kind: LruType| {
-                (generations.min_seq[kind as usize]..=generations.max_seq)
-                    .map(move |seq| generations.pages(seq)[kind as usize])
-                    .sum::<u64>()
+                let seqs = generations.min_seq[kind as usize]..=generations.max_seq;
+                seqs.map(move |seq| generations.pages(seq)[kind as usize]).sum::<u64>()
             };
             total = types.iter().map(|&kind| all_of(kind)).sum();
             let is_full = count == u64::from(rules.count_max);
-            let (young, next) = (of(generations.max_seq), of(generations.max_seq.saturating_sub(2)));
-            ages = !is_full
-                && match rules.aging {
-                    AgingRule::Linux6_12 => 2 * young > total || 4 * next < total,
-                    AgingRule::Linux6_16 => true,
-                };
+            let youngest = pages(generations.max_seq);
+            let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
+            ages = !is_full && rules.aging.is_due(youngest, youngest_evictable, total);
         }
         if !ages || sc.priority == PRIORITY_DEFAULT {
             return Budget::Scan(total >> sc.priority);

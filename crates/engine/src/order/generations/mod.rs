@@ -110,6 +110,16 @@ choice! {
     }
 }
 
+impl AgingRule {
+    /// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
+    fn is_due(self, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
+        match self {
+            AgingRule::Linux6_12 => 2 * youngest > total || 4 * youngest_evictable < total,
+            AgingRule::Linux6_16 => true,
+        }
+    }
+}
+
 /// A swappiness for which only anonymous memory is evicted: what 6.16 takes for `max` in a command.
 pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
 
