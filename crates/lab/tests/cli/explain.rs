@@ -247,3 +247,58 @@ fn a_run_that_fails_tells_up_to_there_on_standard_error() {
     let arguments = ["explain", "scenario.toml", "--page", "reader/0:1"];
     check_failure(&pageout(directory.path(), &arguments), 1, &["The run is not complete", "reader/0:1"]);
 }
+
+/// Words are what a script tells one thing from another by: those of a word's key, wherever it stands.
+fn words(value: &serde_json::Value, found: &mut std::collections::BTreeSet<(String, String)>) {
+    const KEYS: &[&str] = &[
+        "arrival", "balance", "batch", "because", "by", "event", "list", "name", "reason", "rule", "verdict",
+        "with",
+    ];
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (key, value) in fields {
+                match value.as_str() {
+                    Some(word) if KEYS.contains(&key.as_str()) => {
+                        found.insert((key.clone(), word.to_owned()));
+                    }
+                    _ => words(value, found),
+                }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| words(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_words_of_the_json_form_are_these() {
+    let mut found = std::collections::BTreeSet::new();
+    for profile in ["classic@6.12", "mglru@6.12", "mglru@6.16", "lru", "sieve"] {
+        for question in [["--evictions", "200"], ["--page", "reader/0:1"], ["--page", "reader/1:5"]] {
+            words(&explain_json(profile, &[question[0], question[1], "--steps", "500"]), &mut found);
+        }
+    }
+    let mut by_key = std::collections::BTreeMap::<String, Vec<String>>::new();
+    for (key, word) in found {
+        by_key.entry(key).or_default().push(word);
+    }
+    let lines: Vec<String> =
+        by_key.iter().map(|(key, words)| format!("{key}: {}", words.join(" "))).collect();
+    assert_eq!(
+        lines,
+        [
+            "arrival: added put_back rotated",
+            "balance: equal fraction",
+            "batch: activate add move_tail",
+            "because: used visited write_begun",
+            "event: deactivated drained evicted filled isolated judged mapped moved_to_head pass_begun placed queued \
+             read refaulted second_access type_chosen written",
+            "list: active generation inactive no_list single_list",
+            "name: any_generation count_only distance oldest_generation",
+            "reason: other_had_nothing refaults",
+            "rule: by_state in_use oldest window_full",
+            "verdict: activate keep",
+            "with: anon file swap",
+        ]
+    );
+}
