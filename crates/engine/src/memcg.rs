@@ -44,6 +44,8 @@ pub(crate) struct Memcg {
     pub(crate) swap_usage: u64,
     pub(crate) swap_max: u64,
     pub(crate) events: [u64; 5],
+    /// Those that happened here.
+    pub(crate) events_local: [u64; 5],
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,
     pub(crate) updates_by_cpu: Vec<u64>,
@@ -88,6 +90,7 @@ impl Memcgs {
             swap_usage: 0,
             swap_max: UNLIMITED,
             events: [0; 5],
+            events_local: [0; 5],
             updates_pending: 0,
             updates_by_cpu: vec![0; self.cpus],
             walked_last: vec![None; self.nodes],
@@ -158,6 +161,7 @@ impl Memcgs {
 
     /// Counts an event in a group and all its ancestors but the root, which has no such file.
     pub(crate) fn event(&mut self, id: MemcgId, event: MemcgEvent) {
+        self[id].events_local[event as usize] += 1;
         self.change_upwards(id, |group| group.events[event as usize] += 1);
     }
 

@@ -7,7 +7,7 @@
 //! | `/proc/sys/vm/swappiness` | read, write: 0 to 200 |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
-//! | `/sys/fs/cgroup/PATH/memory.{stat,events}` | reading `memory.stat` flushes the group's statistics if enough is pending |
+//! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
 //! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
 //! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
@@ -115,6 +115,7 @@ enum MemcgFile {
     SwapMax,
     Stat,
     Events,
+    EventsLocal,
     Reclaim,
 }
 
@@ -129,6 +130,7 @@ impl MemcgFile {
         ("memory.swap.max", MemcgFile::SwapMax),
         ("memory.stat", MemcgFile::Stat),
         ("memory.events", MemcgFile::Events),
+        ("memory.events.local", MemcgFile::EventsLocal),
         ("memory.reclaim", MemcgFile::Reclaim),
     ];
 }
@@ -217,11 +219,8 @@ impl Engine {
                     MemcgFile::Max => text = limit_text(group.max),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
                     MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
-                    MemcgFile::Events => {
-                        for (name, count) in MemcgEvent::NAMES.iter().zip(group.events) {
-                            lines(&mut text, name, count);
-                        }
-                    }
+                    MemcgFile::Events => events_text(&mut text, group.events),
+                    MemcgFile::EventsLocal => events_text(&mut text, group.events_local),
                     MemcgFile::Stat => {
                         self.flush_for_reader(memcg);
                         for (name, value) in self.memory_stat(memcg) {
@@ -279,6 +278,7 @@ impl Engine {
                     | MemcgFile::SwapCurrent
                     | MemcgFile::Stat
                     | MemcgFile::Events
+                    | MemcgFile::EventsLocal
                     | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                 };
                 let pages =
@@ -326,6 +326,14 @@ impl Engine {
         }
         Ok(Target::Memcg(memcg, file))
     }
+}
+
+fn events_text(text: &mut String, events: [u64; 5]) {
+    for (name, count) in MemcgEvent::NAMES.iter().zip(events) {
+        lines(text, name, count);
+    }
+    // No group is killed as a whole here (memory.oom.group).
+    lines(text, "oom_group_kill", 0);
 }
 
 fn lines(text: &mut String, name: &str, value: impl fmt::Display) {
@@ -402,7 +410,9 @@ mod tests {
     #[test]
     fn a_file_that_is_only_read_is_not_written() {
         let (mut engine, task) = engine();
-        for name in ["memory.current", "memory.swap.current", "memory.stat", "memory.events"] {
+        for name in
+            ["memory.current", "memory.swap.current", "memory.stat", "memory.events", "memory.events.local"]
+        {
             let path = format!("/sys/fs/cgroup/job/{name}");
             assert_eq!(engine.write_file(task, &path, "1"), Err(FileError::NotPermitted(path)));
         }

@@ -351,3 +351,22 @@ fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
     }
     panic!("reclaim doesn't end");
 }
+
+#[test]
+fn events_are_counted_where_they_happen_and_in_the_ancestors() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group top max=8
+        group top/job
+        file data 20
+        task t in top/job
+        t open data as data
+        t read data 0..20         => 20M
+        local top max             => 2
+        local top/job max         => 0
+        events top max            => 2
+        events top/job max        => 0
+    ",
+    );
+}

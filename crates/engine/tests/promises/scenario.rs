@@ -16,7 +16,7 @@
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
 //! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
 //! | `lists PATH` | pages on lists: anonymous and file memory, inactive + active |
-//! | `usage PATH`, `swapped PATH`, `events PATH NAME` | |
+//! | `usage PATH`, `swapped PATH`, `events PATH NAME`, `local PATH NAME` (of `memory.events.local`) | |
 //! | `stat PATH NAME`, `cat PATH NAME` | of `memory.stat`, as of the last flush, and as its reader gets it; pages or events |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
@@ -175,6 +175,7 @@ impl Machine {
             ["usage", path] => self.engine.memcg_usage(self.memcg(path)).to_string(),
             ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
             ["events", path, name] => line_of(&self.read(path, "events"), name),
+            ["local", path, name] => line_of(&self.read(path, "events.local"), name),
             ["cat", path, name] => line_of(&self.read(path, "stat"), name),
             ["stat", path, name] => {
                 let stat = *Stat::ALL.iter().find(|stat| stat.name() == *name).expect("a counter");

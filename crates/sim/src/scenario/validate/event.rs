@@ -183,6 +183,7 @@ const MEMCG_FILES: &[&str] = &[
     "memory.min",
     "memory.stat",
     "memory.events",
+    "memory.events.local",
     "memory.reclaim",
     "memory.swap.max",
     "memory.swap.current",
