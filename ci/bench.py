@@ -42,7 +42,7 @@ def main(path: str, rounds: int) -> None:
     print("|---|---|---|---|---|")
     for name, values in rates.items():
         memory = next((memory for memory in PEERS if memory in name), None)
-        times = f"{median[name] / median[f'libCacheSim LRU, {memory}']:.1f}" if memory else ""
+        times = f"{median[name] / median[f'libCacheSim LRU, {memory}']:.2f}" if memory else ""
         spread = f"{min(values):.1f} to {max(values):.1f}"
         print(f"| {name} | {median[name]:.1f} | {spread} | {bare / median[name]:.2f} | {times} |")
 
