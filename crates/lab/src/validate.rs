@@ -67,6 +67,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
             Err(reason) => Judged::not_played(run, &reason),
         });
     }
+    for (run, field) in judged.iter().filter_map(|run| Some((&run.run, run.blank?))) {
+        output::remark(&format!("{run}: its `{field}` is blank, so that nothing of it can be compared"));
+    }
     if args.output.json {
         output::print_json(&judged)?;
     } else {

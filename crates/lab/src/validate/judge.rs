@@ -19,6 +19,8 @@ pub(crate) struct Judged {
     pub(crate) class: Option<String>,
     /// Why it could not be played.
     pub(crate) not_played: Option<String>,
+    /// A field of its answer that says nothing, so that it can't be compared.
+    pub(crate) blank: Option<&'static str>,
     /// Simulations made of it.
     pub(crate) simulations: usize,
     pub(crate) rows: Vec<Row>,
@@ -122,6 +124,7 @@ impl Judged {
             run: run.id.clone(),
             class: None,
             not_played: Some(reason.to_string()),
+            blank: None,
             simulations: 0,
             rows: Vec::new(),
         }
@@ -143,9 +146,15 @@ pub(crate) fn judge(
     let answer = answers.of(&run.id);
     let real_map = answers.misses(answer, &played[0].sequence)?;
     let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
-    let rows = if class.limits.phases.is_some() { comparison.envelope()? } else { comparison.single()? };
-    let simulations = played.len();
-    Ok(Judged { run: run.id.clone(), class: Some(class.name.clone()), not_played: None, simulations, rows })
+    let mut rows =
+        if class.limits.phases.is_some() { comparison.envelope()? } else { comparison.single()? };
+    let blank = answer.blank(comparison.real_map.as_ref());
+    if blank.is_some() {
+        // An envelope widened by such a repeat would let it pass.
+        rows.iter_mut().filter(|row| row.passes.is_some()).for_each(|row| row.passes = Some(false));
+    }
+    let (run, class, simulations) = (run.id.clone(), Some(class.name.clone()), played.len());
+    Ok(Judged { run, class, not_played: None, blank, simulations, rows })
 }
 
 struct Comparison<'a> {
