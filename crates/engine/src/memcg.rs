@@ -259,7 +259,8 @@ impl Memcgs {
         if siblings > parent_effective {
             return muldiv(claimed, parent_effective, siblings);
         }
-        // As with the mount option memory_recursiveprot, which systemd sets: what no child claims still protects them all, in proportion to what each has beyond its claim.
+        // As with the mount option memory_recursiveprot, which systemd sets: what no child claims still protects them all, in
+        // proportion to what each has beyond its claim.
         let (usage, parent_usage) = (self[id].usage, self[parent].usage);
         if parent_effective > siblings && parent_usage > siblings && usage > claimed {
             return claimed + muldiv(parent_effective - siblings, usage - claimed, parent_usage - siblings);

@@ -22,7 +22,7 @@ use crate::table::SwapEntry;
 use crate::units::{IoId, Pfn};
 
 /// Writes held back.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Plug {
     writes: Vec<Write>,
     requests: u32,

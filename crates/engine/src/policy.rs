@@ -26,8 +26,8 @@ pub struct Policy {
     /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
     /// paged out can't even wait well.
     pub executable_protection: bool,
-    /// `memory.reclaim` has counters of its own (`pgscan_proactive`, `pgsteal_proactive`), as since Linux 6.15 (Hao Jia, "mm: vmscan:
-    /// split proactive reclaim statistics from direct reclaim statistics"); before, it counted as direct reclaim.
+    /// `memory.reclaim` has counters of its own (`pgscan_proactive`, `pgsteal_proactive`), as since Linux 6.15, so that what user
+    /// space asks for doesn't look like pressure; before, it counted as direct reclaim.
     pub proactive_counters: bool,
 }
 

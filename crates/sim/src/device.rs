@@ -6,7 +6,7 @@
 //! ```
 //! A device serves `queue_depth` requests at a time; what is beyond waits in order of arrival. Of those served and waiting
 //! together there are `nr_requests` at most: whoever submits one more sleeps until there is room, which keeps reclaim from
-//! writing out in a moment what the device then needs minutes for. Every request occupies a bus
+//! running far ahead of the device with scattered writes. (Neighbours are one request, so that it bounds few of those.) Every request occupies a bus
 //! shared by all for `bytes / bandwidth`, or for `1 / iops_max` if that is longer, which bounds throughput however deep the
 //! queue. Then comes a latency drawn from the device's distribution. Because a request never overtakes another on its way
 //! to a slot, the time of completion is known at submission and nothing needs to be simulated in between.

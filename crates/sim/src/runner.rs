@@ -63,6 +63,7 @@ struct Pause {
     why: Why,
 }
 
+/// What it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Why {
     /// For its timetable.

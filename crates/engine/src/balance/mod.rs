@@ -43,8 +43,8 @@ choice! {
 choice! {
     /// How much worse a tier may fare than tier 0 before it is protected.
     TierGains {
-        /// Linux 6.12: twice as many refaults per eviction. Sparing a tier costs all others room, so it has to fare clearly worse, not
-        /// a little.
+        /// Linux 6.12: twice as many refaults per eviction. Sparing a tier costs all others room, so it has to fare clearly
+        /// worse, not a little.
         OneToTwo = "1:2",
         /// Linux 6.16: half as many again, so that read pages are spared sooner.
         TwoToThree = "2:3",

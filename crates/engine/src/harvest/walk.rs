@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// Lets go of the address space in hand.
-    pub(crate) fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
+    fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
         if walk.in_hand.take().is_some() {
             self.lruvecs[lruvec].walk.walkers -= 1;
         }

@@ -8,7 +8,7 @@ use crate::units::MemcgId;
 pub(crate) const PRIORITY_DEFAULT: u8 = 12;
 
 /// State of a reclaim call that all levels below it read.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ScanControl {
     /// The group whose limit, or whose user, asks.
     pub(crate) target: MemcgId,

@@ -124,7 +124,7 @@ impl Swap {
         self.index_mut(entry.swap).replace(entry.slot.into(), Word::EMPTY).1
     }
 
-    pub(crate) fn index(&self, swap: SwapId) -> &Table {
+    fn index(&self, swap: SwapId) -> &Table {
         &self.devices[swap.index()].index
     }
 

@@ -8,9 +8,9 @@
 //! CPUs don't meet on a cluster and pages that are swapped out together lie together; it takes and gives back slots by the
 //! batch, to meet the device's lock once in 64 pages. [6.12 M13]
 //!
-//! Empty clusters come before those with holes, of which the one that got its first hole longest ago is next. The specification
-//! doesn't say; the recordings on zram do: when they end, the shadows of swapped pages lie in a 64th as many index nodes as pages were
-//! ever written, so that hardly a slot was used twice. (`docs/results/fidelity.md`)
+//! Empty clusters come before those with holes, of which the one that got its first hole longest ago is next. The
+//! specification doesn't say; the recordings on zram do: when they end, the shadows of swapped pages lie in a 64th as many index
+//! nodes as pages were ever written, so that hardly a slot was used twice. (`docs/results/fidelity.md`)
 
 use crate::list::{Links, List};
 use crate::units::CpuId;

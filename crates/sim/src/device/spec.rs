@@ -39,7 +39,7 @@ pub struct DeviceSpec {
     /// Requests in service at a time; greater than 0.
     pub queue_depth: u32,
     /// Requests in service or waiting at a time; whoever submits one more waits. The block layer's `nr_requests`, 128 by default
-    /// (reclaim 9, row 13).
+    /// (reclaim 9, row 13). Less than `queue_depth` is as much as that.
     pub nr_requests: u32,
     /// Bytes whose transfer the latencies above contain already, because they were measured with requests of that size.
     pub latency_covers: u64,

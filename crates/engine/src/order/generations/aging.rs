@@ -1,8 +1,9 @@
 //! Aging: a new youngest generation, after what was used lately has been moved to the one that was the youngest.
 //!
-//! Eviction asks for it when what is old enough runs low (by sizes in 6.12; from 6.16 on whenever the window has room), never
-//! a timer: how old pages are matters only to someone who has to choose among them. The walk of page tables that goes before it is `harvest/walk.rs`; it runs in steps, so that
-//! other tasks get their turn, and whoever ends a walk opens the generation. [reclaim 4.4 and its 6.12 form]
+//! Eviction asks for it when what is old enough runs low (by sizes in 6.12; from 6.16 on whenever the window has room), and
+//! no timer does: how old pages are matters only to someone who has to choose among them. The walk of page tables that goes
+//! before it is `harvest/walk.rs`; it runs in steps, so that other tasks get their turn, and whoever ends a walk opens the
+//! generation. [reclaim 4.4 and its 6.12 form]
 
 use super::{GenerationLists, References};
 use crate::engine::Engine;

@@ -12,13 +12,13 @@
 //! its new generation in its record at once and is moved to that generation's list when the evictor meets it on the old one:
 //! promotion costs no list move under a lock, which is why a hit or a walk never touches a list.
 //!
-//! Both types share `max_seq`; each has its own `min_seq`. At most [`GenerationRules::count_max`] generations exist (4 in Linux), and
-//! eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
+//! Both types share `max_seq`; each has its own `min_seq`. At most [`GenerationRules::count_max`] generations exist (4 in
+//! Linux), and eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
-//! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; the one with a 3 (whether to age, by
-//! sizes) means *neither full nor used up*, which with Linux's four is three; eviction spares the two youngest, or with a count of 2, where nothing would be left to evict, only the youngest.
-//! So 2 generations are an inactive list without a second chance for what is mapped, and aging happens as soon as the old
-//! one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
+//! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; the one with a 3 (whether to age,
+//! by sizes) means *neither full nor used up*, which with Linux's four is three; eviction spares the two youngest, or with a
+//! count of 2, where nothing would be left to evict, only the youngest. So 2 generations are an inactive list without a
+//! second chance for what is mapped, and aging happens as soon as the old one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 
