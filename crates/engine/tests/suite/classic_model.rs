@@ -4,11 +4,9 @@
 //! nothing of the engine's. No swap: only file memory is scanned. Statistics are live. Nothing is mapped: every page that
 //! reclaim looks at on the inactive list is clean, unreferenced or referenced once, and goes. Compared access by access.
 
-mod reader;
-
+use crate::reader::{Reader, file_pages, pages, stretch};
 use pageout_engine::{Config, Stat, StatFlush};
 use proptest::prelude::*;
-use reader::{Reader, file_pages, pages, stretch};
 use std::collections::{BTreeMap, VecDeque};
 
 const FOLIO_BATCH: usize = 31;

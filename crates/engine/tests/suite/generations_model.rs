@@ -4,11 +4,9 @@
 //! engine's. No swap: only file memory may be evicted. Nothing is mapped, so that no page is found young, and all that reclaim
 //! isolates is clean and goes. Compared access by access.
 
-mod reader;
-
+use crate::reader::{Reader, file_pages, pages, stretch};
 use pageout_engine::{Config, Policy, Stat, StatFlush};
 use proptest::prelude::*;
-use reader::{Reader, file_pages, pages, stretch};
 use std::collections::{BTreeMap, VecDeque};
 
 const FOLIO_BATCH: usize = 31;

@@ -1,11 +1,9 @@
 //! The textbooks beside the engine: with every batch size at 1, the policies `lru` and `sieve` miss where the plainest form of
 //! their algorithm does, to the request.
 
-mod reader;
-
+use crate::reader::{Reader, Stretch, file_pages, pages, stretch};
 use pageout_engine::*;
 use proptest::prelude::*;
-use reader::{Reader, Stretch, file_pages, pages, stretch};
 use std::collections::VecDeque;
 
 trait Naive {

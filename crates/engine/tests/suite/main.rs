@@ -1,0 +1,14 @@
+//! The engine from outside, as one program: linking it once is most of what building tests takes.
+
+mod promises; // what must come of short texts, command and answer line by line
+mod hits; // the fast path beside the slow one
+mod tlb; // translations that hide accesses
+mod plug; // swap writes held back
+mod lru_gen; // the kernel files of MGLRU
+mod story; // telling changes nothing
+mod metadata; // bytes a page
+
+mod reader; // a task that reads a file: what the models below are compared on
+mod exact; // textbook LRU and SIEVE
+mod classic_model; // the two lists, written a second time
+mod generations_model; // generations, written a second time
