@@ -14,19 +14,6 @@ mod scenario; // scenario files: read, checked, built, and run for a moment
 mod pgt; // the project's own trace format, with checksums that are right
 mod lru_gen; // dumps of lru_gen: read, printed, read again
 
-// The command is a binary, so the parts of it that read scenario files and dumps are compiled in here once more.
-#[path = "../../crates/lab/src"]
-#[allow(dead_code)]
-mod lab {
-    pub(crate) mod diagnostic;
-    pub(crate) mod nearest;
-    pub(crate) mod source;
-    pub(crate) mod working_set {
-        pub(crate) mod dump;
-    }
-}
-use lab::{diagnostic, nearest};
-
 use pageout_workload::fuzz_entry;
 
 /// A target: must neither panic nor run away, whatever the bytes.

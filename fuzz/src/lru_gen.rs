@@ -1,7 +1,7 @@
 //! Dumps of `lru_gen`, the way `pageout working-set` reads them: what is read is printed and read again, what is refused has
 //! its place in the text.
 
-use crate::lab::working_set::dump::{Dump, GENERATIONS_MAX, PAGES_MAX, parse};
+use pageout_lab::commands::working_set::dump::{Dump, GENERATIONS_MAX, PAGES_MAX, parse};
 
 /// Reads bytes as a dump.
 pub(crate) fn run(bytes: &[u8]) {

@@ -9,7 +9,7 @@ use pageout_engine::Nanos;
 use pageout_sim::RunError;
 use pageout_sim::scenario::Scenario;
 
-use crate::lab::source::{Setting, Source};
+use pageout_lab::scenario::source::{Setting, Source};
 
 /// How long a scenario runs; time enough for limits to be hit, on devices that take 100 us.
 const RUN: Nanos = Nanos(3_000_000);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use pageout_sim::scenario::SEED_MAX;
 
-use crate::source::Setting;
-use crate::switches::Wanted;
+use crate::scenario::source::Setting;
+use crate::scenario::switches::Wanted;
 
 const EXIT_CODES: &str = "\
 Exit codes:

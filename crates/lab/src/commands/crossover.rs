@@ -1,0 +1,481 @@
+//! `pageout crossover`: the mechanisms of the two families of Linux exchanged one for the other, in all combinations.
+//!
+//! ```text
+//!                  classic                                                        MGLRU
+//!   lists          two_lists                                                      generations
+//!   harvest        rmap        walk        walk + bloom        walk + bloom + look-around
+//!   workingset     distance                                                       oldest_generation
+//!   balance        cost                                                           feedback
+//! ```
+//! Each of the 32 combinations is a policy, the two natural ones are its corners. Whatever else the scenario's profile and
+//! switches say holds for all of them. If mechanisms were independent, their effects would add up; how far they don't is the
+//! interaction, the last line of each figure.
+
+use std::fmt::Write;
+
+use pageout_engine::Switch;
+use pageout_sim::scenario::Scenario;
+use serde_json::{Map, Value, json};
+
+use crate::cli::CrossoverArgs;
+use crate::commands::ablate::untouched;
+use crate::failure::{Failure, Outcome};
+use crate::print::progress::name_of;
+use crate::print::{output, table};
+use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::spread::Paired;
+use crate::result::variants::{Plan, Runs, verdict};
+use crate::scenario::load::load;
+use crate::scenario::source::Source;
+use crate::scenario::switches;
+
+/// What is exchanged at one seam, from classic's choice to MGLRU's.
+struct Seam {
+    name: &'static str,
+    choices: &'static [Choice],
+}
+
+/// A choice at a seam: its name, and what it sets.
+struct Choice {
+    name: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+}
+
+const SEAMS: [Seam; 4] = [
+    Seam {
+        name: "lists",
+        choices: &[
+            Choice { name: "two_lists", sets: &[("order.lists", "two_lists")] },
+            Choice { name: "generations", sets: &[("order.lists", "generations")] },
+        ],
+    },
+    Seam {
+        name: "harvest",
+        choices: &[
+            Choice {
+                name: "rmap",
+                sets: &[
+                    ("harvest.page_table_walk", "false"),
+                    ("harvest.non_leaf_young", "false"),
+                    ("harvest.look_around", "false"),
+                ],
+            },
+            Choice {
+                name: "walk",
+                sets: &[
+                    ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
+                    ("harvest.bloom_filter", "false"),
+                    ("harvest.look_around", "false"),
+                ],
+            },
+            Choice {
+                name: "walk+bloom",
+                sets: &[
+                    ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
+                    ("harvest.bloom_filter", "true"),
+                    ("harvest.look_around", "false"),
+                ],
+            },
+            Choice {
+                name: "walk+bloom+around",
+                sets: &[
+                    ("harvest.page_table_walk", "true"),
+                    ("harvest.non_leaf_young", "true"),
+                    ("harvest.bloom_filter", "true"),
+                    ("harvest.look_around", "true"),
+                ],
+            },
+        ],
+    },
+    Seam {
+        name: "workingset",
+        choices: &[
+            Choice { name: "distance", sets: &[("workingset.recency", "distance")] },
+            Choice { name: "oldest_generation", sets: &[("workingset.recency", "oldest_generation")] },
+        ],
+    },
+    Seam {
+        name: "balance",
+        choices: &[
+            Choice { name: "cost", sets: &[("balance.rule", "cost")] },
+            Choice { name: "feedback", sets: &[("balance.rule", "feedback")] },
+        ],
+    },
+];
+
+/// A choice at each seam, by number.
+type Combination = [usize; SEAMS.len()];
+
+const CLASSIC: Combination = [0; SEAMS.len()];
+
+fn mglru() -> Combination {
+    std::array::from_fn(|seam| SEAMS[seam].choices.len() - 1)
+}
+
+/// All combinations, the last seam's choices changing fastest.
+fn combinations() -> Vec<Combination> {
+    SEAMS.iter().enumerate().fold(vec![CLASSIC], |before, (at, seam)| {
+        let with = |combination: Combination, choice: usize| {
+            let mut next = combination;
+            next[at] = choice;
+            next
+        };
+        before
+            .into_iter()
+            .flat_map(|combination| (0..seam.choices.len()).map(move |choice| with(combination, choice)))
+            .collect()
+    })
+}
+
+fn names(combination: Combination) -> [&'static str; SEAMS.len()] {
+    std::array::from_fn(|seam| SEAMS[seam].choices[combination[seam]].name)
+}
+
+fn sets(combination: Combination) -> impl Iterator<Item = (&'static str, &'static str)> {
+    SEAMS.iter().zip(combination).flat_map(|(seam, choice)| seam.choices[choice].sets.iter().copied())
+}
+
+fn scenario_of(base: &Scenario, combination: Combination) -> Scenario {
+    sets(combination).fold(base.clone(), |scenario, (name, value)| {
+        let switch = Switch::by_name(name).expect("the table above names switches of the engine");
+        switches::with_switch(scenario, switch, value)
+    })
+}
+
+/// Runs all combinations and prints how they compare with both corners.
+pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
+    let source = Source::read(&args.scenario)?;
+    let scenario = load(&source, &args.options, &[])?;
+    let plan = Plan {
+        name: name_of(&args.scenario),
+        repeat: args.repeat,
+        jobs: args.jobs,
+        output: &args.options.output,
+    };
+    let combinations = combinations();
+    let scenarios: Vec<Scenario> =
+        combinations.iter().map(|&combination| scenario_of(&scenario, combination)).collect();
+    let runs = plan.run(&scenarios)?;
+    let cells: Vec<(Combination, Runs)> = combinations.into_iter().zip(runs).collect();
+    let failures: Vec<Failure> = cells
+        .iter()
+        .flat_map(|(combination, runs)| runs.failures_of(&names(*combination).join(" ")))
+        .collect();
+    if cells.iter().all(|(_, runs)| runs.results.is_empty()) {
+        let failure = Failure::several("every combination failed", &failures);
+        return output::no_result(&args.options.output, failure, Value::Null);
+    }
+    let crossover = Crossover { args, scenario: &scenario, plan: &plan, cells };
+    if args.options.output.json {
+        output::print_json(&crossover.to_json())?;
+    } else {
+        output::print(&crossover.to_text())?;
+    }
+    verdict(&failures, scenarios.len() * args.repeat as usize)
+}
+
+/// All that was found out.
+struct Crossover<'a> {
+    args: &'a CrossoverArgs,
+    scenario: &'a Scenario,
+    plan: &'a Plan<'a>,
+    cells: Vec<(Combination, Runs)>,
+}
+
+/// What it changes to go from classic's choice to MGLRU's at one seam.
+struct Step {
+    name: String,
+    in_classic: Option<Paired>,
+    in_mglru: Option<Paired>,
+    /// Wherever the other seams stand, at either family's choice.
+    everywhere: Vec<Paired>,
+}
+
+impl Crossover<'_> {
+    fn runs(&self, combination: Combination) -> &Runs {
+        let cell = self.cells.iter().find(|(known, _)| *known == combination);
+        &cell.expect("every combination was run").1
+    }
+
+    /// A figure of a combination, seed by seed; nothing where a run failed.
+    fn values(&self, figure: &Figure, combination: Combination) -> Option<Vec<f64>> {
+        let runs = self.runs(combination);
+        runs.failures.is_empty().then(|| figure.values(runs))
+    }
+
+    /// From one combination to another, as a part of classic's figure.
+    fn step(&self, figure: &Figure, from: Combination, to: Combination) -> Option<Paired> {
+        let base = self.values(figure, CLASSIC)?;
+        let (from, to) = (self.values(figure, from)?, self.values(figure, to)?);
+        let differences: Vec<f64> = to.iter().zip(&from).map(|(to, from)| to - from).collect();
+        Some(Paired::of_differences(&differences, &base))
+    }
+
+    fn steps(&self, figure: &Figure) -> Vec<Step> {
+        let mglru = mglru();
+        let steps = SEAMS.iter().enumerate().map(|(at, seam)| {
+            let [first, last] = [CLASSIC, mglru].map(|corner| seam.choices[corner[at]].name);
+            let with = |mut combination: Combination, choice: usize| {
+                combination[at] = choice;
+                combination
+            };
+            let step = |context: Combination| {
+                self.step(figure, with(context, CLASSIC[at]), with(context, mglru[at]))
+            };
+            let contexts = combinations().into_iter().filter(|context| {
+                context[at] == CLASSIC[at]
+                    && (0..SEAMS.len()).all(|seam| [CLASSIC[seam], mglru[seam]].contains(&context[seam]))
+            });
+            Step {
+                name: format!("{}: {first} to {last}", seam.name),
+                in_classic: step(CLASSIC),
+                in_mglru: step(mglru),
+                everywhere: contexts.filter_map(step).collect(),
+            }
+        });
+        steps.collect()
+    }
+
+    /// The four steps alone, added up; all of them together; and by how much that is more.
+    fn sums(&self, figure: &Figure) -> Option<[Paired; 3]> {
+        let base = self.values(figure, CLASSIC)?;
+        let mglru = mglru();
+        let end = self.values(figure, mglru)?;
+        let mut alone = vec![0.0; base.len()];
+        for at in 0..SEAMS.len() {
+            let mut combination = CLASSIC;
+            combination[at] = mglru[at];
+            for (sum, (to, from)) in alone.iter_mut().zip(self.values(figure, combination)?.iter().zip(&base))
+            {
+                *sum += to - from;
+            }
+        }
+        let together: Vec<f64> = end.iter().zip(&base).map(|(end, base)| end - base).collect();
+        let beyond: Vec<f64> = together.iter().zip(&alone).map(|(all, alone)| all - alone).collect();
+        Some([&alone, &together, &beyond].map(|differences| Paired::of_differences(differences, &base)))
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        if !self.scenario.question.is_empty() {
+            text += &output::wrap(&self.scenario.question, output::width(), "");
+            text.push('\n');
+        }
+        let seeds = self.plan.seeds(self.scenario.seed);
+        let _ = writeln!(
+            text,
+            "{}: classic's and MGLRU's choices at the four seams in all combinations, {seeds};\nall else as in {}. A cell: \
+             difference to classic / to MGLRU.",
+            self.args.scenario.display(),
+            self.scenario.kernel.profile
+        );
+        text += &untouched(self.scenario);
+        for figure in FIGURES.iter().filter(|figure| self.args.all || DEFAULT_FIGURES.contains(&figure.name))
+        {
+            if self.cells.iter().all(|(_, runs)| figure.values(runs).iter().all(|value| *value == 0.0)) {
+                continue;
+            }
+            let corner = |combination| {
+                let runs = self.runs(combination);
+                if runs.failures.is_empty() { figure.show(runs) } else { "failed".to_string() }
+            };
+            let _ = writeln!(
+                text,
+                "\n{}: classic {}, MGLRU {}\n",
+                capitalised(figure.title),
+                corner(CLASSIC),
+                corner(mglru())
+            );
+            text += &table::layout(&self.matrix(figure), 2);
+            text.push('\n');
+            text += &table::layout(&self.step_table(figure), 1);
+        }
+        let failed: Vec<&(Combination, Runs)> =
+            self.cells.iter().filter(|(_, runs)| !runs.failures.is_empty()).collect();
+        if !failed.is_empty() {
+            text += "\nFailed\n";
+        }
+        for (combination, runs) in failed {
+            let why = runs.failures[0].to_string();
+            let why = why.lines().next().unwrap_or_default();
+            let line = format!("{}: {why}", names(*combination).join(", "));
+            text += &output::wrap(&line, output::width(), "  ");
+        }
+        text.push('\n');
+        text + &effect::legend(self.args.repeat, false)
+    }
+
+    /// Lists and harvest downwards, workingset and balance to the right.
+    fn matrix(&self, figure: &Figure) -> Vec<Vec<String>> {
+        let mglru = mglru();
+        let mut heading = vec![String::new(); 2];
+        for workingset in SEAMS[2].choices {
+            heading.extend(
+                SEAMS[3].choices.iter().map(|balance| format!("{}\n{}", workingset.name, balance.name)),
+            );
+        }
+        let mut rows = vec![heading];
+        for (combination, runs) in &self.cells {
+            let [lists, harvest, ..] = names(*combination);
+            if combination[2..] == [0, 0] {
+                let is_first = combination[1] == 0;
+                rows.push(vec![
+                    if is_first { lists.to_string() } else { String::new() },
+                    harvest.to_string(),
+                ]);
+            }
+            let against = |corner: Combination, name: &str| {
+                if *combination == corner {
+                    return name.to_string();
+                }
+                let effect = figure.effect(self.runs(corner), runs);
+                effect.map_or("-".to_string(), |effect| figure.show_effect_alone(&effect))
+            };
+            let cell = if runs.failures.is_empty() {
+                format!("{} / {}", against(CLASSIC, "CLASSIC"), against(mglru, "MGLRU"))
+            } else {
+                format!("failed {} of {}", runs.failures.len(), self.args.repeat)
+            };
+            rows.last_mut().expect("the heading is there").push(cell);
+        }
+        rows
+    }
+
+    fn step_table(&self, figure: &Figure) -> Vec<Vec<String>> {
+        let show = |effect: &Paired| figure.show_effect(effect);
+        let mut rows = vec![
+            ["one step, in parts of classic's figure", "from classic", "to MGLRU", "anywhere"]
+                .map(str::to_string)
+                .to_vec(),
+        ];
+        for step in self.steps(figure) {
+            let show = |effect: &Option<Paired>| effect.as_ref().map_or("-".to_string(), show);
+            rows.push(vec![
+                format!("  {}", step.name),
+                show(&step.in_classic),
+                show(&step.in_mglru),
+                range(figure, &step.everywhere),
+            ]);
+        }
+        let sums = self.sums(figure);
+        let lines = ["the four from classic, added up", "the four together", "  interaction: the difference"];
+        for (at, line) in lines.into_iter().enumerate() {
+            rows.push(vec![line.to_string(), sums.as_ref().map_or("-".to_string(), |sums| show(&sums[at]))]);
+        }
+        rows
+    }
+
+    fn to_json(&self) -> Value {
+        let cells: Vec<Value> = self
+            .cells
+            .iter()
+            .map(|(combination, runs)| {
+                let [lists, harvest, workingset, balance] = names(*combination);
+                let settings: Map<String, Value> =
+                    sets(*combination).map(|(name, value)| (name.to_string(), value.into())).collect();
+                json!({
+                    "lists": lists,
+                    "harvest": harvest,
+                    "workingset": workingset,
+                    "balance": balance,
+                    "corner": match *combination {
+                        CLASSIC => Some("classic"),
+                        combination if combination == mglru() => Some("mglru"),
+                        _ => None,
+                    },
+                    "switches": settings,
+                    "complete": runs.failures.is_empty(),
+                    "failures": runs.failures,
+                    "figures": effect::figures_json(runs),
+                    "against_classic": effect::effects_json(self.runs(CLASSIC), runs),
+                    "against_mglru": effect::effects_json(self.runs(mglru()), runs),
+                    "runs": runs.results,
+                })
+            })
+            .collect();
+        let effect = |effect: &Option<Paired>| effect.as_ref().map(effect::effect_json);
+        let steps: Map<String, Value> = FIGURES
+            .iter()
+            .map(|figure| {
+                let seams: Vec<Value> = self
+                    .steps(figure)
+                    .iter()
+                    .map(|step| {
+                        json!({
+                            "step": step.name,
+                            "from_classic": effect(&step.in_classic),
+                            "to_mglru": effect(&step.in_mglru),
+                            "anywhere": step.everywhere.iter().map(effect::effect_json).collect::<Vec<_>>(),
+                        })
+                    })
+                    .collect();
+                let sums = self.sums(figure).map(|sums| sums.map(|sum| effect::effect_json(&sum)));
+                let [added_up, together, interaction] = match sums {
+                    Some(sums) => sums.map(Some),
+                    None => [const { None }; 3],
+                };
+                let value = json!({
+                    "steps": seams,
+                    "added_up": added_up,
+                    "together": together,
+                    "interaction": interaction,
+                });
+                (figure.name.to_string(), value)
+            })
+            .collect();
+        json!({
+            "complete": self.cells.iter().all(|(_, runs)| runs.failures.is_empty()),
+            "scenario": self.args.scenario.to_string_lossy(),
+            "profile": self.scenario.kernel.profile,
+            "not_applied_to": switches::untouched(self.scenario),
+            "seed": self.scenario.seed,
+            "repeat": self.args.repeat,
+            "criterion": effect::CRITERION,
+            "cells": cells,
+            "steps": steps,
+        })
+    }
+}
+
+/// Figures that are printed without `--all`.
+const DEFAULT_FIGURES: [&str; 4] = ["pages_read", "throughput", "scanned_per_reclaimed", "reclaim_p99"];
+
+/// The least and the greatest of some effects.
+fn range(figure: &Figure, effects: &[Paired]) -> String {
+    let by_size = |a: &&Paired, b: &&Paired| a.difference.total_cmp(&b.difference);
+    match (effects.iter().min_by(by_size), effects.iter().max_by(by_size)) {
+        (Some(least), Some(most)) => {
+            format!("{} to {}", figure.show_effect_alone(least), figure.show_effect_alone(most))
+        }
+        _ => "-".to_string(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageout_engine::Policy;
+
+    #[test]
+    fn every_choice_is_combined_with_every_other_once() {
+        let all = combinations();
+        assert_eq!(all.len(), 32);
+        assert!(all.iter().enumerate().all(|(at, combination)| !all[..at].contains(combination)));
+        assert_eq!((all[0], all[31]), (CLASSIC, mglru()));
+    }
+
+    #[test]
+    fn the_corners_are_the_profiles() {
+        let scenario: Scenario = toml_edit::de::from_str("[[task]]\nname = \"t\"\n").unwrap();
+        let policy = |combination| switches::policy_of(&scenario_of(&scenario, combination));
+        assert_eq!(policy(CLASSIC), Policy::classic_6_12());
+        assert_eq!(policy(mglru()), Policy::mglru_6_12());
+    }
+}

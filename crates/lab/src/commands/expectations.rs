@@ -1,0 +1,129 @@
+//! What a scenario expects of its variants, held against their results.
+//!
+//! With several seeds a relation is checked for each of them: a bug that shows with one seed and not with the next is not
+//! understood.
+
+use pageout_sim::scenario::{Expect, Problem, Relation, Term};
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::print::{output, table};
+use crate::result::metrics::{Metric, Unit, metrics};
+use crate::result::run_result::RunResult;
+use crate::scenario::diagnostic::Diagnostics;
+use crate::scenario::nearest::nearest;
+use crate::scenario::source::Source;
+
+/// An expectation and what came of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    figure: String,
+    holds: Relation,
+    because: String,
+    /// Whether it is true for every seed; a variant that failed makes it false.
+    is_true: bool,
+    /// Seeds for which it is true, of `seeds`.
+    true_for: usize,
+    seeds: usize,
+    /// The two sides with their figures, for the first seed with which it is false, or else for the first.
+    figures: String,
+}
+
+/// Checks each expectation; `sides` are the runs of each variant, one a seed. Errors: a figure that no run has.
+pub(crate) fn check(
+    source: &Source,
+    expected: &[Expect],
+    sides: &[(&str, Vec<&RunResult>)],
+) -> Result<Vec<Checked>, Failure> {
+    let figures: Vec<(&str, Vec<Vec<Metric>>)> = sides
+        .iter()
+        .map(|(name, runs)| (*name, runs.iter().map(|result| metrics(result, true)).collect()))
+        .collect();
+    let checked = expected.iter().enumerate().map(|(index, expect)| {
+        let known = figures.iter().flat_map(|(_, runs)| runs).flatten();
+        let Some(unit) =
+            known.clone().find(|metric| metric.full_name() == expect.figure).map(|metric| metric.unit)
+        else {
+            let names: Vec<String> = known.map(Metric::full_name).collect();
+            return Err(no_such_figure(source, index, &expect.figure, &names));
+        };
+        Ok(check_one(expect, unit, &figures))
+    });
+    checked.collect()
+}
+
+fn check_one(expect: &Expect, unit: Unit, figures: &[(&str, Vec<Vec<Metric>>)]) -> Checked {
+    let of = |variant: &str, seed: usize| {
+        let (_, runs) = figures.iter().find(|(name, _)| *name == variant)?;
+        runs.get(seed)?.iter().find(|metric| metric.full_name() == expect.figure).map(|metric| metric.value)
+    };
+    let is_true = |seed: usize| expect.holds.is_true(|variant| of(variant, seed)).unwrap_or(false);
+    let seeds = figures.iter().map(|(_, runs)| runs.len()).max().unwrap_or(0);
+    let shown = (0..seeds).find(|&seed| !is_true(seed)).unwrap_or(0);
+    let true_for = (0..seeds).filter(|&seed| is_true(seed)).count();
+    let term = |term: &Term| match &term.variant {
+        None => unit.show(term.factor),
+        Some(variant) => {
+            let figure = of(variant, shown).map_or("-".to_string(), |value| unit.show(value));
+            if term.factor == 1.0 { figure } else { format!("{} * {figure}", term.factor) }
+        }
+    };
+    let Relation { left, sign, right } = &expect.holds;
+    Checked {
+        figure: expect.figure.clone(),
+        holds: expect.holds.clone(),
+        because: expect.because.clone(),
+        is_true: true_for == seeds,
+        true_for,
+        seeds,
+        figures: format!("{} {} {}", term(left), sign.symbol(), term(right)),
+    }
+}
+
+fn no_such_figure(source: &Source, index: usize, figure: &str, known: &[String]) -> Failure {
+    let hint = match nearest(figure, known.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "`pageout compare --all --json` has the names of all figures".to_string(),
+    };
+    let problem = Problem {
+        key: format!("expect[{index}].figure"),
+        message: format!("no result has a figure called `{figure}`"),
+        given: None,
+        candidates: Vec::new(),
+        help: Some(hint),
+    };
+    Failure::Input(Diagnostics(vec![source.locate(problem)]).into())
+}
+
+/// A line for each expectation, and for those that failed why they should not have.
+pub(crate) fn to_text(checked: &[Checked]) -> String {
+    if checked.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["expected", "", "of", ""].map(str::to_string).to_vec()];
+    for one in checked {
+        let verdict = match (one.is_true, one.seeds) {
+            (true, _) => "holds".to_string(),
+            (false, 1) => "FAILS".to_string(),
+            (false, seeds) => format!("FAILS for {} of {seeds} seeds", seeds - one.true_for),
+        };
+        rows.push(vec![one.holds.to_string(), verdict, one.figure.clone(), one.figures.clone()]);
+    }
+    let mut text = format!("\n{}", table::layout(&rows, 4));
+    for one in checked.iter().filter(|one| !one.is_true && !one.because.is_empty()) {
+        let told = format!("{} of {}: expected because {}", one.holds, one.figure, one.because);
+        text += &format!("\n{}", output::wrap(&told, output::width(), ""));
+    }
+    text
+}
+
+/// Whether all is as expected.
+pub(crate) fn outcome(checked: &[Checked]) -> Outcome {
+    let failed = checked.iter().filter(|one| !one.is_true).count();
+    if failed == 0 {
+        return Ok(());
+    }
+    let all = checked.len();
+    let message = format!("{failed} of {all} expectations of the scenario do not hold");
+    Err(Failure::Unexpected(anyhow::anyhow!(message)))
+}

@@ -1,0 +1,131 @@
+//! How a page is named: as the scenario's author knows it.
+//!
+//! `FILE:PAGE` is a page of a `[[file]]`; `TASK/OBJECT:PAGE` a page of what a task accesses as its object, counted from 0 in
+//! the order of the scenario, whatever it is. Copies of a task are `TASK.0`, `TASK.1` and so on, as in the result of a run.
+
+use anyhow::{Context, bail, ensure};
+use pageout_engine::{ObjectId, PageName};
+use pageout_sim::Machine;
+use pageout_sim::scenario::{Scenario, Task};
+
+use crate::print::figures;
+use crate::scenario::nearest::nearest;
+
+/// Everything with pages, by its name.
+pub(super) struct Names {
+    ranges: Vec<Range>,
+}
+
+/// Pages that follow one another.
+struct Range {
+    name: String,
+    first: PageName,
+    pages: u64,
+}
+
+/// The tasks of a scenario by their names in results, copies one by one.
+pub(super) fn tasks(scenario: &Scenario) -> impl Iterator<Item = (String, &Task)> {
+    scenario.task.iter().flat_map(|task| (0..task.copies).map(move |copy| (task.copy_name(copy), task)))
+}
+
+impl Names {
+    pub(super) fn of(scenario: &Scenario, machine: &Machine) -> Names {
+        let engine = machine.engine();
+        let mut ranges = Vec::new();
+        for file in &scenario.file {
+            let Some(id) = engine.file_by_name(&file.name) else { continue };
+            let first = PageName::File { file: id, page: 0 };
+            ranges.push(Range { name: file.name.clone(), first, pages: engine.file_pages(id) });
+        }
+        for (name, task) in tasks(scenario) {
+            let Some(id) = machine.task_by_name(&name) else { continue };
+            for at in 0..task.object.len() as u32 {
+                let object = ObjectId(at);
+                let (Ok(first), Some(pages)) =
+                    (engine.page_name(id, object, 0), engine.object_pages(id, object))
+                else {
+                    continue;
+                };
+                ranges.push(Range { name: format!("{name}/{at}"), first, pages });
+            }
+        }
+        Names { ranges }
+    }
+
+    /// The page that `text` names.
+    pub(super) fn parse(&self, text: &str) -> anyhow::Result<PageName> {
+        let Some((name, page)) = text.rsplit_once(':') else {
+            bail!("--page {text}: write FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example());
+        };
+        let page: u64 = page.trim().parse().ok().with_context(|| {
+            format!("--page {text}: `{page}` is no number of a page; pages are counted from 0")
+        })?;
+        let range = self.ranges.iter().find(|range| range.name == name);
+        let Some(range) = range else { bail!("--page {text}: {}", self.unknown(name)) };
+        ensure!(
+            page < range.pages,
+            "--page {text}: `{name}` has {} pages, the last one is {name}:{}",
+            figures::count(range.pages),
+            range.pages - 1
+        );
+        Ok(match range.first {
+            PageName::File { file, .. } => PageName::File { file, page },
+            PageName::Anon { mm, page: first } => PageName::Anon { mm, page: first + page },
+        })
+    }
+
+    /// A page as it is asked for.
+    pub(super) fn notation(&self, page: PageName) -> String {
+        let within = self.ranges.iter().find_map(|range| match (range.first, page) {
+            (PageName::File { file, .. }, PageName::File { file: other, page }) if file == other => {
+                Some((range, page))
+            }
+            (PageName::Anon { mm, page: first }, PageName::Anon { mm: other, page })
+                if mm == other && (first..first + range.pages).contains(&page) =>
+            {
+                Some((range, page - first))
+            }
+            _ => None,
+        });
+        within.map_or_else(|| format!("{page:?}"), |(range, page)| format!("{}:{page}", range.name))
+    }
+
+    fn example(&self) -> String {
+        self.ranges.first().map_or_else(|| "server/0:17".to_string(), |range| format!("{}:17", range.name))
+    }
+
+    /// What to say of a name that there is not.
+    fn unknown(&self, name: &str) -> String {
+        let all = || self.ranges.iter().map(|range| range.name.as_str());
+        let within = |task: &str| {
+            let prefix = format!("{task}/");
+            all().filter(|known| known.starts_with(&prefix)).collect::<Vec<&str>>()
+        };
+        // A task without an object, or with one that it doesn't have.
+        let task = name.rsplit_once('/').map_or(name, |(task, _)| task);
+        let objects = within(task);
+        if !objects.is_empty() {
+            return format!(
+                "there is no `{name}`; task `{task}` has {}",
+                objects.iter().map(|object| format!("`{object}`")).collect::<Vec<_>>().join(", ")
+            );
+        }
+        match nearest(name, all()) {
+            Some(near) => format!("there is no file or task's object `{name}`; did you mean `{near}`?"),
+            None => format!(
+                "there is no file or task's object `{name}`; there are {}",
+                listed(&all().collect::<Vec<&str>>())
+            ),
+        }
+    }
+}
+
+/// The first of some names.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let mut text = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text += &format!(" and {} more", names.len() - SHOWN);
+    }
+    text
+}

@@ -1,0 +1,45 @@
+//! `pageout keys`: the reference of scenario keys.
+
+use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
+use serde_json::json;
+
+use crate::cli::KeysArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::output;
+use crate::scenario::nearest::nearest;
+
+/// Prints the keys asked for.
+pub(crate) fn run(args: &KeysArgs) -> Outcome {
+    let wanted = args.filter.as_deref().unwrap_or_default();
+    let keys: Vec<&Key> = KEYS.iter().chain(WORKLOAD_KEYS).filter(|key| key.path.contains(wanted)).collect();
+    if keys.is_empty() {
+        // What was meant may be the end of a path as well as all of it.
+        let all = || KEYS.iter().chain(WORKLOAD_KEYS).map(|key| key.path);
+        let ends = all().flat_map(|path| {
+            let dots = path.match_indices('.').map(|(at, _)| &path[at + 1..]);
+            std::iter::once(path).chain(dots)
+        });
+        let meant = nearest(wanted, ends).and_then(|end| all().find(|path| path.ends_with(end)));
+        let hint = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        return Err(Failure::Input(anyhow::anyhow!("no key of a scenario contains `{wanted}`{hint}")));
+    }
+    if args.output.json {
+        let list: Vec<_> = keys
+            .iter()
+            .map(|key| json!({ "key": key.path, "allowed": key.accepts.to_string(), "default": key.default, "meaning": key.meaning }))
+            .collect();
+        return output::print_json(&list);
+    }
+    let text: Vec<String> = keys.iter().map(|key| describe(key)).collect();
+    output::print(&text.join("\n"))
+}
+
+fn describe(key: &Key) -> String {
+    let default = if key.default.is_empty() { "none, it must be given" } else { key.default };
+    let width = output::width();
+    let mut text = format!("{}\n", key.path);
+    text += &output::wrap(key.meaning, width, "    ");
+    text += &output::wrap(&format!("allowed: {}", key.accepts), width, "    ");
+    text += &output::wrap(&format!("default: {default}"), width, "    ");
+    text
+}

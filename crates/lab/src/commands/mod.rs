@@ -1,0 +1,14 @@
+//! One file a command.
+
+pub(crate) mod run; // one scenario
+pub(crate) mod compare; // variants side by side
+pub(crate) mod expectations; // what a scenario expects of its variants
+pub(crate) mod ablate; // each mechanism alone
+pub(crate) mod crossover; // the families' mechanisms exchanged
+pub(crate) mod replay; // from a trace to an answer
+pub(crate) mod explain; // why a page is where it is
+pub mod working_set; // lru_gen dumps of machines
+pub(crate) mod trace; // `trace info` and `trace convert`
+pub(crate) mod keys; // the reference of a scenario's keys
+pub(crate) mod validate; // against a real kernel
+pub(crate) mod completions; // `completions` and `man`

@@ -1,0 +1,370 @@
+//! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
+
+mod curve;
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use pageout_sim::scenario::keys::Limit;
+use pageout_sim::scenario::{
+    Advice, Channel, Device, Footprint, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario,
+    Size, Swap, SwapKind, Table, Task, TimeSpan,
+};
+use serde_json::{Value, json};
+
+use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+use crate::commands::trace::{read_table, remark_page_size};
+use crate::failure::{Failure, Outcome};
+use crate::print::progress::name_of;
+use crate::print::{figures, output, progress, table};
+use crate::result::parallel;
+use crate::result::run_result::{RunResult, counter};
+use crate::result::simulate::simulate;
+use crate::result::variants::verdict;
+use crate::scenario::nearest::nearest;
+
+/// The cgroup that the replaying task runs in.
+const MEMCG: &str = "/replay";
+
+/// Least memory that is worth simulating: one batch of reclaim and the page being read.
+const PAGES_MIN: u64 = 64;
+
+/// Replays the trace at every size and prints the table, or the curve.
+pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
+    let read = read_table(&args.reading)?;
+    // The options are checked before the trace is read, which may take a while.
+    let mut template = scenario(args, &read, &Footprint::default(), PAGES_MIN)?;
+    template.task[0].object.push(object(args, &read, Some(1)));
+    check(&template.validate())?;
+    let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
+
+    let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+    remark_page_size(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
+    let footprint = Footprint::of_trace(&args.trace, &options, &mut |accesses| bar.set_position(accesses));
+    bar.finish_and_clear();
+    let footprint = footprint.map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
+    if footprint.accesses == 0 {
+        return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", args.trace.display())));
+    }
+
+    let sizes = limits.iter().map(|limit| pages(*limit, &footprint)).collect::<anyhow::Result<Vec<u64>>>()?;
+    let runs = sizes
+        .iter()
+        .map(|&pages| scenario(args, &read, &footprint, pages))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for run in &runs {
+        check(&run.validate())?;
+    }
+    if args.print_scenario {
+        if runs.len() > 1 {
+            let message = "--print-scenario prints one scenario: give --memory one size";
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
+        let text =
+            toml_edit::ser::to_string_pretty(&runs[0]).context("the scenario can't be written as TOML")?;
+        return output::print(&text);
+    }
+    let length = footprint.accesses * runs.len() as u64;
+    let bar =
+        progress::bar(&args.output, Some(length), &format!("{}, {} sizes", name_of(&args.trace), runs.len()));
+    let results = parallel::map(&runs, args.jobs, |scenario| simulate(scenario, &bar).map_err(Failure::from));
+    bar.finish_and_clear();
+
+    let mut points = Vec::new();
+    let mut failures = Vec::new();
+    for (pages, result) in sizes.into_iter().zip(results) {
+        let told = |failure: Failure| {
+            let size = figures::bytes(pages * 4096);
+            failures.push(failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))));
+        };
+        points.push(Point { pages, result: result.map_err(told).ok() });
+    }
+    let outcome = match failures.len() {
+        0 => Ok(()),
+        1 if points.len() == 1 => Err(failures.remove(0)),
+        failed if failed == points.len() => Err(Failure::several("every size failed", &failures)),
+        _ => verdict(&failures, points.len()),
+    };
+    let has_any = points.iter().any(|point| point.result.is_some());
+    match outcome {
+        Err(failure) if !has_any => output::no_result(&args.output, failure, Value::Null),
+        Err(failure) if args.output.json => {
+            output::no_result(&args.output, failure, to_json(args, &footprint, &points))
+        }
+        Ok(()) if args.output.json => output::print_json(&to_json(args, &footprint, &points)),
+        // As in a comparison, the sizes that can be simulated have their figures.
+        outcome => output::print(&to_text(args, &footprint, &points)).and(outcome),
+    }
+}
+
+/// One size and what came of it; nothing if its run failed.
+struct Point {
+    pages: u64,
+    result: Option<RunResult>,
+}
+
+impl Point {
+    fn figures(&self) -> Option<Figures> {
+        let result = self.result.as_ref()?;
+        let sum = |name: &str| -> u64 {
+            result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
+        };
+        let misses = result.tasks.iter().map(|task| task.minor + task.major).sum();
+        Some(Figures {
+            misses,
+            miss_ratio: figures::share(misses, result.accesses),
+            refaults: sum("workingset_refault_file") + sum("workingset_refault_anon"),
+            device_pages_read: result.devices.iter().map(|device| device.pages_read).sum(),
+            throughput_per_s: result.tasks.iter().map(|task| task.throughput_per_s).sum(),
+            end_ns: result.end_ns,
+            reclaim_p99_ns: result.reclaim.p99_ns,
+        })
+    }
+}
+
+/// What a line of the table shows.
+struct Figures {
+    misses: u64,
+    miss_ratio: f64,
+    refaults: u64,
+    device_pages_read: u64,
+    throughput_per_s: f64,
+    end_ns: u64,
+    reclaim_p99_ns: u64,
+}
+
+fn parse_memory(text: &str) -> anyhow::Result<Limit> {
+    match text.parse() {
+        Ok(Limit::Max) => {
+            anyhow::bail!("--memory max: a replay needs a limit; write a size such as 64MiB or a percentage")
+        }
+        Ok(limit) => Ok(limit),
+        Err(message) => anyhow::bail!("--memory {text}: {message}, or a percentage such as 30%"),
+    }
+}
+
+/// A limit in pages; a percentage is of what the trace touches.
+fn pages(limit: Limit, footprint: &Footprint) -> anyhow::Result<u64> {
+    let (pages, given) = match limit {
+        Limit::Size(size) => (size.pages_floor(), size.to_string()),
+        Limit::Percent(percent) => {
+            ((footprint.distinct_pages as f64 * percent / 100.0).round() as u64, format!("{percent}%"))
+        }
+        Limit::Max => unreachable!("refused when the option was read"),
+    };
+    anyhow::ensure!(
+        pages >= PAGES_MIN,
+        "--memory {given} is {pages} pages of the {} that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
+        figures::count(footprint.distinct_pages),
+        Size::from_pages(PAGES_MIN)
+    );
+    Ok(pages)
+}
+
+fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
+    let channel = match args.channel {
+        ChannelArg::File => Channel::File,
+        ChannelArg::Mapped => Channel::Mapped,
+        ChannelArg::Anonymous => Channel::Anonymous,
+    };
+    Object {
+        channel,
+        file: None,
+        size: pages.map(|pages| Size::from_pages(pages.max(1))),
+        advice: Advice::Normal,
+        locked: false,
+        executable: false,
+        share: 1,
+        read_only: channel != Channel::Anonymous,
+        write_first: None,
+        workload: None,
+        // A scenario's paths start where its file is, and nobody knows yet where this one will be.
+        trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone())),
+        read: Some(read.clone()),
+    }
+}
+
+/// The scenario of one size.
+fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
+    let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
+    let mut objects: Vec<Object> = footprint
+        .object_pages
+        .iter()
+        .map(|&pages| Object { trace: None, read: None, ..object(args, read, Some(pages)) })
+        .collect();
+    if let Some(first) = objects.first_mut() {
+        *first = Object { size: first.size, ..object(args, read, None) };
+    }
+    let limit = Size::from_pages(pages);
+    // The cgroup is to be what is short of memory, not the machine.
+    let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)));
+    let swap =
+        |kind| vec![Swap { size: Size::from_pages(footprint.distinct_pages * 2 + 1024), kind, device: None }];
+    Ok(Scenario {
+        question: String::new(),
+        look_at: String::new(),
+        seed: args.seed,
+        until: None,
+        machine: Machine { cpus: 1, memory: Some(memory), ..Machine::default() },
+        kernel: Kernel { profile: args.policy.clone(), ..Kernel::default() },
+        sysctl: Knobs::default(),
+        memcg: vec![Memcg {
+            path: MEMCG.to_string(),
+            policy: None,
+            files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
+        }],
+        device: vec![Device::of_preset(&args.device, &args.device)],
+        swap: match args.swap {
+            SwapArg::None => Vec::new(),
+            SwapArg::Disk => swap(SwapKind::Disk),
+            SwapArg::Zram => swap(SwapKind::Zram),
+        },
+        file: Vec::new(),
+        task: vec![Task {
+            name: "replay".to_string(),
+            memcg: MEMCG.to_string(),
+            cpu: None,
+            start: TimeSpan(0),
+            think_time,
+            copies: 1,
+            loops: 1,
+            background: false,
+            object: objects,
+        }],
+        event: Vec::new(),
+        variant: Vec::new(),
+        expect: Vec::new(),
+    })
+}
+
+/// Problems of a scenario that nobody wrote, told in terms of the options that it was made of.
+fn check(problems: &[Problem]) -> anyhow::Result<()> {
+    let Some(problem) = problems.first() else { return Ok(()) };
+    let option = match problem.key.as_str() {
+        "kernel.profile" => "--policy",
+        "device[0].preset" => "--device",
+        "task[0].think_time" => "--think-time",
+        key if key.contains(".read") => "--read",
+        key if key.ends_with(".size") => "the trace's pages (try --read page_ids=dense)",
+        key if key.contains("memory") => "--memory",
+        key => key,
+    };
+    let hint = problem
+        .given
+        .as_deref()
+        .and_then(|given| nearest(given, problem.candidates.iter().map(String::as_str)));
+    let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    anyhow::bail!("{option}: {}{hint}{help}", problem.message)
+}
+
+/// What helps against running out of memory.
+fn advice(args: &ReplayArgs) -> &'static str {
+    if args.channel == ChannelArg::Anonymous && args.swap == SwapArg::None {
+        "\n  anonymous pages can only leave memory by swap: add --swap disk or --swap zram"
+    } else {
+        ""
+    }
+}
+
+fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String {
+    let mut text = String::new();
+    let (accesses, distinct) = (figures::count(footprint.accesses), figures::count(footprint.distinct_pages));
+    let _ = writeln!(
+        text,
+        "{}: {accesses} accesses to {distinct} pages ({}), channel {}, {}, {}",
+        args.trace.display(),
+        figures::bytes(footprint.distinct_pages * 4096),
+        object(args, &Table::default(), None).channel.name(),
+        args.policy,
+        args.device
+    );
+    if footprint.writes > 0 && args.channel != ChannelArg::Anonymous {
+        let _ = writeln!(
+            text,
+            "{} writes are replayed as reads: file writeback is not modelled yet",
+            figures::count(footprint.writes)
+        );
+    }
+    text.push('\n');
+    let heading = [
+        "memory",
+        "of pages",
+        "miss ratio",
+        "misses",
+        "runtime",
+        "accesses/s",
+        "pages read",
+        "refaults",
+        "reclaim p99",
+    ];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    let columns = rows[0].len();
+    for point in points {
+        let mut row = vec![
+            figures::bytes(point.pages * 4096),
+            figures::percent(figures::share(point.pages, footprint.distinct_pages)),
+        ];
+        match point.figures() {
+            Some(of) => row.extend([
+                format!("{:.4}", of.miss_ratio),
+                figures::count(of.misses),
+                figures::time(of.end_ns),
+                figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
+                figures::count(of.device_pages_read),
+                figures::count(of.refaults),
+                figures::time(of.reclaim_p99_ns),
+            ]),
+            None => {
+                row.push("failed".to_string());
+                row.resize(columns, "-".to_string());
+            }
+        }
+        rows.push(row);
+    }
+    text += &table::layout(&rows, 0);
+    let measured: Vec<(u64, Figures)> =
+        points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
+    if measured.len() > 1 {
+        let curve = |of: fn(&Figures) -> f64| {
+            measured.iter().map(|(pages, figures)| (*pages as f64, of(figures))).collect::<Vec<_>>()
+        };
+        let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
+        text += "\nmiss ratio over memory\n";
+        text += &curve::plot(&curve(|of| of.miss_ratio), memory, |ratio| format!("{ratio:.3}"));
+        text += "\nruntime over memory\n";
+        text += &curve::plot(&curve(|of| of.end_ns as f64), memory, |ns| figures::time(ns as u64));
+    }
+    text
+}
+
+fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> Value {
+    let list = points.iter().map(|point| {
+        let of = point.figures();
+        let of = of.as_ref();
+        json!({
+            "memory_pages": point.pages,
+            "memory_bytes": point.pages * 4096,
+            "share_of_pages": figures::share(point.pages, footprint.distinct_pages),
+            "complete": of.is_some(),
+            "miss_ratio": of.map(|of| of.miss_ratio),
+            "misses": of.map(|of| of.misses),
+            "runtime_ns": of.map(|of| of.end_ns),
+            "device_pages_read": of.map(|of| of.device_pages_read),
+            "refaults": of.map(|of| of.refaults),
+            "result": point.result,
+        })
+    });
+    json!({
+        "complete": points.iter().all(|point| point.result.is_some()),
+        "trace": args.trace.to_string_lossy(),
+        "accesses": footprint.accesses,
+        "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes },
+        "distinct_pages": footprint.distinct_pages,
+        "channel": object(args, &Table::default(), None).channel.name(),
+        "policy": args.policy,
+        "device": args.device,
+        "points": list.collect::<Vec<_>>(),
+    })
+}

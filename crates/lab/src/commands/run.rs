@@ -1,0 +1,84 @@
+//! `pageout run`: one scenario, one result.
+
+use pageout_sim::scenario::{KernelFile, Scalar, Scenario};
+use serde_json::json;
+
+use crate::cli::{OutputOptions, RunArgs};
+use crate::commands::trace::remark_page_size;
+use crate::failure::{Failure, Outcome};
+use crate::print::summary::summary;
+use crate::print::{output, progress};
+use crate::result::run_result::RunResult;
+use crate::result::simulate::{Stopped, accesses, simulate};
+use crate::scenario::diagnostic::Diagnostics;
+use crate::scenario::load::load;
+use crate::scenario::own_variants;
+use crate::scenario::source::Source;
+
+/// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
+/// `--json` standard output says so too.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let source = Source::read(&args.scenario)?;
+    let mut scenario = load(&source, &args.options, &[])?;
+    remark_page_sizes(&scenario)?;
+    remark_no_effect(&scenario);
+    if args.check {
+        own_variants::all(&source, &args.options, &scenario)?;
+        return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
+    }
+    if let Some(name) = &args.variant {
+        scenario = own_variants::one(&source, &args.options, &scenario, name)?;
+    }
+    let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
+    let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
+    let result = simulate(&scenario, &bar);
+    bar.finish_and_clear();
+    match result {
+        Ok(result) if args.options.output.json => output::print_json(&result),
+        Ok(result) => output::print(&summary(&scenario, &result)),
+        Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
+    }
+}
+
+fn remark_page_sizes(scenario: &Scenario) -> anyhow::Result<()> {
+    for object in scenario.task.iter().flat_map(|task| &task.object) {
+        if let Some(path) = &object.trace {
+            let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+            remark_page_size(path, &read)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is written and kept, and does nothing, is no result to wonder about.
+fn remark_no_effect(scenario: &Scenario) {
+    let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
+    let is_set =
+        |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    if let Some((path, value)) = writes.find(|(path, value)| is_ttl(path) && is_set(value)) {
+        output::remark(&format!(
+            "note: {value} in {path} has no effect: it protects from kswapd, which is not modelled yet"
+        ));
+    }
+}
+
+/// Tells the failure, with the place in the file or the state the run was in.
+fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &OutputOptions) -> Outcome {
+    match stopped {
+        Stopped::NotBuilt(problem) => Err(Failure::Input(Diagnostics(vec![source.locate(problem)]).into())),
+        Stopped::Failed(error, partial) => {
+            output::remark(&incomplete(scenario, &partial));
+            output::no_result(options, error.into(), json!(partial))
+        }
+    }
+}
+
+fn incomplete(scenario: &Scenario, partial: &RunResult) -> String {
+    let mut scenario = scenario.clone();
+    scenario.look_at.clear();
+    let text = summary(&scenario, &RunResult { question: String::new(), ..partial.clone() });
+    let text: String = text.lines().map(|line| format!("| {line}").trim_end().to_string() + "\n").collect();
+    format!("The run is not complete. How far it came:\n{text}")
+}

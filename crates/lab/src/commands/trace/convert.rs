@@ -1,0 +1,159 @@
+//! `pageout trace convert`: the output appears under its name only when it is whole.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use pageout_workload::trace;
+use tempfile::NamedTempFile;
+
+use super::info::file_length;
+use super::read_options;
+use crate::cli::{OutputOptions, ReadingOptions};
+use crate::failure::{Failure, Outcome};
+use crate::print::{figures, output, progress};
+
+/// Converts `from` to the `.pgt` file `to`.
+pub(crate) fn convert(
+    from: &Path,
+    to: &Path,
+    force: bool,
+    reading: &ReadingOptions,
+    options: &OutputOptions,
+) -> Outcome {
+    let read = read_options(reading)?;
+    if to.exists() && !force {
+        return Err(Failure::Input(anyhow::anyhow!("{} exists; --force overwrites it", to.display())));
+    }
+    // Of a link it is what it leads to that is written: /dev/stdout is one.
+    let place = to.canonicalize();
+    // A pipe or a device is no file that could be replaced, nor is one that has lost its name: it is written as it comes.
+    let is_special = to.metadata().is_ok_and(|metadata| !metadata.is_file() || place.is_err());
+    let place = place.unwrap_or_else(|_| to.to_path_buf());
+    let target =
+        if is_special { Target::special(to) } else { Target::temporary(&place) }.map_err(Failure::Input)?;
+    let mut writer = Noting { inner: BufWriter::new(target), fault: None };
+    let bar = progress::bar(options, file_length(from), &from.to_string_lossy());
+    let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
+    bar.finish_and_clear();
+    // Whether reading or writing failed decides whose business it is; the noted fault tells them apart.
+    let header = match (converted, writer.fault.take()) {
+        (_, Some(fault)) => return Err(Failure::Output(fault)),
+        (Err(error), None) => return Err(Failure::Input(error.into())),
+        (Ok(header), None) => header,
+    };
+    let target = writer.inner.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
+    target.finish(&place).map_err(Failure::Output)?;
+    // What went to a pipe or device may be standard output itself, where a line behind the trace would spoil it.
+    let print = |text: &str| {
+        if is_special {
+            output::remark(text.trim_end());
+            return Ok(());
+        }
+        output::print(text)
+    };
+    if options.json {
+        return print(&output::to_json(&serde_json::json!({
+            "trace": to.to_string_lossy(),
+            "page_bytes": header.page_size,
+            "records": header.records,
+            "accesses": header.accesses,
+            "objects": header.objects.iter().map(|object| serde_json::json!({ "name": object.name, "pages": object.pages })).collect::<Vec<_>>(),
+        })));
+    }
+    let size = file_length(to).map(|size| format!(", {}", figures::bytes(size))).unwrap_or_default();
+    print(&format!(
+        "{}: {} records, {} accesses, {} objects{size}\n",
+        to.display(),
+        figures::count(header.records),
+        figures::count(header.accesses),
+        figures::count(header.objects.len() as u64),
+    ))
+}
+
+/// Where the output goes.
+enum Target {
+    /// Beside its final place, under another name, until it is whole.
+    Temporary(NamedTempFile),
+    /// Straight to a pipe or device.
+    Special(File),
+}
+
+impl Target {
+    fn temporary(to: &Path) -> anyhow::Result<Target> {
+        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = new_file_in(directory);
+        Ok(Target::Temporary(
+            file.with_context(|| format!("cannot create a file in {}", directory.display()))?,
+        ))
+    }
+
+    fn special(to: &Path) -> anyhow::Result<Target> {
+        let file = File::options().write(true).open(to);
+        Ok(Target::Special(file.with_context(|| format!("cannot write to {}", to.display()))?))
+    }
+
+    /// Makes sure that it is on the disk, and gives it its name.
+    fn finish(self, to: &Path) -> io::Result<()> {
+        match self {
+            Target::Temporary(file) => {
+                file.as_file().sync_all()?;
+                file.persist(to).map(drop).map_err(|error| error.error)
+            }
+            Target::Special(mut file) => file.flush(),
+        }
+    }
+}
+
+/// A temporary file that others may read once it has its name, as far as the umask lets them.
+fn new_file_in(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
+}
+
+impl Write for Target {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Temporary(file) => file.write(buffer),
+            Target::Special(file) => file.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Temporary(file) => file.flush(),
+            Target::Special(file) => file.flush(),
+        }
+    }
+}
+
+/// A writer that remembers its first fault.
+struct Noting<W> {
+    inner: W,
+    fault: Option<io::Error>,
+}
+
+impl<W: Write> Noting<W> {
+    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let same = io::Error::new(error.kind(), error.to_string());
+            self.fault.get_or_insert(error);
+            same
+        })
+    }
+}
+
+impl<W: Write> Write for Noting<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let result = self.inner.write(buffer);
+        self.note(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.inner.flush();
+        self.note(result)
+    }
+}

@@ -1,0 +1,81 @@
+//! The tables of `validate`: each run's figures, then a summary of a line a run.
+
+use super::judge::{Judged, Row};
+use crate::print::table;
+
+/// All of it. Runs that pass show their figures only if asked.
+pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
+    let mut text = String::new();
+    for run in judged.iter().filter(|run| !run.rows.is_empty() && (verbose || !run.passes())) {
+        text += &figures(run);
+        text += "\n";
+    }
+    text += &summary(judged);
+    let passed = judged.iter().filter(|run| run.passes()).count();
+    let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
+    let short = judged.len() - passed - not_played;
+    text += &format!(
+        "\n{passed} of {} runs pass, {short} fall short, {not_played} can't be played\n",
+        judged.len()
+    );
+    text
+}
+
+fn figures(run: &Judged) -> String {
+    let several = if run.simulations > 1 {
+        format!(", median of {} simulations", run.simulations)
+    } else {
+        String::new()
+    };
+    let class = run.class.as_deref().unwrap_or("none");
+    let mut rows =
+        vec![["", "simulated", "real", "ratio", "envelope", "limit", ""].map(str::to_string).to_vec()];
+    for row in &run.rows {
+        let number = |value: f64| number(row, value);
+        let range = |range: Option<[f64; 2]>| {
+            range
+                .map_or(String::new(), |[least, largest]| format!("{} to {}", number(least), number(largest)))
+        };
+        let ratio = if row.real > 0.0 { format!("{:.4}", row.simulated / row.real) } else { String::new() };
+        let verdict = match row.passes {
+            Some(true) => "ok",
+            Some(false) => "FALLS SHORT",
+            None => "not judged",
+        };
+        rows.push(vec![
+            row.name.to_string(),
+            number(row.simulated),
+            number(row.real),
+            ratio,
+            range(row.envelope),
+            range(row.limit),
+            verdict.to_string(),
+        ]);
+    }
+    format!("{} (class {class}{several})\n{}", run.run, table::layout(&rows, 1))
+}
+
+fn number(row: &Row, value: f64) -> String {
+    match (value.is_nan(), row.is_share) {
+        (true, _) => "-".to_string(),
+        (false, true) => format!("{:.3} %", value * 100.0),
+        (false, false) => format!("{value:.0}"),
+    }
+}
+
+fn summary(judged: &[Judged]) -> String {
+    let mut rows = vec![["run", "class", "verdict", ""].map(str::to_string).to_vec()];
+    for run in judged {
+        let (verdict, detail) = match &run.not_played {
+            Some(reason) => ("NOT PLAYED", reason.clone()),
+            None if run.passes() => ("ok", String::new()),
+            None => {
+                let short = run.rows.iter().filter(|row| row.passes == Some(false)).map(|row| row.name);
+                ("FALLS SHORT", short.collect::<Vec<_>>().join(", "))
+            }
+        };
+        let class = run.class.clone().unwrap_or_default();
+        rows.push(vec![run.run.clone(), class, verdict.to_string(), detail]);
+    }
+    table::layout(&rows, 4)
+}

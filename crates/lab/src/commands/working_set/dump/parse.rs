@@ -1,0 +1,345 @@
+//! From text to [`Dump`], or to the first thing that is wrong with it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::fields::{Field, Line};
+use super::{Dump, Fault, GENERATIONS_MAX, Generation, Memcg, Node, PAGES_MAX, TIERS};
+
+const MEMCG: &str = "a line `memcg ID PATH`";
+const NODE: &str = "a line ` node ID`";
+const GENERATION: &str = "a row of a generation: seq, age in ms, anonymous pages, file pages";
+const TIER: &str =
+    "a row of a tier: its number; refaulted, evicted, protected of anonymous pages; the same of file pages";
+const WALK: &str = "a row of the page-table walk: four counters, each with its mark";
+
+/// By so much a generation may seem older than the one before it: rows are dated one after the other, and time passes in
+/// between. 4 ms did in a dump recorded on an idle machine.
+const SLIP_MS: u64 = 1000;
+
+/// Marks of a tier's three counters: the youngest generation's averages, an older one's counts, nothing to say.
+const TIER_MARKS: [&str; 3] = ["Rrx", "Tex", "px"];
+
+/// Marks of the page-table walk's counters.
+const WALK_MARKS: [&str; 4] = ["Ttx", "Yyx", "Ffx", "Aax"];
+
+/// Reads a dump of a machine that keeps so many generations at most. Errors: anything but a whole dump of `lru_gen` or
+/// `lru_gen_full`.
+pub fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
+    let lines = lines(source);
+    let Some(first) = lines.first() else {
+        return Err(Fault {
+            message: "there is nothing in it".into(),
+            span: 0..0,
+            help: vec![format!("expected: {MEMCG}; reading lru_gen needs root, and a kernel with MGLRU")],
+        });
+    };
+    if first.first() != "memcg" {
+        return Err(not_a_dump(first));
+    }
+    let mut parser = Parser { source, lines: &lines, at: 0, generations_max, is_full: None, pages: 0 };
+    let memcgs = parser.memcgs()?;
+    if !source.ends_with('\n') {
+        return Err(Fault {
+            message: "the dump breaks off: its last line has no end".into(),
+            span: lines[lines.len() - 1].span(),
+            help: vec![
+                "expected: an end of line, which the kernel writes behind each row; $(...) loses it".into(),
+            ],
+        });
+    }
+    Ok(Dump { memcgs, is_full: parser.is_full.unwrap_or(false) })
+}
+
+fn lines(source: &str) -> Vec<Line<'_>> {
+    let mut start = 0;
+    let mut lines = Vec::new();
+    for text in source.split_inclusive('\n') {
+        let line = Line { text: text.trim_end_matches(['\n', '\r']), start };
+        start += text.len();
+        if !line.first().is_empty() {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn not_a_dump(first: &Line<'_>) -> Fault {
+    const STRANGER: &str = "this is no dump of lru_gen";
+    let (message, hint) = if first.first().starts_with("0x") {
+        (STRANGER, "0x... is what /sys/kernel/mm/lru_gen/enabled says; the dump is /sys/kernel/debug/lru_gen")
+    } else if first.first() == "node" || first.is_row() {
+        ("the dump has no beginning: a group's line comes first", "was it cut, or searched with grep?")
+    } else {
+        (STRANGER, "the file to copy is /sys/kernel/debug/lru_gen or lru_gen_full")
+    };
+    Fault {
+        message: message.into(),
+        span: first.span(),
+        help: vec![format!("expected: {MEMCG}, such as `memcg     1 /`"), hint.into()],
+    }
+}
+
+struct Parser<'a> {
+    source: &'a str,
+    lines: &'a [Line<'a>],
+    at: usize,
+    generations_max: usize,
+    /// Whether tiers follow each generation; known with the first one.
+    is_full: Option<bool>,
+    /// Pages of all rows so far.
+    pages: u64,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&'a Line<'a>> {
+        self.lines.get(self.at)
+    }
+
+    /// The next line if it is as it should be.
+    fn next_if(&mut self, is_expected: impl Fn(&Line<'a>) -> bool) -> Option<&'a Line<'a>> {
+        let line = self.peek().filter(|line| is_expected(line))?;
+        self.at += 1;
+        Some(line)
+    }
+
+    /// The fault that the next line is not what was `expected` there, or that there is none.
+    fn unexpected(&self, message: String, expected: &str) -> Fault {
+        let Some(line) = self.peek() else {
+            return Fault {
+                message: format!("the dump breaks off: {message}"),
+                span: self.last_line(),
+                help: vec![format!("expected after this line: {expected}")],
+            };
+        };
+        Fault { message, span: line.span(), help: vec![format!("expected: {expected}")] }
+    }
+
+    fn last_line(&self) -> Range<usize> {
+        self.lines.last().map_or(0..self.source.len(), Line::span)
+    }
+
+    fn memcgs(&mut self) -> Result<Vec<Memcg>, Fault> {
+        let mut memcgs: Vec<Memcg> = Vec::new();
+        let mut paths: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        while let Some(line) = self.next_if(|line| line.first() == "memcg") {
+            let (id, path) = memcg_line(line)?;
+            let known = paths.entry(id).or_default();
+            // Groups that are no groups any more may share the number 0.
+            if known.iter().any(|other| id != 0 || *other == path) {
+                return Err(Fault {
+                    message: format!("memcg {id} comes twice"),
+                    span: line.span(),
+                    help: vec!["expected: one dump a file, with each group once".into()],
+                });
+            }
+            known.push(path.clone());
+            let memcg = Memcg { nodes: self.nodes(id, &path)?, id, path };
+            if let Some(first) = memcgs.first()
+                && !memcg.nodes.iter().map(|node| node.id).eq(first.nodes.iter().map(|node| node.id))
+            {
+                let message = format!(
+                    "memcg {id} {} has {}, memcg {} {} has {}",
+                    memcg.path,
+                    numbers(&memcg),
+                    first.id,
+                    first.path,
+                    numbers(first)
+                );
+                // The last group may have lost its end; of any other nothing more will come.
+                const SAME: &str = "the same nodes for every group";
+                return Err(match self.peek() {
+                    None => self.unexpected(message, SAME),
+                    Some(_) => Fault { message, span: line.span(), help: vec![format!("expected: {SAME}")] },
+                });
+            }
+            memcgs.push(memcg);
+        }
+        match self.peek() {
+            None => Ok(memcgs),
+            Some(line) => {
+                let message = format!("`{}` begins no line of a dump", line.first());
+                Err(self.unexpected(message, &format!("{MEMCG}, {NODE}, or {GENERATION}")))
+            }
+        }
+    }
+
+    fn nodes(&mut self, memcg: u32, path: &str) -> Result<Vec<Node>, Fault> {
+        let mut nodes: Vec<Node> = Vec::new();
+        while let Some(line) = self.next_if(|line| line.first() == "node") {
+            let [_, id] = line.exactly("the line of a node", NODE)?;
+            let number = id.number_u32(NODE)?;
+            if let Some(before) = nodes.last().filter(|before| before.id >= number) {
+                return Err(Fault {
+                    message: format!("node {number} comes after node {}", before.id),
+                    span: id.span(),
+                    help: vec!["expected: nodes in rising order".into()],
+                });
+            }
+            nodes.push(Node { id: number, generations: self.generations(number, memcg, path)? });
+        }
+        if nodes.is_empty() {
+            return Err(self.unexpected(format!("memcg {memcg} {path} has no line of a node"), NODE));
+        }
+        Ok(nodes)
+    }
+
+    fn generations(&mut self, node: u32, memcg: u32, path: &str) -> Result<Vec<Generation>, Fault> {
+        let mut generations: Vec<Generation> = Vec::new();
+        while let Some(line) = self.next_if(Line::is_row) {
+            let generation = self.generation(line, generations.last())?;
+            if generations.len() == self.generations_max {
+                return Err(too_many_generations(line, self.generations_max));
+            }
+            generations.push(generation);
+        }
+        let count = generations.len();
+        if count < 2 {
+            let rows = ["no generation", "only one generation"][count];
+            let message =
+                format!("node {node} of memcg {memcg} {path} has {rows}, and there are always two or more");
+            return Err(self.unexpected(message, GENERATION));
+        }
+        Ok(generations)
+    }
+
+    fn generation(&mut self, line: &Line<'_>, older: Option<&Generation>) -> Result<Generation, Fault> {
+        let [seq, age, anon, file] = line.exactly("the row of a generation", GENERATION)?;
+        let is_full = *self.is_full.get_or_insert_with(|| {
+            let next = self.lines.get(self.at);
+            next.is_some_and(|line| line.is_row() && line.fields().count() == 7)
+        });
+        let marks = if is_full { "x" } else { "" };
+        let pages = |field: Field<'_>| {
+            let pages = field.marked(marks, true, GENERATION)?;
+            if pages > PAGES_MAX {
+                return Err(too_many(field.span()));
+            }
+            Ok(pages)
+        };
+        let generation = Generation {
+            seq: seq.number(GENERATION)?,
+            age_ms: age.number(GENERATION)?,
+            pages: [pages(anon)?, pages(file)?],
+        };
+        self.pages = self.pages.saturating_add(generation.pages.iter().sum());
+        if self.pages > PAGES_MAX {
+            return Err(too_many(line.span()));
+        }
+        if let Some(older) = older {
+            in_order(older, &generation, &seq, &age)?;
+        }
+        if is_full {
+            self.statistics(generation.seq)?;
+        }
+        Ok(generation)
+    }
+
+    /// The rows below a generation of `lru_gen_full`: checked, and left alone.
+    fn statistics(&mut self, seq: u64) -> Result<(), Fault> {
+        for tier in 0..TIERS {
+            let Some(line) = self.next_if(Line::is_row) else {
+                return Err(self.unexpected(format!("generation {seq} has {tier} of {TIERS} tiers"), TIER));
+            };
+            let [number, counters @ ..] = line.exactly::<7>("the row of a tier", TIER)?;
+            if number.number(TIER)? != tier as u64 {
+                return Err(Fault {
+                    message: format!("tier {} instead of tier {tier}", number.text),
+                    span: number.span(),
+                    help: vec![format!("expected: {TIERS} tiers for each generation, counted from 0")],
+                });
+            }
+            for (counter, marks) in counters.iter().zip(TIER_MARKS.iter().cycle()) {
+                counter.marked(marks, false, TIER)?;
+            }
+        }
+        let Some(line) = self.next_if(Line::is_row) else {
+            return Err(self.unexpected(format!("generation {seq} has no row of the page-table walk"), WALK));
+        };
+        for (counter, marks) in
+            line.exactly::<4>("the row of the page-table walk", WALK)?.iter().zip(WALK_MARKS)
+        {
+            counter.marked(marks, false, WALK)?;
+        }
+        Ok(())
+    }
+}
+
+fn memcg_line(line: &Line<'_>) -> Result<(u32, String), Fault> {
+    let fault = |message: String| Fault {
+        message,
+        span: line.span(),
+        help: vec![format!("expected: {MEMCG}, such as `memcg    29 /web`")],
+    };
+    let Some(id) = line.fields().nth(1) else {
+        return Err(fault("the line of a group has no number".into()));
+    };
+    let number = id.number_u32(MEMCG)?;
+    let path = line.text[id.span().end - line.start..].trim_ascii();
+    if !path.is_empty() && !path.starts_with('/') {
+        return Err(fault(format!("`{path}` is no path of a group: it does not begin with /")));
+    }
+    // The root is `/`; no other path has a step without a name.
+    let mut steps = path.split('/').skip(1).filter(|_| path != "/");
+    if let Some(step) = steps.find(|step| ["", ".", ".."].contains(step)) {
+        return Err(fault(format!("`{path}` is no path of a group: no group is called `{step}`")));
+    }
+    if path.contains(char::is_control) {
+        return Err(fault(format!(
+            "`{}` is no path of a group: it has a control character",
+            path.escape_debug()
+        )));
+    }
+    Ok((number, path.to_string()))
+}
+
+/// Whether `younger` can follow `older`.
+fn in_order(older: &Generation, younger: &Generation, seq: &Field<'_>, age: &Field<'_>) -> Result<(), Fault> {
+    if older.seq.checked_add(1) != Some(younger.seq) {
+        return Err(Fault {
+            message: format!("generation {} comes after generation {}", younger.seq, older.seq),
+            span: seq.span(),
+            help: vec!["expected: generations from the oldest to the youngest, without gaps".into()],
+        });
+    }
+    if younger.age_ms > older.age_ms.saturating_add(SLIP_MS) {
+        return Err(Fault {
+            message: format!(
+                "generation {} is {} ms old, older than generation {} before it with {} ms",
+                younger.seq, younger.age_ms, older.seq, older.age_ms
+            ),
+            span: age.span(),
+            help: vec![
+                "expected: ages that fall from the oldest to the youngest".into(),
+                "the kernel's milliseconds have 32 bits, so after 49.7 days an age starts again at 0".into(),
+            ],
+        });
+    }
+    Ok(())
+}
+
+fn too_many_generations(line: &Line<'_>, most: usize) -> Fault {
+    Fault {
+        message: format!("a node has more than {most} generations"),
+        span: line.span(),
+        help: vec![
+            format!(
+                "expected: at most {GENERATIONS_MAX}, as Linux keeps; are these rows of two nodes or groups?"
+            ),
+            "a simulated machine may keep more: say how many with --generations".into(),
+        ],
+    }
+}
+
+fn too_many(span: Range<usize>) -> Fault {
+    Fault {
+        message: "more pages than any machine has".into(),
+        span,
+        help: vec![format!("expected: at most {PAGES_MAX} pages in all of the dump")],
+    }
+}
+
+fn numbers(memcg: &Memcg) -> String {
+    let ids: Vec<String> = memcg.nodes.iter().map(|node| node.id.to_string()).collect();
+    format!("node {}", ids.join(", "))
+}

@@ -1,0 +1,160 @@
+//! Where a new job of a known size pushes out the least that is in use.
+//!
+//! ```text
+//!   memory  ├─ reserved ─┼─ free ──────┼─ idle ────────┼─ in use ───────────────┤
+//!   job                  ├─ no cost ───┼─ evicted ─────┼─ pushed out ──▶
+//!                                                      headroom: what is left of free and idle
+//! ```
+//! A dump knows the two parts on the right. The size of the memory must be told, and everything that is in no generation
+//! counts as free: the kernel's own memory, mlocked and huge pages too, unless they are reserved. Without swap anonymous
+//! pages can't leave, so that idle ones make no room.
+
+use std::cmp::Reverse;
+
+use super::estimate::{Bracket, Estimate};
+
+/// What is to be landed, in pages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    pub(super) pages: u64,
+    /// Whether anonymous pages can leave.
+    pub(super) has_swap: bool,
+}
+
+/// What landing it on one machine takes, in pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) machine: String,
+    /// The size of its memory.
+    pub(super) memory: u64,
+    /// In no generation, and not reserved.
+    pub(super) free: u64,
+    /// Idle pages that can leave.
+    pub(super) idle: Bracket,
+    /// In use.
+    pub(super) used: Bracket,
+    /// Pages that must leave for the job.
+    pub(super) evicted: u64,
+    /// Those of them that are in use.
+    pub(super) pushed_out: Bracket,
+    /// Free and idle pages that are left afterwards; what is pushed out counts below 0.
+    pub(super) headroom: (i64, i64),
+    /// Pages that the job lacks even with everything evicted.
+    pub(super) lacking: u64,
+}
+
+impl Landing {
+    /// The job on a machine with so much memory, of which `reserved` is nobody's.
+    pub(super) fn of(machine: &str, estimate: &Estimate, memory: u64, reserved: u64, job: Job) -> Landing {
+        let total = estimate.total();
+        let evictable = if job.has_swap { total } else { estimate.file };
+        // Lists that reach into what is reserved have to shrink for that alone.
+        let room = to_signed(memory) - to_signed(reserved) - to_signed(total.listed);
+        let wanted = to_signed(job.pages) - room;
+        let idle = evictable.idle();
+        let headroom = (to_signed(idle.at_least) - wanted, to_signed(idle.at_most) - wanted);
+        let evicted = wanted.max(0) as u64;
+        let pushed_out =
+            Bracket { at_least: (-headroom.1).max(0) as u64, at_most: (-headroom.0).max(0) as u64 };
+        Landing {
+            machine: machine.to_string(),
+            memory,
+            free: room.max(0) as u64,
+            idle,
+            used: total.used,
+            evicted,
+            pushed_out,
+            headroom,
+            lacking: evicted.saturating_sub(evictable.listed),
+        }
+    }
+
+    pub(super) fn fits(&self) -> bool {
+        self.lacking == 0
+    }
+}
+
+/// Puts the best machine first: where the job fits, pushes out the least at worst, leaves the most headroom, and
+/// evicts the least for it.
+pub(super) fn rank(landings: &mut [Landing]) {
+    landings.sort_by(|a, b| {
+        let key = |landing: &Landing| {
+            let pushed_out = (landing.pushed_out.at_most, landing.pushed_out.at_least);
+            (landing.lacking, pushed_out, Reverse(landing.headroom), landing.evicted)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.machine.cmp(&b.machine))
+    });
+}
+
+/// Page counts are far from the end of either range: dumps hold at most `PAGES_MAX`, sizes are divided by that of a page.
+fn to_signed(pages: u64) -> i64 {
+    i64::try_from(pages).expect("no memory has as many pages")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::working_set::estimate::Pages;
+
+    fn pages(at_least: u64, at_most: u64, listed: u64) -> Pages {
+        Pages { used: Bracket { at_least, at_most }, listed }
+    }
+
+    /// 300 to 350 of 600 anonymous and 100 to 120 of 300 file pages are in use.
+    fn estimate() -> Estimate {
+        Estimate { anon: pages(300, 350, 600), file: pages(100, 120, 300), ..Estimate::default() }
+    }
+
+    fn landing(memory: u64, reserved: u64, job: u64, has_swap: bool) -> Landing {
+        Landing::of("m", &estimate(), memory, reserved, Job { pages: job, has_swap })
+    }
+
+    #[track_caller]
+    fn check(landing: &Landing, evicted: u64, pushed_out: (u64, u64), headroom: (i64, i64), lacking: u64) {
+        let found = (landing.pushed_out.at_least, landing.pushed_out.at_most);
+        assert_eq!(
+            (landing.evicted, found, landing.headroom, landing.lacking),
+            (evicted, pushed_out, headroom, lacking)
+        );
+    }
+
+    #[test]
+    fn free_memory_is_taken_first_then_idle_then_what_is_in_use() {
+        check(&landing(1000, 0, 100, true), 0, (0, 0), (430, 500), 0);
+        check(&landing(1000, 0, 400, true), 300, (0, 0), (130, 200), 0);
+        check(&landing(1000, 0, 550, true), 450, (0, 20), (-20, 50), 0);
+        check(&landing(1000, 0, 700, true), 600, (100, 170), (-170, -100), 0);
+        check(&landing(1000, 0, 1001, true), 901, (401, 471), (-471, -401), 1);
+    }
+
+    #[test]
+    fn what_is_reserved_is_nobodys() {
+        check(&landing(1000, 100, 100, true), 100, (0, 0), (330, 400), 0);
+        let over = landing(1000, 150, 100, true);
+        check(&over, 150, (0, 0), (280, 350), 0);
+        assert_eq!(over.free, 0);
+    }
+
+    #[test]
+    fn without_swap_idle_anonymous_pages_make_no_room() {
+        check(&landing(1000, 0, 300, false), 200, (0, 20), (-20, 0), 0);
+        check(&landing(1000, 0, 500, false), 400, (200, 220), (-220, -200), 100);
+    }
+
+    #[test]
+    fn the_best_machine_pushes_out_the_least_at_worst_and_then_has_the_most_headroom() {
+        let named = |name: &str, memory| Landing { machine: name.into(), ..landing(memory, 0, 550, true) };
+        let mut landings = [
+            named("small", 500),
+            named("b", 1100),
+            named("tight", 1000),
+            named("large", 2000),
+            named("a", 1100),
+        ];
+        rank(&mut landings);
+        assert_eq!(
+            landings.each_ref().map(|landing| landing.machine.as_str()),
+            ["large", "a", "b", "tight", "small"]
+        );
+    }
+}

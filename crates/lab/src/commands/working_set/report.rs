@@ -1,0 +1,263 @@
+//! The result in tables, with remarks on what makes it uncertain; and as JSON.
+
+mod json;
+
+use std::fmt::Write;
+
+use super::dump::{Memcg, Node};
+use super::estimate::{Bracket, Estimate, Question, of_memcg, of_node};
+use super::rank::{Job, Landing};
+use super::trend::{History, Trend};
+use crate::print::{figures, output, table};
+
+/// Rows of a table without `--all`.
+const ROWS: usize = 10;
+
+/// Everything that is to be printed.
+pub(super) struct Report<'a> {
+    /// The window as it was given.
+    pub(super) window: &'a str,
+    pub(super) question: Question,
+    pub(super) page_size: u64,
+    pub(super) histories: &'a [History<'a>],
+    pub(super) landings: Option<Landings>,
+    pub(super) all: bool,
+}
+
+/// Machines in the order in which the job should land on them.
+pub(super) struct Landings {
+    pub(super) job: Job,
+    pub(super) machines: Vec<Landing>,
+    pub(super) is_reserved: bool,
+}
+
+impl Report<'_> {
+    pub(super) fn to_text(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(landings) = &self.landings {
+            parts.push(self.ranking(landings));
+        } else {
+            let window = self.window;
+            parts
+                .push(format!("In use within {window} of each machine's latest dump, at least to at most\n"));
+        }
+        if self.landings.is_none() && self.histories.len() > 1 {
+            parts.push(self.overview());
+        }
+        // A ranking is its own answer; what it rests on is there for who asks.
+        if self.landings.is_none() || self.all {
+            parts.extend(self.histories.iter().map(|history| self.machine(history)));
+        }
+        let remarks: String =
+            self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect();
+        if !remarks.is_empty() {
+            parts.push(remarks);
+        }
+        parts.join("\n")
+    }
+
+    fn ranking(&self, landings: &Landings) -> String {
+        let job = self.bytes(landings.job.pages);
+        let mut text =
+            format!("Where a job of {job} pushes out the least that was in use within {}\n\n", self.window);
+        let mut rows =
+            vec![row(["machine", "landing there", "memory", "free", "idle", "in use", "headroom"])];
+        for landing in &landings.machines {
+            rows.push(vec![
+                landing.machine.clone(),
+                self.verdict(landing),
+                self.bytes(landing.memory),
+                self.bytes(landing.free),
+                self.bracket(landing.idle),
+                self.bracket(landing.used),
+                self.signed(landing.headroom),
+            ]);
+        }
+        text += &table::layout(&rows, 2);
+        text
+    }
+
+    fn verdict(&self, landing: &Landing) -> String {
+        let (evicted, pushed_out) = (self.bytes(landing.evicted), landing.pushed_out);
+        if !landing.fits() {
+            format!("does not fit: {} short with all evicted", self.bytes(landing.lacking))
+        } else if landing.evicted == 0 {
+            "in free memory".to_string()
+        } else if pushed_out.at_most == 0 {
+            format!("evicts {evicted}, all idle")
+        } else if pushed_out.at_least == 0 {
+            format!("evicts {evicted}, up to {} in use", self.bytes(pushed_out.at_most))
+        } else {
+            format!("evicts {evicted}, {} in use", self.bracket(pushed_out))
+        }
+    }
+
+    /// One row a machine.
+    fn overview(&self) -> String {
+        let mut rows = vec![row(["machine", "in use", "anon", "file", "idle", "in all", "dumps", "trend"])];
+        for history in self.histories {
+            let mut row = self.cells(&history.machine.name, &history.estimate());
+            row.push(figures::count(history.estimates.len() as u64));
+            row.push(self.trend(history));
+            rows.push(row);
+        }
+        table::layout(&rows, 1)
+    }
+
+    /// The groups of one machine, and how it came to its state.
+    fn machine(&self, history: &History) -> String {
+        let (name, latest) = (&history.machine.name, history.latest());
+        let mut memcgs: Vec<(&Memcg, Estimate)> = latest
+            .dump
+            .memcgs
+            .iter()
+            .map(|memcg| (memcg, of_memcg(memcg, self.question)))
+            .filter(|(_, estimate)| estimate.total().listed > 0)
+            .collect();
+        memcgs.sort_by_key(|(_, estimate)| {
+            let used = estimate.total().used;
+            std::cmp::Reverse((used.at_most, used.at_least))
+        });
+        let shown = if self.all { memcgs.len() } else { memcgs.len().min(ROWS) };
+
+        let mut rows = vec![row(["memcg", "in use", "anon", "file", "idle", "in all"])];
+        rows.extend(memcgs[..shown].iter().map(|(memcg, estimate)| self.cells(path(memcg), estimate)));
+        if shown < memcgs.len() {
+            let mut others = Estimate::default();
+            memcgs[shown..].iter().for_each(|(_, estimate)| others += *estimate);
+            rows.push(self.cells(&format!("{} more (--all)", memcgs.len() - shown), &others));
+        }
+        rows.push(self.cells("total", &history.estimate()));
+        let mut text = format!("machine {name}, {}\n", latest.file);
+        text += &table::layout(&rows, 1);
+
+        let count = history.estimates.len();
+        if count > 1 {
+            let first = if self.all { 0 } else { count.saturating_sub(ROWS) };
+            let mut rows = vec![row(["dump", "in use", "anon", "file", "idle", "in all"])];
+            let readings = history.machine.dumps.iter().zip(&history.estimates).skip(first);
+            rows.extend(readings.map(|(reading, estimate)| self.cells(&reading.file, estimate)));
+            let _ = write!(text, "\n{}", table::layout(&rows, 1));
+            let _ = writeln!(text, "trend: {}", self.trend(history));
+        }
+        text
+    }
+
+    fn cells(&self, name: &str, estimate: &Estimate) -> Vec<String> {
+        let total = estimate.total();
+        let brackets = [total.used, estimate.anon.used, estimate.file.used, total.idle()];
+        let mut cells = vec![name.to_string()];
+        cells.extend(brackets.map(|bracket| self.bracket(bracket)));
+        cells.push(self.bytes(total.listed));
+        cells
+    }
+
+    fn trend(&self, history: &History) -> String {
+        match history.trend() {
+            None => "-".to_string(),
+            Some(Trend::Up(by)) => format!("up {}", self.bracket(by)),
+            Some(Trend::Down(by)) => format!("down {}", self.bracket(by)),
+            Some(Trend::Unclear) => "none certain".to_string(),
+        }
+    }
+
+    /// What the reader has to know to judge the figures, a paragraph each.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let window = self.window;
+        let open = self.machines_with(|history| history.estimate().not_looked_at);
+        if let Some((machine, memcg, node)) = self.least_looked_at() {
+            let (id, node_id, youngest) = (memcg.id, node.id, node.youngest());
+            let age = figures::time(youngest.age_ms.saturating_mul(1_000_000));
+            remarks.push(format!(
+                "No aging within {window}, so that all or nothing may be in use: {open}. The most of it is memcg {id} {}, \
+                 node {node_id} of machine {machine}, last aged {age} before the dump; to age it:\n\
+                 echo '+ {id} {node_id} {}' > /sys/kernel/debug/lru_gen",
+                path(memcg),
+                youngest.seq
+            ));
+        }
+        let drained = self.machines_with(|history| history.estimate().in_drain);
+        if !drained.is_empty() {
+            remarks.push(format!(
+                "In oldest generations younger than {window}, where unused pages of any age gather: {drained}. A shorter \
+                 --within, or less frequent aging, would tell."
+            ));
+        }
+        for history in self.histories {
+            let (name, dumps) = (&history.machine.name, &history.machine.dumps);
+            if history.since > 0 {
+                remarks.push(format!(
+                    "Machine {name}: generations have smaller numbers in {} than in {} before it, so either it was \
+                     started anew in between, or the files are not named in the order of time. The trend begins there.",
+                    dumps[history.since].file,
+                    dumps[history.since - 1].file
+                ));
+            }
+            if !has_root(history) {
+                remarks.push(format!(
+                    "Machine {name}: {} has no group `/`, so that it is only a part of the machine.",
+                    history.latest().file
+                ));
+            }
+        }
+        if self.landings.as_ref().is_some_and(|landings| !landings.is_reserved) {
+            remarks.push(
+                "Free is all that is in no generation, the kernel's own memory, mlocked and huge pages included; \
+                 --reserve sets some aside."
+                    .to_string(),
+            );
+        }
+        remarks
+    }
+
+    /// The machines with such pages, and how many.
+    fn machines_with(&self, pages: impl Fn(&History) -> u64) -> String {
+        let named = self.histories.iter().filter(|history| pages(history) > 0);
+        let named: Vec<String> = named
+            .map(|history| format!("{} ({})", history.machine.name, self.bytes(pages(history))))
+            .collect();
+        named.join(", ")
+    }
+
+    /// The group and node with the most pages that nobody looked at within the window, and the machine.
+    fn least_looked_at(&self) -> Option<(&str, &Memcg, &Node)> {
+        let pages = |node: &Node| of_node(node, self.question).not_looked_at;
+        let nodes = self.histories.iter().flat_map(|history| {
+            let memcgs = history.latest().dump.memcgs.iter();
+            let nodes = memcgs.flat_map(|memcg| memcg.nodes.iter().map(move |node| (memcg, node)));
+            nodes.map(|(memcg, node)| (history.machine.name.as_str(), memcg, node))
+        });
+        nodes.filter(|(.., node)| pages(node) > 0).max_by_key(|(.., node)| pages(node))
+    }
+
+    fn bytes(&self, pages: u64) -> String {
+        figures::bytes(pages.saturating_mul(self.page_size))
+    }
+
+    fn bracket(&self, bracket: Bracket) -> String {
+        let (low, high) = (self.bytes(bracket.at_least), self.bytes(bracket.at_most));
+        if low == high { low } else { format!("{low} to {high}") }
+    }
+
+    fn signed(&self, (low, high): (i64, i64)) -> String {
+        let show = |pages: i64| {
+            let sign = if pages < 0 { "-" } else { "" };
+            format!("{sign}{}", self.bytes(pages.unsigned_abs()))
+        };
+        let (low, high) = (show(low), show(high));
+        if low == high { low } else { format!("{low} to {high}") }
+    }
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_string).to_vec()
+}
+
+fn path(memcg: &Memcg) -> &str {
+    if memcg.path.is_empty() { "(no cgroups)" } else { &memcg.path }
+}
+
+fn has_root(history: &History) -> bool {
+    history.latest().dump.memcgs.iter().any(|memcg| ["", "/"].contains(&memcg.path.as_str()))
+}

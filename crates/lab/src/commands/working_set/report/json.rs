@@ -1,0 +1,105 @@
+//! The result with everything in it, in pages.
+
+use serde_json::{Value, json};
+
+use super::{Landings, Report, has_root};
+use crate::commands::working_set::dump::Memcg;
+use crate::commands::working_set::estimate::{Bracket, Estimate, of_memcg, of_node};
+use crate::commands::working_set::rank::Landing;
+use crate::commands::working_set::trend::{History, Trend};
+
+impl Report<'_> {
+    pub(in crate::commands::working_set) fn to_json(&self) -> Value {
+        let mut json = json!({
+            "complete": true,
+            "within_ms": self.question.within_ms,
+            "has_swap": self.question.has_swap,
+            "page_bytes": self.page_size,
+            "machines": self.histories.iter().map(|history| self.machine_json(history)).collect::<Vec<_>>(),
+        });
+        if let Some(Landings { job, machines, is_reserved: _ }) = &self.landings {
+            json["job"] = json!({ "pages": job.pages, "swap": job.has_swap });
+            json["ranking"] = machines.iter().map(landing).collect();
+        }
+        json
+    }
+
+    fn machine_json(&self, history: &History) -> Value {
+        let latest = history.latest();
+        let dumps = history.machine.dumps.iter().zip(&history.estimates);
+        let dumps = dumps.map(|(reading, estimate)| {
+            json!({ "file": reading.file, "full": reading.dump.is_full, "total": pages(estimate) })
+        });
+        json!({
+            "machine": history.machine.name,
+            "file": latest.file,
+            "whole": has_root(history),
+            "total": pages(&history.estimate()),
+            "memcgs": latest.dump.memcgs.iter().map(|memcg| self.memcg_json(memcg)).collect::<Vec<_>>(),
+            "dumps": dumps.collect::<Vec<_>>(),
+            "trend": trend(history),
+        })
+    }
+
+    fn memcg_json(&self, memcg: &Memcg) -> Value {
+        let nodes = memcg.nodes.iter().map(|node| {
+            let youngest = node.youngest();
+            json!({
+                "node": node.id,
+                "max_seq": youngest.seq,
+                "aged_ms_ago": youngest.age_ms,
+                "pages": pages(&of_node(node, self.question)),
+            })
+        });
+        json!({
+            "path": memcg.path,
+            "id": memcg.id,
+            "pages": pages(&of_memcg(memcg, self.question)),
+            "nodes": nodes.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn bracket(Bracket { at_least, at_most }: Bracket) -> Value {
+    json!({ "at_least": at_least, "at_most": at_most })
+}
+
+fn pages(estimate: &Estimate) -> Value {
+    let total = estimate.total();
+    json!({
+        "in_use": bracket(total.used),
+        "in_use_anon": bracket(estimate.anon.used),
+        "in_use_file": bracket(estimate.file.used),
+        "idle": bracket(total.idle()),
+        "idle_anon": bracket(estimate.anon.idle()),
+        "idle_file": bracket(estimate.file.idle()),
+        "in_all": total.listed,
+        "not_looked_at": estimate.not_looked_at,
+        "in_young_oldest_generation": estimate.in_drain,
+    })
+}
+
+fn trend(history: &History) -> Value {
+    let since = &history.machine.dumps[history.since].file;
+    match history.trend() {
+        None => Value::Null,
+        Some(Trend::Up(by)) => json!({ "since": since, "direction": "up", "pages": bracket(by) }),
+        Some(Trend::Down(by)) => json!({ "since": since, "direction": "down", "pages": bracket(by) }),
+        Some(Trend::Unclear) => json!({ "since": since, "direction": "unclear" }),
+    }
+}
+
+fn landing(landing: &Landing) -> Value {
+    json!({
+        "machine": landing.machine,
+        "fits": landing.fits(),
+        "memory": landing.memory,
+        "free": landing.free,
+        "idle": bracket(landing.idle),
+        "in_use": bracket(landing.used),
+        "evicted": landing.evicted,
+        "pushed_out": bracket(landing.pushed_out),
+        "headroom": json!({ "at_least": landing.headroom.0, "at_most": landing.headroom.1 }),
+        "lacking": landing.lacking,
+    })
+}

@@ -1,0 +1,92 @@
+//! The command `pageout`, as a library with a thin program: scenarios and traces in, tables and JSON out.
+//!
+//! Everything that decides or simulates is in other crates; here are files, terminals, threads and words. Read it in this
+//! order:
+#![forbid(unsafe_code)]
+// The bans on clocks, threads and files keep the engine and the simulator deterministic. This crate is the place they
+// are banned to: it reads scenarios, measures progress and runs variants in parallel.
+#![allow(clippy::disallowed_methods)]
+
+mod cli; // what can be asked for, and the help
+mod failure; // how it can fail, and the exit codes
+
+pub mod scenario; // scenario files
+mod result; // runs and their figures
+mod print; // figures as people read them
+pub mod commands; // what is done with all of that: one file a command
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use cli::{Cli, Command, TraceCommand};
+use commands::{
+    ablate, compare, completions, crossover, explain, keys, replay, run, trace, validate, working_set,
+};
+use failure::{Failure, Outcome};
+use print::output;
+
+/// Does what the command line asks for.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !matches!(failure, Failure::ReaderGone) {
+                output::remark(&format!("error: {failure}"));
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Outcome {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Ablate(args) => ablate::ablate(&args),
+        Command::Crossover(args) => crossover::crossover(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::WorkingSet(args) => working_set::run(&args),
+        Command::Trace(TraceCommand::Info { trace, reading, output }) => {
+            trace::info(&trace, &reading, &output)
+        }
+        Command::Trace(TraceCommand::Convert { from, to, force, reading, output }) => {
+            trace::convert(&from, &to, force, &reading, &output)
+        }
+        Command::Keys(args) => keys::run(&args),
+        Command::Completions { shell } => completions::completions(shell),
+        Command::Man => completions::man(),
+    }
+}
+
+/// What clap has to say. Help is a result and goes to standard output; everything else is a fault of the command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if !is_help {
+        let _ = error.print();
+        return ExitCode::from(2);
+    }
+    // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
+    let text = error.render();
+    let text = if std::io::stdout().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    match output::print(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::remark(&format!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The result of a run in words and tables a newcomer understands, with the kernel's own names where it counts things.
+
+use std::fmt::Write;
+
+use pageout_sim::scenario::Scenario;
+
+use crate::print::{figures, output, table};
+use crate::result::run_result::{
+    Counters, DeviceResult, Latency, MemcgResult, ReadResult, RunResult, TaskResult, counter,
+};
+
+/// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
+/// what was moved. Those that are zero are left out.
+pub(crate) const STORY: &[&str] = &[
+    "pgscan",
+    "pgscan_direct",
+    "pgscan_kswapd",
+    "pgscan_proactive",
+    "pgsteal",
+    "pgsteal_direct",
+    "pgsteal_kswapd",
+    "pgsteal_proactive",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "workingset_activate_anon",
+    "workingset_activate_file",
+    "workingset_restore_anon",
+    "workingset_restore_file",
+    "workingset_nodereclaim",
+    "pgactivate",
+    "pgdeactivate",
+    "pgrefill",
+    "pgfault",
+    "pgmajfault",
+    "pswpin",
+    "pswpout",
+];
+
+/// Sizes in `memory.stat`, in bytes, that say what the memory is full of.
+const SIZES: &[&str] =
+    &["anon", "file", "inactive_anon", "active_anon", "inactive_file", "active_file", "unevictable"];
+
+/// The whole summary.
+pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
+    let width = output::width();
+    let mut text = String::new();
+    if !result.question.is_empty() {
+        text += &output::wrap(&result.question, width, "");
+        text.push('\n');
+    }
+    let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+    let _ = writeln!(
+        text,
+        "{} accesses in {} of simulated time, until {}\nmachine: {} CPUs, {} of memory, costs {}; kernel: {}; seed {}\n",
+        figures::count(result.accesses),
+        figures::time(result.end_ns),
+        result.ended,
+        scenario.machine.cpus,
+        figures::bytes(memory),
+        scenario.machine.costs,
+        result.profile,
+        result.seed
+    );
+    text += &tasks(&result.tasks);
+    for memcg in &result.memcgs {
+        text.push('\n');
+        text += &memcg_text(memcg, result);
+    }
+    if result.memcgs.is_empty() {
+        text.push('\n');
+        text += "whole machine\n";
+        text += &story(&result.vmstat);
+        text += &reclaim_line(&result.reclaim, false);
+    }
+    text += &swap_line(result);
+    for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
+        text.push('\n');
+        text += &device_text(device, result.end_ns);
+    }
+    text += &writes(result);
+    text += &reads(scenario, &result.reads);
+    if result.events_not_reached > 0 {
+        let _ = writeln!(text, "\n{} events were not due yet when the run ended", result.events_not_reached);
+    }
+    if !scenario.look_at.is_empty() {
+        text.push('\n');
+        text += &output::wrap(&format!("Look at: {}", scenario.look_at), width, "");
+    }
+    text
+}
+
+/// Copies of a task that would fill more lines than this are summed up in one.
+const LINES_MAX: usize = 24;
+
+fn tasks(tasks: &[TaskResult]) -> String {
+    let heading = [
+        "task",
+        "memcg",
+        "accesses",
+        "hit ratio",
+        "misses",
+        "major",
+        "runtime",
+        "accesses/s",
+        "in reclaim",
+        "waiting for I/O",
+    ];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for task in tasks.iter().take(LINES_MAX) {
+        let runtime = if task.finished {
+            figures::time(task.runtime_ns)
+        } else {
+            format!("({})", figures::time(task.runtime_ns))
+        };
+        rows.push(vec![
+            task.name.clone(),
+            task.memcg.clone(),
+            figures::count(task.accesses),
+            figures::percent(task.hit_ratio),
+            figures::count(task.minor + task.major),
+            figures::count(task.major),
+            runtime,
+            figures::rate(task.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
+            figures::percent(figures::share(task.reclaim_time_ns, task.runtime_ns)),
+            figures::percent(figures::share(task.io_wait_ns, task.runtime_ns)),
+        ]);
+    }
+    let mut text = table::layout(&rows, 2);
+    if tasks.len() > LINES_MAX {
+        let _ = writeln!(text, "... and {} more; --json has them all", tasks.len() - LINES_MAX);
+    }
+    if tasks.iter().any(|task| !task.finished) {
+        text += "A runtime in parentheses: the task was not done when the run ended.\n";
+    }
+    text
+}
+
+fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
+    let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+    let mut text = format!("memcg {} ({}): {} in use", memcg.path, memcg.policy, figures::bytes(current));
+    for (name, value) in memcg.files.iter().filter(|(name, value)| is_told(name, value)) {
+        let value = value.parse().map_or(value.clone(), figures::bytes);
+        let _ = write!(text, ", {name} {value}");
+    }
+    text.push('\n');
+    text += &story(&memcg.counters);
+    let sizes: Vec<String> = SIZES
+        .iter()
+        .filter_map(|name| Some((name, counter(&memcg.counters, name))).filter(|(_, bytes)| *bytes > 0))
+        .map(|(name, bytes)| format!("{name} {}", figures::bytes(bytes as u64)))
+        .collect();
+    if !sizes.is_empty() {
+        text += &output::wrap(&format!("memory.stat: {}", sizes.join(", ")), output::width(), "  ");
+    }
+    let events: Vec<String> = memcg
+        .events
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.as_i64()?)).filter(|(_, count)| *count > 0))
+        .map(|(name, count)| format!("{name} {}", figures::count(count as u64)))
+        .collect();
+    if !events.is_empty() {
+        text += &output::wrap(&format!("memory.events: {}", events.join(", ")), output::width(), "  ");
+    }
+    text += &reclaim_line(&memcg.reclaim, counter(&memcg.counters, "pgscan_direct") > 0);
+    let delayed: u64 =
+        result.tasks.iter().filter(|task| task.memcg == memcg.path).map(|task| task.delayed_ns).sum();
+    if delayed > 0 {
+        let _ = writeln!(text, "  its tasks were throttled for {} in all", figures::time(delayed));
+    }
+    text
+}
+
+/// Whether a file says more than that there is nothing, and no limit.
+fn is_told(name: &str, value: &str) -> bool {
+    let untold = match name {
+        "memory.max" | "memory.high" | "memory.swap.max" => "max",
+        _ => "0",
+    };
+    // What is in use stands before them all.
+    name != "memory.current" && value != untold
+}
+
+/// Counters in two columns, as many as are not zero.
+fn story(counters: &Counters) -> String {
+    let value = |name: &str| counter(counters, name).max(0) as u64;
+    // Where all reclaim was direct, `pgscan_direct` only repeats `pgscan`.
+    let repeats = |name: &str| name.strip_suffix("_direct").is_some_and(|total| value(total) == value(name));
+    let told: Vec<(&str, u64)> = STORY
+        .iter()
+        .map(|name| (*name, value(name)))
+        .filter(|(name, value)| *value > 0 && !repeats(name))
+        .collect();
+    let mut text = String::new();
+    for pair in told.chunks(2) {
+        let cells: Vec<String> =
+            pair.iter().map(|(name, value)| format!("{name:<26}{:>14}", figures::count(*value))).collect();
+        let _ = writeln!(text, "  {}", cells.join("    "));
+    }
+    text
+}
+
+/// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
+fn reclaim_line(reclaim: &Latency, others_reclaimed: bool) -> String {
+    if reclaim.count == 0 {
+        let whose = if others_reclaimed { " by its own tasks" } else { "" };
+        return format!("  no direct reclaim{whose}\n");
+    }
+    format!(
+        "  direct reclaim: {} calls, p50 {}, p99 {}, max {}, {} in all\n",
+        figures::count(reclaim.count),
+        figures::time(reclaim.p50_ns),
+        figures::time(reclaim.p99_ns),
+        figures::time(reclaim.max_ns),
+        figures::time(reclaim.total_ns)
+    )
+}
+
+/// Swapping is counted for the machine as a whole.
+fn swap_line(result: &RunResult) -> String {
+    let (pages_in, pages_out) = (counter(&result.vmstat, "pswpin"), counter(&result.vmstat, "pswpout"));
+    if pages_in + pages_out == 0 || result.memcgs.is_empty() {
+        return String::new();
+    }
+    let show = |pages: i64| figures::count(pages.max(0) as u64);
+    format!("\nswap: pswpin {}, pswpout {}\n", show(pages_in), show(pages_out))
+}
+
+fn device_text(device: &DeviceResult, end_ns: u64) -> String {
+    let busy = figures::percent(figures::share(device.busy_ns, end_ns));
+    let mut text = format!("device {}: busy {busy} of the time", device.name);
+    if device.errors > 0 {
+        let _ = write!(text, ", {} requests failed", figures::count(device.errors));
+    }
+    text.push('\n');
+    for (name, latency, pages) in
+        [("reads", &device.reads, device.pages_read), ("writes", &device.writes, device.pages_written)]
+    {
+        if latency.count > 0 {
+            let _ = writeln!(
+                text,
+                "  {} {name} ({}), p50 {}, p99 {}, max {}",
+                figures::count(latency.count),
+                figures::bytes(pages * 4096),
+                figures::time(latency.p50_ns),
+                figures::time(latency.p99_ns),
+                figures::time(latency.max_ns)
+            );
+        }
+    }
+    text
+}
+
+fn writes(result: &RunResult) -> String {
+    if result.writes.is_empty() {
+        return String::new();
+    }
+    let is_proactive = result.writes.iter().any(|write| write.refaulted_pages_since.is_some());
+    let mut heading = ["written", "at", "value", "reclaimed", "took"].map(str::to_string).to_vec();
+    if is_proactive {
+        heading.push("group's refaults to the end".to_string());
+    }
+    let mut rows = vec![heading];
+    for write in result.writes.iter().take(LINES_MAX) {
+        let (reclaimed, took) = match (write.reclaimed_pages, write.took_ns) {
+            (Some(0), Some(0)) if write.error.is_none() => (String::new(), String::new()),
+            (Some(pages), Some(took)) => (figures::bytes(pages * 4096), figures::time(took)),
+            _ if write.error.is_some() => ("refused".to_string(), String::new()),
+            _ => ("not done".to_string(), String::new()),
+        };
+        let mut row =
+            vec![write.path.clone(), figures::time(write.at_ns), value(&write.value), reclaimed, took];
+        if is_proactive {
+            row.push(write.refaulted_pages_since.map_or(String::new(), |pages| figures::bytes(pages * 4096)));
+        }
+        rows.push(row);
+    }
+    let mut text = format!("\n{}{}", table::layout(&rows, 1), more(result.writes.len()));
+    for write in result.writes.iter().take(LINES_MAX) {
+        if let Some(error) = &write.error {
+            text +=
+                &output::wrap(&format!("at {}: {error}", figures::time(write.at_ns)), output::width(), "  ");
+        }
+    }
+    text
+}
+
+/// A written value; a plain number of some length is bytes.
+fn value(text: &str) -> String {
+    match text.parse::<u64>() {
+        Ok(bytes) if bytes >= 4096 => figures::bytes(bytes),
+        _ => text.to_string(),
+    }
+}
+
+fn more(count: usize) -> String {
+    if count > LINES_MAX {
+        format!("... and {} more; --json has them all\n", count - LINES_MAX)
+    } else {
+        String::new()
+    }
+}
+
+/// Files that were read, one table a file: a line a reading, a column for each line to show.
+fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
+    let mut text = String::new();
+    let mut shown: Vec<&str> = Vec::new();
+    for event in scenario.event.iter() {
+        let Some(path) = event.read.as_deref().filter(|path| !shown.contains(path)) else { continue };
+        shown.push(path);
+        let of_file: Vec<&ReadResult> = reads.iter().filter(|read| read.path == path).collect();
+        if of_file.is_empty() {
+            continue;
+        }
+        let wanted = scenario
+            .event
+            .iter()
+            .filter(|other| other.read.as_deref() == Some(path))
+            .flat_map(|other| &other.show);
+        let names: Vec<&String> = wanted.collect();
+        let _ = writeln!(text, "\n{path}");
+        let is_single = of_file.iter().all(|read| read.text.lines().count() <= 1);
+        if names.is_empty() && !is_single {
+            let _ = writeln!(
+                text,
+                "  read {} times; `show` in the event picks lines, --json has all",
+                of_file.len()
+            );
+            continue;
+        }
+        let mut heading = vec!["at".to_string()];
+        if is_single {
+            heading.push("value".to_string());
+        }
+        heading.extend(names.iter().map(|name| name.to_string()));
+        let mut rows = vec![heading];
+        for read in of_file.iter().take(LINES_MAX) {
+            let mut row = vec![figures::time(read.at_ns)];
+            if is_single {
+                row.push(grouped(read.text.trim()));
+            }
+            for name in &names {
+                let line =
+                    read.text.lines().find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
+                row.push(line.map_or("-".to_string(), grouped));
+            }
+            rows.push(row);
+        }
+        text += &table::layout(&rows, 0);
+        text += &more(of_file.len());
+    }
+    text
+}
+
+fn grouped(value: &str) -> String {
+    value.parse().map_or(value.to_string(), figures::count)
+}

@@ -1,0 +1,211 @@
+//! What turning a rule of reclaim does, in figures that every run has: what came back, what was read, and what reclaim did.
+//!
+//! Differences are taken run by run, between runs of one seed, and their mean is held against their own spread: what the seeds
+//! have in common (an unlucky order of accesses, a slow device) is in both runs of a pair and drops out.
+
+use serde_json::{Map, Value, json};
+
+use crate::print::figures;
+use crate::result::metrics::Unit;
+use crate::result::run_result::{RunResult, counter};
+use crate::result::spread::{Paired, Spread};
+use crate::result::variants::Runs;
+
+/// One figure of a run.
+pub(crate) struct Figure {
+    /// Its name in JSON.
+    pub(crate) name: &'static str,
+    /// What it is called in a sentence.
+    pub(crate) title: &'static str,
+    /// The same above a column, in two lines.
+    pub(crate) heading: &'static str,
+    pub(crate) unit: Unit,
+    /// Whether it says what came of reclaim's choices, rather than what they took.
+    pub(crate) is_outcome: bool,
+    of: fn(&RunResult) -> f64,
+}
+
+/// All figures.
+pub(crate) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "refaults_anon",
+        title: "refaults of anonymous pages",
+        heading: "refaults,\nanonymous",
+        unit: Unit::Count,
+        is_outcome: true,
+        of: |run| counter(&run.vmstat, "workingset_refault_anon") as f64,
+    },
+    Figure {
+        name: "refaults_file",
+        title: "refaults of file pages",
+        heading: "refaults,\nfile",
+        unit: Unit::Count,
+        is_outcome: true,
+        of: |run| counter(&run.vmstat, "workingset_refault_file") as f64,
+    },
+    Figure {
+        name: "pages_read",
+        title: "pages read from devices",
+        heading: "pages read\nfrom devices",
+        unit: Unit::Count,
+        is_outcome: true,
+        of: |run| run.devices.iter().map(|device| device.pages_read).sum::<u64>() as f64,
+    },
+    Figure {
+        name: "throughput",
+        title: "accesses a second",
+        heading: "accesses\na second",
+        unit: Unit::PerSecond,
+        is_outcome: true,
+        of: |run| run.accesses as f64 / (run.end_ns.max(1) as f64 / 1e9),
+    },
+    Figure {
+        name: "scanned_per_reclaimed",
+        title: "pages looked at per page reclaimed",
+        heading: "looked at per\nreclaimed",
+        unit: Unit::Ratio,
+        is_outcome: false,
+        of: |run| figures::share(work(run, "scanned"), work(run, "reclaimed")),
+    },
+    Figure {
+        name: "reclaim_p99",
+        title: "99th percentile of direct reclaim calls",
+        heading: "reclaim call\np99",
+        unit: Unit::Nanoseconds,
+        is_outcome: false,
+        of: |run| run.reclaim.p99_ns as f64,
+    },
+    Figure {
+        name: "rmap_steps",
+        title: "steps through the reverse map",
+        heading: "rmap\nsteps",
+        unit: Unit::Count,
+        is_outcome: false,
+        of: |run| work(run, "rmap_steps") as f64,
+    },
+    Figure {
+        name: "ptes_walked",
+        title: "page-table entries walked",
+        heading: "PTEs\nwalked",
+        unit: Unit::Count,
+        is_outcome: false,
+        of: |run| work(run, "ptes_walked") as f64,
+    },
+    Figure {
+        name: "list_moves",
+        title: "list moves",
+        heading: "list\nmoves",
+        unit: Unit::Count,
+        is_outcome: false,
+        of: |run| work(run, "list_moves") as f64,
+    },
+];
+
+fn work(run: &RunResult, unit: &str) -> u64 {
+    counter(&run.work, unit).unsigned_abs()
+}
+
+impl Figure {
+    /// Its value in each run, in order of the seeds.
+    pub(crate) fn values(&self, runs: &Runs) -> Vec<f64> {
+        runs.results.iter().map(self.of).collect()
+    }
+
+    /// Mean ± standard deviation.
+    pub(crate) fn show(&self, runs: &Runs) -> String {
+        let spread = Spread::of(&self.values(runs));
+        let mean = self.unit.show(spread.mean);
+        if spread.count == 1 { mean } else { format!("{mean} ± {}", self.unit.show(spread.deviation)) }
+    }
+
+    /// The difference to a base; nothing where runs of either failed, since pairs are missing then.
+    pub(crate) fn effect(&self, base: &Runs, runs: &Runs) -> Option<Paired> {
+        let is_whole = base.failures.is_empty() && runs.failures.is_empty();
+        is_whole.then(|| Paired::of(&self.values(base), &self.values(runs)))
+    }
+
+    /// An effect in a few characters: `~-0.3% ± 0.5`.
+    pub(crate) fn show_effect(&self, effect: &Paired) -> String {
+        self.short(effect, true)
+    }
+
+    /// The same without its spread.
+    pub(crate) fn show_effect_alone(&self, effect: &Paired) -> String {
+        self.short(effect, false)
+    }
+
+    fn short(&self, effect: &Paired, with_spread: bool) -> String {
+        if effect.is_same {
+            return "=".to_string();
+        }
+        let mark = if effect.is_within_noise() { "~" } else { "" };
+        let Some(percent) = effect.percent(effect.difference) else {
+            let sign = if effect.difference < 0.0 { "-" } else { "+" };
+            return format!("{mark}{sign}{}", self.unit.show(effect.difference.abs()));
+        };
+        // Beyond that a factor says more.
+        if percent >= 1000.0 {
+            return format!("{mark}x{:.0}", percent / 100.0 + 1.0);
+        }
+        let spread = effect.half_width.filter(|_| with_spread).and_then(|width| effect.percent(width));
+        let spread = spread.map(|width| format!(" ± {width:.1}")).unwrap_or_default();
+        format!("{mark}{percent:+.1}%{spread}")
+    }
+
+    /// Mean, deviation and the value of each run.
+    pub(crate) fn json(&self, runs: &Runs) -> Value {
+        let values = self.values(runs);
+        let spread = (!values.is_empty()).then(|| Spread::of(&values));
+        json!({
+            "mean": spread.map(|spread| spread.mean),
+            "deviation": spread.map(|spread| spread.deviation),
+            "values": values,
+        })
+    }
+}
+
+/// An effect as JSON.
+pub(crate) fn effect_json(effect: &Paired) -> Value {
+    json!({
+        "difference": effect.difference,
+        "half_width": effect.half_width,
+        "difference_percent": effect.percent(effect.difference),
+        "half_width_percent": effect.half_width.and_then(|width| effect.percent(width)),
+        "within_noise": effect.is_within_noise(),
+        "same_in_every_run": effect.is_same,
+    })
+}
+
+/// All figures of a variant, by name.
+pub(crate) fn figures_json(runs: &Runs) -> Map<String, Value> {
+    FIGURES.iter().map(|figure| (figure.name.to_string(), figure.json(runs))).collect()
+}
+
+/// All effects, by name; none where runs failed.
+pub(crate) fn effects_json(base: &Runs, runs: &Runs) -> Map<String, Value> {
+    let effect = |figure: &Figure| Some((figure.name.to_string(), effect_json(&figure.effect(base, runs)?)));
+    FIGURES.iter().filter_map(effect).collect()
+}
+
+/// The criterion, in one sentence for JSON.
+pub(crate) const CRITERION: &str = "an effect is the mean difference between runs of the same seed; it is within noise if \
+     its 95 % confidence interval (Student's t over the seeds) contains 0";
+
+/// What the marks mean.
+pub(crate) fn legend(repeat: u32, shows_spread: bool) -> String {
+    const INTERVAL: &str = "95 % confidence interval of the mean difference between runs of the same seed";
+    let mut lines = Vec::new();
+    if repeat == 1 {
+        lines.push("One seed: how much of an effect is noise can't be said; see --repeat.".to_string());
+    } else if shows_spread {
+        lines.push(format!("± half of the {INTERVAL}"));
+        lines.push("~ may be noise: that interval contains 0".to_string());
+    } else {
+        lines.push(format!("~ may be noise: the {INTERVAL} contains 0"));
+    }
+    if repeat > 1 {
+        lines.push("  (of twenty effects that are nothing, about one escapes this mark)".to_string());
+    }
+    lines.push("= the same in every run".to_string());
+    lines.join("\n") + "\n"
+}

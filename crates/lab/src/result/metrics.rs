@@ -1,0 +1,178 @@
+//! A result as a flat list of named figures, which is what can be compared.
+
+use crate::print::figures;
+use crate::print::summary::STORY;
+use crate::result::run_result::{Latency, RunResult, TaskResult, counter};
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Metric {
+    /// Under which heading it stands: `task reader`, `memcg /web`, `device nvme`.
+    pub(crate) group: String,
+    /// Its name there.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: f64,
+    /// How it is written.
+    pub(crate) unit: Unit,
+}
+
+impl Metric {
+    /// The name by which JSON and expectations call it: `task reader: runtime_ns`.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}: {}{}", self.group, self.name, self.unit.suffix())
+    }
+
+    /// Whether this figure says nothing new where it has the same values as `total`: all reclaim was direct, all misses
+    /// were major, there is one task.
+    pub(crate) fn may_repeat(&self, total: &Metric) -> bool {
+        let pairs = [("pgscan_direct", "pgscan"), ("pgsteal_direct", "pgsteal"), ("major misses", "misses")];
+        let is_pair = pairs.contains(&(self.name.as_str(), total.name.as_str())) && self.group == total.group;
+        let of_run = self.group == "run" && total.group.starts_with("task ");
+        is_pair
+            || of_run
+                && matches!(
+                    (self.name.as_str(), total.name.as_str()),
+                    ("accesses", "accesses") | ("simulated time", "runtime")
+                )
+    }
+}
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Count,
+    Nanoseconds,
+    Bytes,
+    Share,
+    PerSecond,
+    Ratio,
+}
+
+impl Unit {
+    /// A value of this unit.
+    pub(crate) fn show(self, value: f64) -> String {
+        match self {
+            Unit::Count => figures::count(value.round().max(0.0) as u64),
+            Unit::Nanoseconds => figures::time(value.round().max(0.0) as u64),
+            Unit::Bytes => figures::bytes(value.round().max(0.0) as u64),
+            Unit::Share => figures::percent(value),
+            Unit::PerSecond => figures::rate(value),
+            Unit::Ratio => format!("{value:.2}"),
+        }
+    }
+
+    /// The ending of the name in JSON.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Unit::Count | Unit::Share | Unit::Ratio => "",
+            Unit::Nanoseconds => "_ns",
+            Unit::Bytes => "_bytes",
+            Unit::PerSecond => "_per_s",
+        }
+    }
+}
+
+/// All figures of a run. `all` takes every counter instead of those that tell a story.
+pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
+    let mut list = List { metrics: Vec::new(), group: String::new() };
+    list.group = "run".to_string();
+    list.add("simulated time", result.end_ns as f64, Unit::Nanoseconds);
+    list.add("accesses", result.accesses as f64, Unit::Count);
+    for (name, copies) in by_name(&result.tasks) {
+        list.group = format!("task {name}");
+        list.task(&copies);
+    }
+    for memcg in &result.memcgs {
+        list.group = format!("memcg {}", memcg.path);
+        list.counters(&memcg.counters, all);
+        let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0.0);
+        list.add("memory.current", current, Unit::Bytes);
+        list.latency("direct reclaim", &memcg.reclaim);
+        for (name, value) in &memcg.events {
+            list.add(&format!("memory.events {name}"), value.as_f64().unwrap_or(0.0), Unit::Count);
+        }
+    }
+    list.group = "/proc/vmstat".to_string();
+    // With cgroups most of it repeats what stands there; swapping is only here.
+    if all || result.memcgs.is_empty() {
+        list.counters(&result.vmstat, all);
+    } else {
+        for name in ["pswpin", "pswpout"] {
+            list.add(name, counter(&result.vmstat, name) as f64, Unit::Count);
+        }
+    }
+    if all {
+        list.group = "work".to_string();
+        list.counters(&result.work, all);
+    }
+    for device in &result.devices {
+        list.group = format!("device {}", device.name);
+        list.add("pages read", device.pages_read as f64, Unit::Count);
+        list.add("pages written", device.pages_written as f64, Unit::Count);
+        list.add("read p99", device.reads.p99_ns as f64, Unit::Nanoseconds);
+        list.add("write p99", device.writes.p99_ns as f64, Unit::Nanoseconds);
+        list.add("busy", device.busy_ns as f64, Unit::Nanoseconds);
+        list.add("errors", device.errors as f64, Unit::Count);
+    }
+    list.metrics
+}
+
+struct List {
+    metrics: Vec<Metric>,
+    group: String,
+}
+
+impl List {
+    fn add(&mut self, name: &str, value: f64, unit: Unit) {
+        self.metrics.push(Metric { group: self.group.clone(), name: name.to_string(), value, unit });
+    }
+
+    /// Copies of a task are added up; times that run side by side are averaged.
+    fn task(&mut self, copies: &[&TaskResult]) {
+        let sum = |of: fn(&TaskResult) -> u64| copies.iter().map(|task| of(task)).sum::<u64>();
+        let mean = |of: fn(&TaskResult) -> u64| sum(of) as f64 / copies.len() as f64;
+        let accesses = sum(|task| task.accesses);
+        self.add("accesses", accesses as f64, Unit::Count);
+        self.add("hit ratio", figures::share(sum(|task| task.hits), accesses), Unit::Share);
+        self.add("misses", sum(|task| task.minor + task.major) as f64, Unit::Count);
+        self.add("major misses", sum(|task| task.major) as f64, Unit::Count);
+        self.add("runtime", mean(|task| task.runtime_ns), Unit::Nanoseconds);
+        self.add("throughput", copies.iter().map(|task| task.throughput_per_s).sum(), Unit::PerSecond);
+        self.add("in direct reclaim", mean(|task| task.reclaim_time_ns), Unit::Nanoseconds);
+        self.add("waiting for I/O", mean(|task| task.io_wait_ns), Unit::Nanoseconds);
+        self.add("throttled", mean(|task| task.delayed_ns), Unit::Nanoseconds);
+    }
+
+    fn counters(&mut self, counters: &crate::result::run_result::Counters, all: bool) {
+        if !all {
+            return STORY.iter().for_each(|name| self.add(name, counter(counters, name) as f64, Unit::Count));
+        }
+        for (name, value) in counters {
+            self.add(name, value.as_f64().unwrap_or(0.0), Unit::Count);
+        }
+    }
+
+    fn latency(&mut self, what: &str, latency: &Latency) {
+        self.add(&format!("{what} calls"), latency.count as f64, Unit::Count);
+        for (name, value) in [("p50", latency.p50_ns), ("p99", latency.p99_ns), ("max", latency.max_ns)] {
+            self.add(&format!("{what} {name}"), value as f64, Unit::Nanoseconds);
+        }
+    }
+}
+
+/// Tasks by the scenario's name: `reader.0` and `reader.1` are copies of `reader`.
+fn by_name(tasks: &[TaskResult]) -> Vec<(String, Vec<&TaskResult>)> {
+    let mut groups: Vec<(String, Vec<&TaskResult>)> = Vec::new();
+    for task in tasks {
+        let name = match task.name.rsplit_once('.') {
+            Some((name, copy)) if copy.bytes().all(|byte| byte.is_ascii_digit()) && !copy.is_empty() => name,
+            _ => &task.name,
+        };
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, copies)) => copies.push(task),
+            None => groups.push((name.to_string(), vec![task])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,9 @@
+//! Runs and their figures: how they come about, and how those of one run differ from another's.
+
+pub(crate) mod simulate; // a machine built, run, and turned into figures
+pub(crate) mod run_result; // the figures, as plain data
+pub(crate) mod parallel; // runs side by side
+pub(crate) mod variants; // several scenarios with several seeds
+pub(crate) mod metrics; // a result as a flat list of figures
+pub(crate) mod spread; // repeated runs: mean, deviation, noise
+pub(crate) mod effect; // what turning a rule does, in figures

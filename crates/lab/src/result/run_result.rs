@@ -1,0 +1,282 @@
+//! What a run gave, as plain data: the same for the summary, for JSON and for comparisons.
+
+use std::collections::BTreeMap;
+
+use pageout_sim::latency::LatencySummary;
+use pageout_sim::scenario::{KernelFile, Scenario, Size};
+use pageout_sim::{Ended, Machine, Report};
+use serde::Serialize;
+
+/// The figures of one run. Times are in simulated nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RunResult {
+    /// Whether the run came to the end the scenario gives it. Figures of a run that did not are those of a part.
+    pub(crate) complete: bool,
+    /// How it ended.
+    pub(crate) ended: &'static str,
+    /// The scenario's question.
+    pub(crate) question: String,
+    /// The profile of the kernel.
+    pub(crate) profile: String,
+    /// The seed.
+    pub(crate) seed: u64,
+    /// When it ended.
+    pub(crate) end_ns: u64,
+    /// Accesses of all tasks.
+    pub(crate) accesses: u64,
+    /// The tasks, in the scenario's order.
+    pub(crate) tasks: Vec<TaskResult>,
+    /// The cgroups that are in the scenario, in its order.
+    pub(crate) memcgs: Vec<MemcgResult>,
+    /// The devices.
+    pub(crate) devices: Vec<DeviceResult>,
+    /// Direct reclaim calls of all tasks.
+    pub(crate) reclaim: Latency,
+    /// CPU time that no task pays for.
+    pub(crate) kernel_time_ns: u64,
+    /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
+    pub(crate) work: Counters,
+    /// How often a CPU went from one waiting task to another.
+    pub(crate) context_switches: u64,
+    /// `/proc/vmstat` at the end.
+    pub(crate) vmstat: Counters,
+    /// Files read by events.
+    pub(crate) reads: Vec<ReadResult>,
+    /// Files written by events.
+    pub(crate) writes: Vec<WriteResult>,
+    /// Events that were not due yet when the run ended.
+    pub(crate) events_not_reached: usize,
+}
+
+/// Counters by the kernel's names, in the kernel's order.
+pub(crate) type Counters = serde_json::Map<String, serde_json::Value>;
+
+/// One task, or one copy of it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct TaskResult {
+    pub(crate) name: String,
+    pub(crate) memcg: String,
+    pub(crate) accesses: u64,
+    pub(crate) hits: u64,
+    pub(crate) minor: u64,
+    pub(crate) major: u64,
+    pub(crate) hit_ratio: f64,
+    /// Whether it made all its accesses.
+    pub(crate) finished: bool,
+    pub(crate) runtime_ns: u64,
+    pub(crate) throughput_per_s: f64,
+    pub(crate) cpu_time_ns: u64,
+    pub(crate) cpu_wait_ns: u64,
+    pub(crate) reclaim_time_ns: u64,
+    pub(crate) io_wait_ns: u64,
+    pub(crate) delayed_ns: u64,
+}
+
+/// One cgroup.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct MemcgResult {
+    pub(crate) path: String,
+    pub(crate) policy: String,
+    /// `memory.current` and the limits, as the files say.
+    pub(crate) files: BTreeMap<String, String>,
+    /// `memory.stat`.
+    pub(crate) counters: Counters,
+    /// `memory.events`.
+    pub(crate) events: Counters,
+    /// Direct reclaim calls of its tasks.
+    pub(crate) reclaim: Latency,
+}
+
+/// One device.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct DeviceResult {
+    pub(crate) name: String,
+    pub(crate) reads: Latency,
+    pub(crate) writes: Latency,
+    pub(crate) pages_read: u64,
+    pub(crate) pages_written: u64,
+    pub(crate) errors: u64,
+    pub(crate) busy_ns: u64,
+    pub(crate) queue_wait_ns: u64,
+}
+
+/// How long something took.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct Latency {
+    pub(crate) count: u64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) total_ns: u64,
+}
+
+/// A file read by an event.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ReadResult {
+    pub(crate) at_ns: u64,
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// A file written by an event. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
+/// time; it may not be done when the run ends.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct WriteResult {
+    pub(crate) at_ns: u64,
+    pub(crate) path: String,
+    pub(crate) value: String,
+    pub(crate) reclaimed_pages: Option<u64>,
+    pub(crate) took_ns: Option<u64>,
+    /// Of proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
+    pub(crate) refaulted_pages_since: Option<u64>,
+    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer.
+    pub(crate) error: Option<String>,
+}
+
+impl From<LatencySummary> for Latency {
+    fn from(summary: LatencySummary) -> Latency {
+        Latency {
+            count: summary.count,
+            p50_ns: summary.p50.0,
+            p99_ns: summary.p99.0,
+            max_ns: summary.max.0,
+            total_ns: summary.total.0,
+        }
+    }
+}
+
+impl RunResult {
+    /// The figures of a machine that has run, whether to its end or not.
+    pub(crate) fn of(scenario: &Scenario, machine: &mut Machine) -> RunResult {
+        let report = machine.report();
+        let (complete, ended) = match report.ended {
+            Ended::Complete => (true, "all tasks were done"),
+            Ended::TimeUp => (true, "the time given was over"),
+            Ended::NotYet | Ended::Interrupted => (false, "it was interrupted"),
+            Ended::Failed => (false, "it failed"),
+        };
+        let memcgs = scenario.memcg.iter().map(|memcg| {
+            let policy = memcg.policy.as_ref().unwrap_or(&scenario.kernel.profile);
+            memcg_result(&memcg.path, policy, &report, machine)
+        });
+        let memcgs = memcgs.collect();
+        RunResult {
+            complete,
+            ended,
+            question: scenario.question.clone(),
+            profile: scenario.kernel.profile.clone(),
+            seed: scenario.seed,
+            end_ns: report.end.0,
+            accesses: report.accesses,
+            memcgs,
+            reclaim: report.reclaim.into(),
+            kernel_time_ns: report.kernel_time.0,
+            work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
+            context_switches: report.context_switches,
+            vmstat: counters(&read(machine, "/proc/vmstat")),
+            events_not_reached: report.timed_left,
+            tasks: report.tasks.iter().map(task_result).collect(),
+            devices: report.devices.iter().map(device_result).collect(),
+            reads: report
+                .reads
+                .into_iter()
+                .map(|read| ReadResult { at_ns: read.at.0, path: read.path, text: read.text })
+                .collect(),
+            writes: report.writes.into_iter().map(write_result).collect(),
+        }
+    }
+}
+
+fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
+    TaskResult {
+        name: task.name.clone(),
+        memcg: task.memcg.clone(),
+        accesses: task.accesses,
+        hits: task.hits,
+        minor: task.minor,
+        major: task.major,
+        hit_ratio: crate::print::figures::share(task.hits, task.accesses),
+        finished: task.ended.is_some(),
+        runtime_ns: task.runtime.0,
+        throughput_per_s: task.throughput(),
+        cpu_time_ns: task.cpu_time.0,
+        cpu_wait_ns: task.cpu_wait.0,
+        reclaim_time_ns: task.reclaim_time.0,
+        io_wait_ns: task.io_wait.0,
+        delayed_ns: task.delayed.0,
+    }
+}
+
+fn memcg_result(path: &str, policy: &str, report: &Report, machine: &mut Machine) -> MemcgResult {
+    const FILES: &[&str] = &[
+        "memory.current",
+        "memory.max",
+        "memory.high",
+        "memory.low",
+        "memory.min",
+        "memory.swap.current",
+        "memory.swap.max",
+    ];
+    let mut file = |name: &str| read(machine, &format!("/sys/fs/cgroup{path}/{name}"));
+    let reclaim = report.reclaim_by_memcg.iter().find(|(known, _)| known == path);
+    MemcgResult {
+        path: path.to_string(),
+        policy: policy.to_string(),
+        files: FILES.iter().map(|name| ((*name).to_string(), file(name).trim().to_string())).collect(),
+        counters: counters(&file("memory.stat")),
+        events: counters(&file("memory.events")),
+        reclaim: reclaim.map(|&(_, summary)| summary.into()).unwrap_or_default(),
+    }
+}
+
+fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
+    DeviceResult {
+        name: device.name.clone(),
+        reads: device.read.into(),
+        writes: device.write.into(),
+        pages_read: device.pages_read,
+        pages_written: device.pages_written,
+        errors: device.errors,
+        busy_ns: device.busy.0,
+        queue_wait_ns: device.queue_wait.0,
+    }
+}
+
+fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
+    let error = write.error.as_ref().map(ToString::to_string).or_else(|| fell_short(&write));
+    WriteResult {
+        at_ns: write.at.0,
+        path: write.path,
+        value: write.value,
+        reclaimed_pages: write.done.map(|(_, pages)| pages),
+        took_ns: write.done.map(|(end, _)| end.0 - write.at.0),
+        refaulted_pages_since: write.refaulted_since,
+        error,
+    }
+}
+
+/// What the kernel answers to whoever asked for more than could be reclaimed.
+fn fell_short(write: &pageout_sim::FileWrite) -> Option<String> {
+    let is_request = matches!(KernelFile::parse(&write.path), Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim");
+    let (_, reclaimed) = write.done.filter(|_| is_request)?;
+    let asked = write.value.split_whitespace().next()?.parse::<Size>().ok()?.pages_floor();
+    (reclaimed < asked).then(|| format!("{}: {reclaimed} of {asked} pages reclaimed (EAGAIN)", write.path))
+}
+
+/// A kernel file's text; a file that this kernel does not have is empty.
+fn read(machine: &mut Machine, path: &str) -> String {
+    machine.engine_mut().read_file(path).unwrap_or_default()
+}
+
+/// Lines of `name value`.
+fn counters(text: &str) -> Counters {
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .filter_map(|(name, value)| Some((name.to_string(), value.trim().parse::<i64>().ok()?.into())))
+        .collect()
+}
+
+/// A counter's value; 0 when there is no such counter.
+pub(crate) fn counter(counters: &Counters, name: &str) -> i64 {
+    counters.get(name).and_then(serde_json::Value::as_i64).unwrap_or(0)
+}

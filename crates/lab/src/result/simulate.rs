@@ -1,0 +1,77 @@
+//! Running a scenario: a machine is built, run, and turned into figures; or into an error with the figures so far.
+
+use std::ops::ControlFlow;
+
+use indicatif::ProgressBar;
+use pageout_engine::Nanos;
+use pageout_sim::scenario::{Problem, Scenario};
+use pageout_sim::{Observer, Progress, RunError};
+
+use crate::failure::Failure;
+use crate::result::run_result::RunResult;
+
+/// Why there is no complete result.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The machine could not be built.
+    NotBuilt(Problem),
+    /// The workload failed; the figures are those up to then.
+    Failed(RunError, Box<RunResult>),
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Failure {
+        match stopped {
+            Stopped::NotBuilt(problem) => {
+                Failure::Input(anyhow::anyhow!("{}: {}", problem.key, problem.message))
+            }
+            Stopped::Failed(error, _) => error.into(),
+        }
+    }
+}
+
+/// Runs `scenario` to its end; `bar` advances by accesses.
+pub(crate) fn simulate(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResult, Stopped> {
+    let mut machine = scenario.build().map_err(Stopped::NotBuilt)?;
+    let mut observer = Bar { bar, seen: 0 };
+    let ended = match scenario.until {
+        Some(until) => machine.run_until(Nanos(until.0), &mut observer),
+        None => machine.run(&mut observer),
+    };
+    let result = RunResult::of(scenario, &mut machine);
+    match ended {
+        Ok(_) => Ok(result),
+        Err(error) => Err(Stopped::Failed(error, Box::new(result))),
+    }
+}
+
+/// Accesses of all tasks, when the scenario tells: for a bar that knows its end.
+pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
+    let mut sum = 0u64;
+    for task in scenario.task.iter().filter(|task| !task.background) {
+        for object in &task.object {
+            if object.trace.is_some() {
+                return None;
+            }
+            let Some(workload) = &object.workload else { continue };
+            let pattern = workload.pattern(scenario.object_pages(object)).ok()?;
+            let accesses = pattern.stream(0, scenario.seed).ok()?.len_hint()?;
+            sum = sum.checked_add(accesses.checked_mul(u64::from(task.copies) * u64::from(task.loops))?)?;
+        }
+    }
+    Some(sum)
+}
+
+/// Moves a bar, which several runs may share.
+struct Bar<'a> {
+    bar: &'a ProgressBar,
+    seen: u64,
+}
+
+impl Observer for Bar<'_> {
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.bar.inc(progress.accesses - self.seen);
+        self.seen = progress.accesses;
+        ControlFlow::Continue(())
+    }
+}

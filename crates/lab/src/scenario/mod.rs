@@ -1,0 +1,9 @@
+//! From a scenario's file to a scenario: read, changed by options, checked, and told where it is wrong.
+
+pub mod source; // a file with the place of each key and value; `--set`
+pub mod diagnostic; // a message with its place in the file
+pub(crate) mod nearest; // "did you mean"
+pub(crate) mod load; // with all options applied
+pub(crate) mod prepare; // what only a look into other files can tell
+pub(crate) mod own_variants; // the variants that a scenario brings along
+pub(crate) mod switches; // the engine's switches in a scenario

@@ -1,0 +1,77 @@
+//! From a checked scenario to one that can be built: what only looking into other files can tell.
+
+use std::path::Path;
+
+use pageout_sim::scenario::{Channel, Footprint, Object, Problem, Scenario, Size, Task};
+use pageout_workload::{ReadOptions, TraceError, trace};
+
+use crate::cli::OutputOptions;
+use crate::print::progress;
+
+/// Makes the paths of traces absolute from `directory`, looks whether each is a trace, and sizes the objects whose trace is to
+/// say how large they are.
+pub(crate) fn prepare(
+    scenario: &mut Scenario,
+    directory: &Path,
+    options: &OutputOptions,
+) -> Result<(), Problem> {
+    for (index, task) in scenario.task.iter_mut().enumerate() {
+        for at in 0..task.object.len() {
+            let Some(trace) = &task.object[at].trace else { continue };
+            let key = format!("task[{index}].object[{at}].trace");
+            // Without the "./" of a scenario in the current directory, which nobody wrote.
+            let trace = if directory == Path::new(".") { trace.clone() } else { directory.join(trace) };
+            let read = task.object[at]
+                .read_options()
+                .map_err(|error| Problem::in_table(&key.replace(".trace", ".read"), error))?;
+            task.object[at].trace = Some(trace.clone());
+            if task.object[at..].iter().any(needs_size) {
+                let footprint = footprint(&trace, &read, options);
+                let footprint = footprint.map_err(|error| Problem::new(&key, error.to_string()))?;
+                size_by_trace(task, at, &footprint, &key)?;
+            } else {
+                read_head(&trace, &read).map_err(|error| Problem::new(&key, error.to_string()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn needs_size(object: &Object) -> bool {
+    object.size.is_none() && object.file.is_none()
+}
+
+/// What is no trace at all would otherwise be found when the run gets there, and by a check never.
+fn read_head(path: &Path, read: &ReadOptions) -> Result<(), TraceError> {
+    trace::open(path, read)?.fill(&mut Vec::new(), 1)?;
+    Ok(())
+}
+
+fn footprint(path: &Path, read: &ReadOptions, options: &OutputOptions) -> Result<Footprint, TraceError> {
+    let bar = progress::bar(options, None, &format!("sizing by {}", path.display()));
+    let footprint = Footprint::of_trace(path, read, &mut |accesses| bar.set_position(accesses));
+    bar.finish_and_clear();
+    footprint
+}
+
+/// A trace of several objects sizes the objects behind the one it stands at as well.
+fn size_by_trace(task: &mut Task, at: usize, footprint: &Footprint, key: &str) -> Result<(), Problem> {
+    let (objects, there) = (footprint.object_pages.len(), task.object.len() - at);
+    if objects > there {
+        let message =
+            format!("the trace accesses {objects} objects, but from object {at} on the task has {there}");
+        return Err(Problem::new(key, message).help("add a [[task.object]] for each"));
+    }
+    for (object, &pages) in task.object[at..].iter_mut().zip(&footprint.object_pages) {
+        if needs_size(object) {
+            object.size = Some(Size::from_pages(pages.max(1)));
+        }
+        let is_regular = matches!(object.channel, Channel::File | Channel::Mapped);
+        if footprint.writes > 0 && is_regular && !object.read_only {
+            let message = "the trace writes, and writes to a regular file are not modelled yet";
+            let help = "set read_only = true, or use channel \"anonymous\" or \"tmpfs\"";
+            return Err(Problem::new(key, message).help(help));
+        }
+    }
+    Ok(())
+}
