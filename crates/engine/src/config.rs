@@ -1,75 +1,169 @@
-//! What can be chosen beside the policy: sizes, batches, freshness. Defaults are Linux 6.12's unless a field says otherwise.
+//! What can be chosen beside the policy: sizes, batches, freshness. Defaults are Linux 6.12's unless a reason says
+//! otherwise.
+//!
+//! One row a parameter declares its field, default, range, and what scenarios and their reference say of it: the check
+//! below and the scenarios' reader go through [`PARAMETERS`] as `ablate` goes through the switches.
 
 use crate::policy::Policy;
+use crate::switch::{Values, choice};
 use crate::units::{Nanos, SECTION_FRAMES};
 use std::fmt;
 
-/// How old the memcg statistics are that reclaim's decisions read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StatFlush {
-    /// As the kernel does: as of the last flush, by the periodic worker or a reader of `memory.stat`.
-    Periodic,
-    /// Always up to date, at the cost of updating every ancestor on every event.
-    Live,
-    /// Flushed only by [`crate::Engine::flush_stats`] and by readers: for replaying recorded flush points.
-    Manual,
-}
-
-/// What an engine is built from.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// Frames of each NUMA node. Unit: pages. At least one node of at least one page. Default: one node of 1 GiB.
-    pub node_pages: Vec<u64>,
-    /// CPUs, each with its own folio batches and charge stock. Range 1 to 4096, default 1.
-    pub cpus: u16,
-    /// Timer ticks a second; the statistics flush and the throttles count in ticks. Range 1 to 1000, default 250 (Debian's).
-    pub hz: u32,
-    /// `vm.swappiness`. Range 0 to 200, default 60.
-    pub swappiness: u8,
-    /// Folios in a per-CPU batch. Range 1 to 255, default 31 (6.12; 15 before 6.8 or so).
-    pub folio_batch: usize,
-    /// Pages a CPU charges ahead. Range 1 to 4096, default 64.
-    pub charge_stock: u64,
-    /// Pages of a reclaim batch and least target of a reclaim call (SWAP_CLUSTER_MAX). Range 1 to 4096, default 32.
-    pub reclaim_batch: u64,
-    /// Requests that a plug of swap writes holds before it is submitted, slots that follow each other being one (the block
-    /// layer's BLK_MAX_REQUEST_COUNT). Range 1 to 65536, default 32.
-    pub plug_requests: u32,
-    /// How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were
-    /// submitted. Range 0 to 100, default 0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.
-    /// Such writes are operations like those of a synchronous device, and a machine that prices them as such is wrong.
-    pub writes_won: u8,
-    /// Freshness of memcg statistics. Default: periodic.
-    pub stat_flush: StatFlush,
-    /// Whether kernel memory belongs to the group that uses it, as without `cgroup.memory=nokmem`. Today this decides whose
-    /// list a shadow-only index node is on; the nodes themselves are not charged yet. Default: false (Linux's is true).
-    pub kernel_memory: bool,
-    /// Translations that a processor holds for an address space, direct-mapped: accesses through them set no accessed bit. A
-    /// power of two up to 65536; 0: each access sets it. Default: 0.
-    pub tlb_entries: u32,
-    /// Policy of groups that name none. Default: `classic@6.12`.
-    pub policy: Policy,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            node_pages: vec![(1 << 30) / crate::PAGE_SIZE],
-            cpus: 1,
-            hz: 250,
-            swappiness: 60,
-            folio_batch: 31,
-            charge_stock: 64,
-            reclaim_batch: 32,
-            plug_requests: 32,
-            writes_won: 0,
-            stat_flush: StatFlush::Periodic,
-            kernel_memory: false,
-            tlb_entries: 0,
-            policy: Policy::classic_6_12(),
-        }
+choice! {
+    /// How old the memcg statistics are that reclaim's decisions read.
+    StatFlush {
+        /// As the kernel does: as of the last flush, by the periodic worker or a reader of `memory.stat`.
+        Periodic = "periodic",
+        /// Always up to date, at the cost of updating every ancestor on every event.
+        Live = "live",
+        /// Flushed only by [`crate::Engine::flush_stats`] and by readers: for replaying recorded flush points.
+        Manual = "manual",
     }
 }
+
+/// Who decides a parameter: the first part of its name for scenarios.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// Whoever buys the hardware and builds the kernel.
+    Machine,
+    /// The kernel's source, or its command line.
+    Kernel,
+    /// The administrator, while it runs.
+    Sysctl,
+    /// Nobody: what a recording did not record.
+    Recording,
+}
+
+/// One parameter.
+pub struct Parameter {
+    /// Who decides it.
+    pub section: Section,
+    /// What messages and scenarios call it.
+    pub name: &'static str,
+    /// What it accepts.
+    pub values: Values,
+    /// What is counted; empty for words.
+    pub unit: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// Why the default is what it is.
+    pub reason: &'static str,
+    get: fn(&Config) -> String,
+    set: fn(&mut Config, &str) -> Option<()>,
+}
+
+impl Parameter {
+    /// The parameter of this name.
+    pub fn by_name(name: &str) -> Option<&'static Parameter> {
+        PARAMETERS.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// Its value.
+    pub fn get(&self, config: &Config) -> String {
+        (self.get)(config)
+    }
+
+    /// Sets it; false, changing nothing, where it doesn't accept the value.
+    pub fn set(&self, config: &mut Config, value: &str) -> bool {
+        self.values.holds(value) && (self.set)(config, value).is_some()
+    }
+
+    fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let Values::Number(least, most) = self.values else { return Ok(()) };
+        let value = self.get(config).parse().expect("what has a range is a number");
+        check_range(self.name, value, least.into(), most.into())
+    }
+}
+
+/// Declares [`Config`], its default and [`PARAMETERS`]: each parameter once.
+macro_rules! parameters {
+    (
+        $(#[$config_doc:meta])*
+        $config:ident {
+            $($(#[$plain_doc:meta])* $plain:ident: $plain_type:ty = $plain_default:expr,)*
+        }
+        $($section:ident $name:literal: $field:ident: $type:tt = $default:expr, $values:expr, $unit:literal,
+            $doc:literal $reason:literal;)*
+    ) => {
+        $(#[$config_doc])*
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $config {
+            $($(#[$plain_doc])* pub $plain: $plain_type,)*
+            $(#[doc = $doc] #[doc = ""] #[doc = $reason] pub $field: $type,)*
+        }
+
+        impl Default for $config {
+            fn default() -> $config {
+                $config { $($plain: $plain_default,)* $($field: $default,)* }
+            }
+        }
+
+        /// All parameters that are a number or a word.
+        pub const PARAMETERS: &[Parameter] = &[$(Parameter {
+            section: Section::$section,
+            name: $name,
+            values: $values,
+            unit: $unit,
+            doc: $doc,
+            reason: $reason,
+            get: |config| parameters!(@text config.$field, $type),
+            set: |config, value| {
+                config.$field = parameters!(@read value, $type);
+                Some(())
+            },
+        },)*];
+    };
+    (@text $value:expr, StatFlush) => { $value.name().to_owned() };
+    (@text $value:expr, $type:tt) => { $value.to_string() };
+    (@read $value:expr, StatFlush) => { StatFlush::by_name($value)? };
+    (@read $value:expr, $type:tt) => { $value.parse().ok()? };
+}
+
+parameters! {
+    /// What an engine is built from.
+    Config {
+        /// Frames of each NUMA node, in pages: at least one node of at least one page. By default one node of 1 GiB.
+        node_pages: Vec<u64> = vec![(1 << 30) / crate::PAGE_SIZE],
+        /// Policy of groups that name none.
+        policy: Policy = Policy::classic_6_12(),
+    }
+    Machine "cpus": cpus: u16 = 1, Values::Number(1, 4096), "CPUs",
+        "Processors. Tasks and kernel threads compete for them; each has its own folio batches and charge stock."
+        "One: what runs alone is easiest to follow.";
+    Machine "hz": hz: u32 = 250, Values::Number(1, 1000), "ticks a second",
+        "Timer ticks a second (CONFIG_HZ). The statistics flush and the throttles count in ticks."
+        "250 is what Debian builds.";
+    Machine "tlb_entries": tlb_entries: u32 = 0, Values::Number(0, TLB_ENTRIES_MAX), "translations",
+        "Translations that a processor holds for an address space, direct-mapped, a power of two. An access through one of them leaves no accessed bit."
+        "0: every access shows, as with a small cache that is flushed often.";
+    Kernel "folio_batch": folio_batch: usize = 31, Values::Number(1, 255), "folios",
+        "Folios a CPU collects before it takes the lruvec lock."
+        "31 since 6.8, 15 before.";
+    Kernel "charge_stock": charge_stock: u64 = 64, Values::Number(1, 4096), "pages",
+        "Pages a CPU charges to a cgroup ahead of use."
+        "The kernel's MEMCG_CHARGE_BATCH.";
+    Kernel "reclaim_batch": reclaim_batch: u64 = 32, Values::Number(1, 4096), "folios",
+        "Folios isolated at a time, and the least a reclaim call wants."
+        "The kernel's SWAP_CLUSTER_MAX.";
+    Kernel "plug_requests": plug_requests: u32 = 32, Values::Number(1, 65_536), "requests",
+        "Requests of swap writes that reclaim holds back before it submits them, neighbours being merged into one; what is left goes at the end of a pass."
+        "The kernel's BLK_MAX_REQUEST_COUNT.";
+    Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
+        "How old the statistics are that reclaim decides by."
+        "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
+    Kernel "memcg.kernel_memory": kernel_memory: bool = false, Values::Bool, "",
+        "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them."
+        "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet.";
+    Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
+        "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
+        "60 is the kernel's.";
+    Recording "writes_won": writes_won: u8 = 0, Values::Number(0, 100), "%",
+        "How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were submitted. Such writes are operations like those of a synchronous device, and a machine that prices them as such is wrong."
+        "0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.";
+}
+
+/// The largest translation buffer, a power of two as all of them are.
+const TLB_ENTRIES_MAX: u32 = 65_536;
 
 impl Config {
     /// Period of the statistics worker: two seconds, rounded up to the 8-tick granularity that timers of that length have.
@@ -92,18 +186,11 @@ impl Config {
         let sections: u64 =
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
-        check_range("cpus", u64::from(self.cpus), 1, 4096)?;
-        check_range("hz", u64::from(self.hz), 1, 1000)?;
-        check_range("vm.swappiness", u64::from(self.swappiness), 0, 200)?;
-        check_range("folio_batch", self.folio_batch as u64, 1, 255)?;
-        check_range("charge_stock", self.charge_stock, 1, 4096)?;
-        check_range("reclaim_batch", self.reclaim_batch, 1, 4096)?;
-        check_range("plug_requests", u64::from(self.plug_requests), 1, 65_536)?;
-        check_range("writes_won", u64::from(self.writes_won), 0, 100)?;
+        PARAMETERS.iter().try_for_each(|parameter| parameter.check(self))?;
         if self.tlb_entries > 0 && !self.tlb_entries.is_power_of_two() {
             return Err(ConfigError::NoPowerOfTwo { what: "tlb_entries", value: self.tlb_entries.into() });
         }
-        check_range("tlb_entries", u64::from(self.tlb_entries), 0, 65_536)
+        Ok(())
     }
 }
 
@@ -221,5 +308,27 @@ mod tests {
         assert_eq!(config.check().unwrap_err().to_string(), "folio_batch: 0 is not in the range 1 to 255");
         let config = Config { tlb_entries: 3, ..Config::default() };
         assert_eq!(config.check().unwrap_err().to_string(), "tlb_entries: 3 is no power of two");
+    }
+
+    #[test]
+    fn every_parameter_takes_what_its_range_says_and_nothing_beyond() {
+        for parameter in PARAMETERS {
+            let takes = |value: &str| {
+                let mut config = Config::default();
+                let is_set = parameter.set(&mut config, value);
+                assert!(!is_set || parameter.get(&config) == value, "{} = {value}", parameter.name);
+                assert!(is_set || config == Config::default(), "{} = {value}", parameter.name);
+                assert_eq!(config.check(), Ok(()), "{} = {value}", parameter.name);
+                is_set
+            };
+            for value in parameter.values.ends() {
+                assert!(takes(&value), "{} = {value}", parameter.name);
+            }
+            if let Values::Number(least, most) = parameter.values {
+                assert!(!takes(&(u64::from(most) + 1).to_string()), "{}", parameter.name);
+                assert!(!takes(&(i64::from(least) - 1).to_string()), "{}", parameter.name);
+            }
+            assert!(!takes("perhaps"), "{}", parameter.name);
+        }
     }
 }

@@ -53,7 +53,9 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, ScanBalance, TierLimit, TypeReason};
 pub use batch::Batch;
-pub use config::{Config, ConfigError, FileKind, FileSpec, StatFlush, SwapKind, SwapSpec};
+pub use config::{
+    Config, ConfigError, FileKind, FileSpec, PARAMETERS, Parameter, Section, StatFlush, SwapKind, SwapSpec,
+};
 pub use engine::Engine;
 pub use kernfs::{Errno, FileError};
 pub use mm::Advice;

@@ -39,7 +39,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// What a switch accepts.
+/// What a switch or a parameter accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Values {
     /// `true` or `false`.
@@ -47,7 +47,29 @@ pub enum Values {
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A whole number from the first to the second.
-    Number(u8, u8),
+    Number(u32, u32),
+}
+
+impl Values {
+    /// Whether a number is in the range. Of words their own reader decides.
+    pub(crate) fn holds(self, value: &str) -> bool {
+        match self {
+            Values::Bool | Values::Choice(_) => true,
+            Values::Number(least, most) => {
+                value.parse().is_ok_and(|value: u32| (least..=most).contains(&value))
+            }
+        }
+    }
+
+    /// All words, or the ends of the range.
+    #[cfg(test)]
+    pub(crate) fn ends(self) -> Vec<String> {
+        match self {
+            Values::Bool => vec!["true".into(), "false".into()],
+            Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            Values::Number(least, most) => vec![least.to_string(), most.to_string()],
+        }
+    }
 }
 
 /// One switch.
@@ -89,13 +111,7 @@ impl Switch {
 
     /// Sets it; false, changing nothing, where it doesn't accept the value.
     pub fn set(&self, policy: &mut Policy, value: &str) -> bool {
-        let in_range = match self.values {
-            Values::Bool | Values::Choice(_) => true,
-            Values::Number(least, most) => {
-                value.parse().is_ok_and(|value: u8| (least..=most).contains(&value))
-            }
-        };
-        in_range && (self.set)(policy, value).is_some()
+        self.values.holds(value) && (self.set)(policy, value).is_some()
     }
 }
 
@@ -199,12 +215,7 @@ mod tests {
     #[test]
     fn every_switch_can_be_set_to_what_it_accepts_and_reads_back() {
         for switch in SWITCHES {
-            let values: Vec<String> = match switch.values {
-                Values::Bool => vec!["true".into(), "false".into()],
-                Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-                Values::Number(least, most) => vec![least.to_string(), most.to_string()],
-            };
-            for value in values {
+            for value in switch.values.ends() {
                 let mut policy = (PROFILES[0].policy)();
                 assert!(switch.set(&mut policy, &value), "{} = {value}", switch.name);
                 assert_eq!(switch.get(&policy), value);

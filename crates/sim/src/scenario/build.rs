@@ -11,8 +11,8 @@
 //! [`Scenario::validate`] finds, which is expected to have found nothing.
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, MemcgId, Nanos, Policy,
-    StatFlush, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
+    Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, MemcgId, Nanos,
+    Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
 };
 use pageout_workload::rng::SplitMix64;
 
@@ -75,28 +75,18 @@ impl Scenario {
             ..Config::default()
         };
         for (name, value) in switches.iter() {
-            match (name, value) {
-                ("folio_batch", Scalar::Integer(number)) => config.folio_batch = *number as usize,
-                ("charge_stock", Scalar::Integer(number)) => config.charge_stock = *number as u64,
-                ("reclaim_batch", Scalar::Integer(number)) => config.reclaim_batch = *number as u64,
-                ("plug_requests", Scalar::Integer(number)) => config.plug_requests = *number as u32,
-                ("memcg.kernel_memory", Scalar::Bool(value)) => config.kernel_memory = *value,
-                ("memcg.stat_flush", Scalar::Text(text)) => {
-                    config.stat_flush = match text.as_str() {
-                        "live" => StatFlush::Live,
-                        "manual" => StatFlush::Manual,
-                        _ => StatFlush::Periodic,
-                    }
-                }
-                ("memcg.stat_flush_phase", _) => {} // the machine's
-                (name, value) => {
-                    let is_set = Switch::by_name(name)
-                        .is_some_and(|switch| switch.set(&mut config.policy, &value.to_string()));
-                    if !is_set {
-                        let message = format!("`{name}` is no switch of the engine that takes `{value}`");
-                        return Err(problem(&format!("kernel.{name}"), message));
-                    }
-                }
+            // The machine's: the engine is told when to flush.
+            if name == "memcg.stat_flush_phase" {
+                continue;
+            }
+            let value = value.to_string();
+            let is_set = match Parameter::by_name(name).filter(|known| known.section == Section::Kernel) {
+                Some(parameter) => parameter.set(&mut config, &value),
+                None => Switch::by_name(name).is_some_and(|switch| switch.set(&mut config.policy, &value)),
+            };
+            if !is_set {
+                let message = format!("`{name}` is nothing of the engine's that takes `{value}`");
+                return Err(problem(&format!("kernel.{name}"), message));
             }
         }
         Ok(config)

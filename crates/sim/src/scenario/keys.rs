@@ -11,7 +11,7 @@ mod workload;
 use std::fmt;
 use std::sync::LazyLock;
 
-use pageout_engine::{SWITCHES, Switch, Values};
+use pageout_engine::{Config, PARAMETERS, Parameter, SWITCHES, Section, Switch, Values};
 
 pub use workload::WORKLOAD_KEYS;
 
@@ -234,18 +234,65 @@ const fn key(path: &'static str, accepts: Accepts, default: &'static str, meanin
 /// All keys in the order a scenario is written.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let mut keys = ROWS.to_vec();
-    let at = keys.iter().position(|key| key.path == "kernel.memcg.stat_flush").expect("a key of the kernel");
-    keys.splice(at..at, SWITCHES.iter().map(switch_key));
+    let at = keys.iter().position(|key| key.path == "kernel.profile").expect("a key of the kernel");
+    let engine = kernel_keys().into_iter().chain(parameter_keys(Section::Sysctl));
+    keys.splice(at + 1..at + 1, engine);
     keys
 });
 
-/// The engine's own reference says what a switch does.
-fn switch_key(switch: &'static Switch) -> Key {
-    let accepts = match switch.values {
+/// The keys of `[kernel]` beside the profile: the engine's parameters, the switches of its policy, and the machine's.
+fn kernel_keys() -> Vec<Key> {
+    let (memcg, mut keys): (Vec<Key>, Vec<Key>) =
+        parameter_keys(Section::Kernel).partition(|key| key.path.starts_with("kernel.memcg."));
+    keys.extend(SWITCHES.iter().map(switch_key));
+    for key in memcg {
+        keys.push(key);
+        if key.path == "kernel.memcg.stat_flush" {
+            keys.push(STAT_FLUSH_PHASE);
+        }
+    }
+    keys
+}
+
+/// The machine flushes, so the engine has no parameter for when.
+const STAT_FLUSH_PHASE: Key = key(
+    "kernel.memcg.stat_flush_phase",
+    Accepts::Time(0, 3_000_000_000),
+    "\"0s\"",
+    "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any number below the \
+     period of 2.016s.",
+);
+
+/// The engine's own reference says what a parameter is.
+fn parameter_keys(section: Section) -> impl Iterator<Item = Key> {
+    let prefix = match section {
+        Section::Kernel => "kernel",
+        Section::Sysctl => "sysctl",
+        Section::Machine | Section::Recording => unreachable!("no table of a scenario is only those"),
+    };
+    PARAMETERS.iter().filter(move |parameter| parameter.section == section).map(move |parameter| {
+        let Parameter { name, values, doc, reason, .. } = parameter;
+        let default = parameter.get(&Config::default());
+        let default = if matches!(values, Values::Choice(_)) { format!("\"{default}\"") } else { default };
+        Key {
+            path: String::leak(format!("{prefix}.{name}")),
+            accepts: values_of(*values),
+            default: String::leak(default),
+            meaning: String::leak(format!("{doc} {reason}")),
+        }
+    })
+}
+
+fn values_of(values: Values) -> Accepts {
+    match values {
         Values::Bool => Accepts::Bool,
         Values::Choice(words) => Accepts::Choice(words),
         Values::Number(least, most) => Accepts::Integer(least.into(), most.into()),
-    };
+    }
+}
+
+/// The engine's own reference says what a switch does.
+fn switch_key(switch: &'static Switch) -> Key {
     let path = String::leak(format!("kernel.{}", switch.name));
     let meaning = match switch.shown_by {
         None => switch.doc,
@@ -254,7 +301,7 @@ fn switch_key(switch: &'static Switch) -> Key {
             String::leak(format!("{doc} Shown by scenarios/{scenario} with --set {path}={value}."))
         }
     };
-    Key { path, accepts, default: "as the profile has it", meaning }
+    Key { path, accepts: values_of(switch.values), default: "as the profile has it", meaning }
 }
 
 #[rustfmt::skip]
@@ -273,15 +320,7 @@ const ROWS: &[Key] = &[
     key("machine.costs", Accepts::Choice(Costs::PROFILES), "\"xeon-vm\"", "The table of CPU costs. xeon-vm is measured; the others are scaled from it."),
 
     key("kernel.profile", Accepts::Policy, "\"classic@6.12\"", "Policy and era whose rules apply, a bundle of switches. 6.12 is the long-term kernel whose counters this project is compared with."),
-    key("kernel.folio_batch", Accepts::Integer(1, 255), "31", "Folios a CPU collects before it takes the lruvec lock. 31 since 6.8, 15 before."),
-    key("kernel.charge_stock", Accepts::Integer(1, 4096), "64", "Pages a CPU charges to a cgroup ahead of use. The kernel's MEMCG_CHARGE_BATCH."),
-    key("kernel.reclaim_batch", Accepts::Integer(1, 4096), "32", "Folios isolated at a time, and the least a reclaim call wants. The kernel's SWAP_CLUSTER_MAX."),
-    key("kernel.plug_requests", Accepts::Integer(1, 65_536), "32", "Requests of swap writes that reclaim holds back before it submits them, neighbours being merged into one; what is left goes at the end of a pass. The kernel's BLK_MAX_REQUEST_COUNT."),
-    key("kernel.memcg.stat_flush", Accepts::Choice(&["periodic", "live", "manual"]), "\"periodic\"", "How old the statistics are that reclaim decides by. periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read."),
-    key("kernel.memcg.stat_flush_phase", Accepts::Time(0, 3_000_000_000), "\"0s\"", "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any number below the period of 2.016s."),
-    key("kernel.memcg.kernel_memory", Accepts::Bool, "false", "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them. false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet."),
 
-    key("sysctl.vm.swappiness", Accepts::Integer(0, 200), "60", "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only. 60 is the kernel's."),
 
     key("memcg[].path", Accepts::Text, "", "Where the cgroup is, from the root: \"/job/web\". Parents that are not listed exist without limits."),
     key("memcg[].policy", Accepts::Policy, "the kernel's profile", "The reclaim policy of this cgroup alone, as the profile has it: the kernel's single switches do not apply."),
