@@ -4,12 +4,14 @@
 //!   fio version 2 iolog                fio version 3 iolog
 //!   /mnt/f add                         0 /mnt/f add
 //!   /mnt/f open                        0 /mnt/f open
-//!   /mnt/f read 8192 4096              12 /mnt/f read 8192 4096       milliseconds in front
-//!   /mnt/f close                       15 /mnt/f close
+//!   /mnt/f wait 12000                  12000 /mnt/f read 8192 4096    microseconds in front
+//!   /mnt/f read 8192 4096              15000 /mnt/f close
+//!   /mnt/f close
 //! ```
 //!
 //! A file is an object, numbered in order of first appearance; offsets keep their place in it. Opens, closes, syncs,
-//! waits and trims are records that access no page.
+//! waits and trims are records that access no page. Version 2 knows no time but that of its waits, which are
+//! microseconds, too, and add up.
 //!
 //! Source: fio's documentation, "Trace file format".
 
@@ -25,6 +27,8 @@ pub(super) struct FioIolog {
     page_size: u64,
     unterminated_ok: bool,
     has_times: bool,
+    /// Microseconds waited so far, in version 2.
+    waited: Option<u64>,
     files: Names,
     line: Vec<u8>,
 }
@@ -49,7 +53,15 @@ impl FioIolog {
         };
         let page_size = options.page_bytes().into();
         let unterminated_ok = options.unterminated_ok;
-        Ok(FioIolog { source, page_size, unterminated_ok, has_times, files: Names::listed(), line })
+        Ok(FioIolog {
+            source,
+            page_size,
+            unterminated_ok,
+            has_times,
+            waited: None,
+            files: Names::listed(),
+            line,
+        })
     }
 
     fn parse(&mut self) -> Result<Record, TraceError> {
@@ -58,7 +70,7 @@ impl FioIolog {
             let field = fields.next().unwrap_or_default();
             Some(number(&self.source, "timestamp", field)? as f64)
         } else {
-            None
+            self.waited.map(|waited| waited as f64)
         };
         let (Some(file), Some(action)) = (fields.next(), fields.next()) else {
             return Err(self.source.error("a line names a file and an action"));
@@ -72,6 +84,15 @@ impl FioIolog {
                     return Err(self.source.error("more than 2^23 files"));
                 }
                 return Ok(Record::without_access(time));
+            }
+            b"wait" if !self.has_times => {
+                let waits = number(&self.source, "wait", fields.next().unwrap_or_default())?;
+                let begun = self.waited.unwrap_or(0);
+                let Some(over) = begun.checked_add(waits) else {
+                    return Err(self.source.error("the waits add up past the number range"));
+                };
+                self.waited = Some(over);
+                return Ok(Record::without_access(Some(begun as f64)));
             }
             b"sync" | b"datasync" | b"trim" | b"wait" => return Ok(Record::without_access(time)),
             other => return Err(self.source.error(format!("unknown action `{}`", shown(other)))),
@@ -118,7 +139,7 @@ impl RecordReader for FioIolog {
     }
 
     fn time_unit(&self) -> &'static str {
-        "ms"
+        "us"
     }
 }
 

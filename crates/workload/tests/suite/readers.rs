@@ -198,6 +198,30 @@ fn a_fault_in_a_fio_log_is_told_with_its_line() {
     check_error("t.log", b"fio version 4 iolog\n", &ReadOptions::default(), &["`fio version 4 iolog`"]);
 }
 
+#[test]
+fn times_of_a_fio_log_are_microseconds() {
+    let span = |name: &str, text: &str| {
+        let file = Scratch::new(name, text.as_bytes());
+        let info = trace::info(&file.0, &ReadOptions::default(), &mut |_| {}).unwrap();
+        info.time_span.map(|span| (span.first, span.last, span.unit))
+    };
+    let v3 = "fio version 3 iolog\n0 /a add\n1500 /a read 0 1\n2000000 /a read 4096 1\n";
+    assert_eq!(span("v3.iolog", v3), Some((0.0, 2_000_000.0, "us")));
+    // Version 2 has no times but what it waits, which adds up.
+    let v2 =
+        "fio version 2 iolog\n/a add\n/a read 0 1\n/a wait 1500\n/a read 0 1\n/a wait 500 0\n/a read 0 1\n";
+    assert_eq!(span("v2.iolog", v2), Some((0.0, 2000.0, "us")));
+    assert_eq!(span("untimed.iolog", "fio version 2 iolog\n/a add\n/a read 0 1\n"), None);
+    let endless = format!("fio version 2 iolog\n/a wait {}\n/a wait 1\n", u64::MAX);
+    check_error("t.log", endless.as_bytes(), &ReadOptions::default(), &["line 3", "the waits add up"]);
+    check_error(
+        "t.log",
+        b"fio version 2 iolog\n/a wait\n",
+        &ReadOptions::default(),
+        &["wait is not a number"],
+    );
+}
+
 fn csv(toml: &str) -> ReadOptions {
     let csv: CsvOptions = toml::from_str(toml).unwrap();
     ReadOptions { format: Some(Format::Csv), csv, ..ReadOptions::default() }
