@@ -180,6 +180,7 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   pageout replay w92.oracleGeneral.zst --memory 30%
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
+  pageout replay prxy_0.csv --format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
   pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
 A percentage is of the distinct pages the trace touches. Memory is the limit of a cgroup (memory.max) that the replaying
@@ -452,7 +453,9 @@ pub(crate) enum SwapArg {
 pub(crate) struct ReadingOptions {
     /// The trace's format, when neither content nor name tell it
     ///
-    /// pgt, oracle-general (libCacheSim), csv, fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
+    /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, size, op,
+    /// ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
+    /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
     /// means), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
@@ -462,6 +465,8 @@ pub(crate) struct ReadingOptions {
     pub(crate) ignore_size: bool,
 
     /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512
+    ///
+    /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. `pageout keys read.` lists all.
     #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) read: Vec<Setting>,
 }
@@ -546,7 +551,7 @@ pub(crate) struct WorkingSetArgs {
 pub(crate) enum TraceCommand {
     /// Read a trace to its end and say what is in it.
     #[command(
-        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json"
+        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json\n  pageout trace info io_traces.csv --format alibaba"
     )]
     Info {
         /// The trace files

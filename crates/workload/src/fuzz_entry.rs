@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use crate::trace::{CsvOptions, Format, PageIds, ReadOptions, from_reader};
+use crate::trace::{ColumnNames, CsvOptions, Format, PageIds, ReadOptions, from_reader};
 
 /// A few bytes can ask for gigabytes of accesses; draining stops here.
 const ACCESSES_MAX: usize = 1 << 14;
@@ -37,13 +37,15 @@ pub fn oracle_general(bytes: &[u8]) {
     drain_as(Format::OracleGeneral, bytes);
 }
 
-/// As CSV: with a header line, and with columns by place.
+/// As CSV: with a header line, with columns by place, and with those of published collections.
 pub fn csv(bytes: &[u8]) {
-    drain_as(Format::Csv, bytes);
+    for format in [Format::Csv, Format::Msr, Format::Alibaba, Format::Tencent, Format::Spc] {
+        drain_as(format, bytes);
+    }
     let place = |column: &str| Some(column.to_string());
     let columns = CsvOptions {
         header: false,
-        object: place("#1"),
+        object: Some(ColumnNames(vec!["#1".to_string()])),
         offset: place("#2"),
         size: place("#3"),
         op: place("#4"),

@@ -25,7 +25,7 @@ mod intern; // dense page numbers for sparse ids
 mod record; // what one record of a foreign format says
 mod replay; // from records to accesses
 
-mod csv; // text with named columns
+mod csv; // text with columns
 mod fio_iolog; // fio's I/O log, versions 2 and 3
 mod oracle_general; // libCacheSim's binary format
 mod page_list; // bare page numbers
@@ -35,6 +35,7 @@ mod pgt; // the project's own format
 
 mod convert; // any trace, or any stream, to `.pgt`
 mod info; // what a trace holds
+mod interpretation; // what its bytes were taken for
 mod open; // from a path to a reader
 
 pub use convert::{convert, record};
@@ -42,6 +43,7 @@ pub use error::{Place, TraceError};
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
-pub use open::{from_reader, header, open, original_ids, page_size};
-pub use options::{CsvOptions, PageIds, ReadOptions};
+pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
+pub use open::{from_reader, header, open, original_ids};
+pub use options::{ColumnNames, CsvOptions, PageIds, ReadOptions};
 pub use pgt::{ObjectInfo, TraceHeader};

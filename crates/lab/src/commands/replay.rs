@@ -13,7 +13,7 @@ use pageout_sim::scenario::{
 use serde_json::{Value, json};
 
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
-use crate::commands::trace::{read_table, remark_page_size};
+use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, progress, table};
@@ -39,7 +39,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
 
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-    remark_page_size(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+    remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
     let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
     let footprint = Footprint::of_trace(&args.trace, &options, &mut |accesses| bar.set_position(accesses));
     bar.finish_and_clear();

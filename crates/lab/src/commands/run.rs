@@ -4,7 +4,7 @@ use pageout_sim::scenario::{KernelFile, Scalar, Scenario};
 use serde_json::json;
 
 use crate::cli::{OutputOptions, RunArgs};
-use crate::commands::trace::remark_page_size;
+use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::summary::summary;
 use crate::print::{output, progress};
@@ -20,7 +20,7 @@ use crate::scenario::source::Source;
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
-    remark_page_sizes(&scenario)?;
+    remark_traces(&scenario)?;
     remark_no_effect(&scenario);
     if args.check {
         own_variants::all(&source, &args.options, &scenario)?;
@@ -40,11 +40,11 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
 }
 
-fn remark_page_sizes(scenario: &Scenario) -> anyhow::Result<()> {
+fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
     for object in scenario.task.iter().flat_map(|task| &task.object) {
         if let Some(path) = &object.trace {
             let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-            remark_page_size(path, &read)?;
+            remark_interpretation(path, &read)?;
         }
     }
     Ok(())

@@ -6,4 +6,4 @@ mod options;
 
 pub(crate) use convert::convert;
 pub(crate) use info::info;
-pub(crate) use options::{read_options, read_table, remark_page_size};
+pub(crate) use options::{read_options, read_table, remark_interpretation};

@@ -66,7 +66,10 @@ fn an_option_of_another_format_is_refused() {
     for (option, part) in [
         ("--ignore-size", "`ignore_size` is for oracle-general, csv"),
         ("--read=csv.delimiter=;", "`csv.delimiter` is for csv"),
-        ("--read=unterminated_ok=true", "`unterminated_ok` is for csv, fio-iolog"),
+        (
+            "--read=unterminated_ok=true",
+            "`unterminated_ok` is for csv, msr, alibaba, tencent, spc, fio-iolog",
+        ),
     ] {
         for command in [&["trace", "info"][..], &["replay"], &["trace", "convert"]] {
             let to = (command == ["trace", "convert"]).then_some("good.pgt");

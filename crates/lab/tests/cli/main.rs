@@ -13,6 +13,7 @@ mod output; // full disks, closed pipes, JSON, completions
 mod regressions; // the bank of known bugs
 mod results; // what good runs print
 mod switches; // what shows each switch
+mod traces; // what a trace is taken for
 mod validate; // recorded runs
 mod working_set; // dumps of lru_gen
 

@@ -1,62 +1,49 @@
-//! CSV: text with named columns, whatever their names and order.
+//! CSV: text with columns, whatever their names and order, and the published collections that have fixed ones.
 //!
-//! Each line is a record: where (an opaque `id`, a `page` or a byte `offset`, within an optional `object`), how much,
-//! which operation. Fields may be quoted; a quoted field ends on its line, so that line numbers and truncation are
-//! always known. Blank lines are skipped.
+//! Each line is a record: where (an opaque `id`, a `page` or an `offset`, within an optional `object`), how much, which
+//! operation. Several columns can be the object together: a host and the number of its disk. Fields may be quoted; a
+//! quoted field ends on its line, so that line numbers and truncation are always known. Blank lines are skipped.
+
+mod columns; // which column is what
+mod line; // lines into fields
+mod published; // collections of known columns
+
+use columns::{Columns, PlaceColumn};
+use line::LineSplitter;
+use published::{Published, is_number};
 
 use super::error::TraceError;
 use super::fio_iolog::shown;
 use super::intern::Names;
+use super::interpretation::Column;
 use super::options::{CsvOptions, ReadOptions};
 use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
 use super::source::Source;
 use crate::Access;
 
-const FIELDS_MAX: usize = 1024;
-
-/// Column names that are understood without being told, by what they hold.
-const USUAL_TIME: &[&str] = &["time", "timestamp", "ts", "clock_time"];
-const USUAL_OBJECT: &[&str] = &["object", "file", "filename", "volume", "device", "disk"];
-const USUAL_ID: &[&str] = &["id", "obj_id", "object_id", "key", "block"];
-const USUAL_PAGE: &[&str] = &["page", "page_id", "page_number"];
-const USUAL_OFFSET: &[&str] = &["offset", "byte_offset", "address"];
-const USUAL_SIZE: &[&str] = &["size", "obj_size", "length", "len", "bytes"];
-const USUAL_OP: &[&str] = &["op", "operation", "opcode", "type", "rw"];
-
 pub(super) struct Csv {
     source: Source,
     lines: LineSplitter,
-    options: CsvOptions,
+    /// The line that was last split is still to be read as a record.
+    is_pending: bool,
     page_size: u64,
     ignore_size: bool,
     unterminated_ok: bool,
     columns: Columns,
+    described: Vec<Column>,
+    doubts: Vec<String>,
+    time_unit: &'static str,
     objects: Names,
+    /// The object of a line, where several columns are one.
+    object: Vec<u8>,
     /// Ids that are no numbers.
     text_ids: Names,
 }
 
-/// Places of the columns in a line.
-struct Columns {
-    time: Option<usize>,
-    object: Option<usize>,
-    place: PlaceColumn,
-    size: Option<usize>,
-    op: Option<usize>,
-    /// One more than the last column used.
-    needed: usize,
-}
-
-enum PlaceColumn {
-    Id(usize),
-    Page(usize),
-    Offset(usize),
-}
-
 impl Csv {
-    /// Reads the header line, if there is to be one, and finds the columns.
+    /// Reads the first line and finds the columns.
     pub(super) fn new(mut source: Source, options: &ReadOptions) -> Result<Csv, TraceError> {
-        let csv = options.csv.clone();
+        let csv = &options.csv;
         if csv.offset_unit == 0 || csv.size_unit == 0 {
             return Err(source.error("the read options `offset_unit` and `size_unit` must be at least 1"));
         }
@@ -67,31 +54,39 @@ impl Csv {
             return Err(source.error(format!("the delimiter must be an ASCII character, got `{delimiter}`")));
         };
         let mut lines = LineSplitter::new(delimiter);
-        let mut header = Vec::new();
-        if csv.header {
-            if !lines.read(&mut source, options.unterminated_ok)? {
+        let has_line = lines.read(&mut source, options.unterminated_ok)?;
+        let published = source.format().and_then(Published::of);
+        let names = if published.is_none() && !csv.header { Vec::new() } else { lines.names() };
+        let (described, is_pending) = match published {
+            Some(published) => (published.columns(), has_line && !published.is_named(&names)),
+            None if csv.header && !has_line => {
                 return Err(source.error("the file is empty: there is no header line"));
             }
-            header = (0..lines.len())
-                .map(|column| String::from_utf8_lossy(lines.field(column)).trim().to_lowercase())
-                .collect();
-        }
-        let columns = Columns::find(&header, &csv).map_err(|reason| source.error(reason))?;
-        if let Some((option, column)) = columns.unused_option(options) {
+            None => {
+                let found = named_columns(&names, &lines, csv).map_err(|reason| source.error(reason))?;
+                (found, has_line && !csv.header)
+            }
+        };
+        let columns = Columns::of(&described);
+        if let Some((option, column)) = unused_option(&columns, options) {
             let reason =
                 format!("the read option `{option}` needs a column `{column}`, and none was chosen or found");
             return Err(source.error(reason));
         }
         Ok(Csv {
-            source,
             lines,
-            options: csv,
+            is_pending,
             page_size: options.page_bytes().into(),
             ignore_size: options.ignore_size,
             unterminated_ok: options.unterminated_ok,
             columns,
+            doubts: if published.is_some() { Vec::new() } else { columns::doubts(&described, csv) },
+            described,
+            time_unit: published.map_or("", |published| published.time_unit),
             objects: Names::listed(),
+            object: Vec::new(),
             text_ids: Names::unlisted(),
+            source,
         })
     }
 
@@ -116,14 +111,18 @@ impl Csv {
                 return Err(source.error(reason));
             }
         };
-        let object = match self.columns.object {
-            None => Some(0),
-            Some(column) => self.objects.number(field(column), Access::OBJECTS_MAX),
+        let object = match self.columns.objects[..] {
+            [] => Some(0),
+            [column] => self.objects.number(field(column), Access::OBJECTS_MAX),
+            ref columns => {
+                join(&mut self.object, columns.iter().map(|&column| field(column)));
+                self.objects.number(&self.object, Access::OBJECTS_MAX)
+            }
         };
         let object = object.ok_or_else(|| source.error("more than 2^23 objects"))?;
         let size = match self.columns.size {
             None => None,
-            Some(column) => Some(scaled(source, "size", field(column), self.options.size_unit)?),
+            Some(column) => Some(scaled(source, "size", field(column), self.columns.size_unit)?),
         };
         if let Some(bytes) = size.filter(|&bytes| bytes > REQUEST_BYTES_MAX) {
             return Err(source.error(format!("a size of {bytes} bytes, more than 4 GiB")));
@@ -148,7 +147,7 @@ impl Csv {
                 (Target::Place(whole(source, "page", field(column))?), whole_pages())
             }
             PlaceColumn::Offset(column) => {
-                let offset = scaled(source, "offset", field(column), self.options.offset_unit)?;
+                let offset = scaled(source, "offset", field(column), self.columns.offset_unit)?;
                 let bytes = size.unwrap_or(1);
                 let Some((first, pages)) = pages_of_range(offset, bytes, self.page_size) else {
                     return Err(source.error("offset and size reach past the end of the number range"));
@@ -162,7 +161,8 @@ impl Csv {
 
 impl RecordReader for Csv {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        if !self.lines.read(&mut self.source, self.unterminated_ok)? {
+        let is_pending = std::mem::take(&mut self.is_pending);
+        if !is_pending && !self.lines.read(&mut self.source, self.unterminated_ok)? {
             return self.source.end();
         }
         let record = self.parse()?;
@@ -177,86 +177,82 @@ impl RecordReader for Csv {
     fn object_names(&self) -> &[String] {
         self.objects.names()
     }
+
+    fn time_unit(&self) -> &'static str {
+        self.time_unit
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.described
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.doubts.clone()
+    }
 }
 
-impl Columns {
-    fn find(header: &[String], options: &CsvOptions) -> Result<Columns, String> {
-        let chosen = |choice: &Option<String>| -> Result<Option<usize>, String> {
-            choice.as_deref().map(|name| find_chosen(header, name)).transpose()
-        };
-        let usual = |names: &[&str]| -> Result<Option<usize>, String> {
-            let found = header.iter().position(|column| names.contains(&column.as_str()));
-            found.map(|column| the_only(header, column)).transpose()
-        };
-        let mut place = Vec::new();
-        place.extend(chosen(&options.id)?.map(PlaceColumn::Id));
-        place.extend(chosen(&options.page)?.map(PlaceColumn::Page));
-        place.extend(chosen(&options.offset)?.map(PlaceColumn::Offset));
-        let is_chosen = !place.is_empty();
-        if !is_chosen {
-            place.extend(usual(USUAL_ID)?.map(PlaceColumn::Id));
-            place.extend(usual(USUAL_PAGE)?.map(PlaceColumn::Page));
-            place.extend(usual(USUAL_OFFSET)?.map(PlaceColumn::Offset));
+/// The columns of a text that is no published one, by the names on its first line or, if there are none, by their
+/// places.
+fn named_columns(
+    names: &[String],
+    first: &LineSplitter,
+    options: &CsvOptions,
+) -> Result<Vec<Column>, String> {
+    let fields: Vec<&[u8]> = (0..first.len()).map(|column| first.field(column)).collect();
+    let hint = || {
+        match Published::looking_like(&fields) {
+        Some(Published { format, title, .. }) => {
+            format!("; its first line looks like one of {title}, which the format `{format}` reads")
         }
-        let count = place.len();
-        let Some(place) = place.pop().filter(|_| count == 1) else {
-            let columns = if header.is_empty() { "none".to_string() } else { header.join(", ") };
-            return Err(format!(
-                "exactly one of the columns `id`, `page` and `offset` must be chosen, got {count} (columns named in the header: {columns})"
-            ));
-        };
-        // Choosing the place says that the columns are known; then none is taken by its name alone.
-        let optional = |choice: &Option<String>, names: &[&str]| match chosen(choice)? {
-            None if !is_chosen => usual(names),
-            column => Ok(column),
-        };
-        let time = optional(&options.time, USUAL_TIME)?;
-        let object = optional(&options.object, USUAL_OBJECT)?;
-        let size = optional(&options.size, USUAL_SIZE)?;
-        let op = optional(&options.op, USUAL_OP)?;
-        let (PlaceColumn::Id(at) | PlaceColumn::Page(at) | PlaceColumn::Offset(at)) = place;
-        let needed = 1 + [time, object, size, op].into_iter().flatten().fold(at, usize::max);
-        Ok(Columns { time, object, place, size, op, needed })
-    }
-
-    /// An option that says how to read a column that is not there, and the column.
-    fn unused_option(&self, options: &ReadOptions) -> Option<(&'static str, &'static str)> {
-        let has_id = matches!(self.place, PlaceColumn::Id(_));
-        let has_offset = matches!(self.place, PlaceColumn::Offset(_));
-        let unused = [
-            ("ignore_size", "id", options.ignore_size && !has_id),
-            ("csv.offset_unit", "offset", options.csv.offset_unit != 1 && !has_offset),
-            ("csv.size_unit", "size", options.csv.size_unit != 1 && self.size.is_none()),
-        ];
-        unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
-    }
-}
-
-fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
-    let wanted = name.trim().to_lowercase();
-    if let Some(column) = header.iter().position(|column| *column == wanted) {
-        return the_only(header, column);
-    }
-    let by_place = wanted.strip_prefix('#').and_then(|place| place.parse::<usize>().ok());
-    match by_place {
-        Some(place) if (1..=FIELDS_MAX).contains(&place) => Ok(place - 1),
-        _ if header.is_empty() => {
-            Err(format!("there is no header line to find column `{name}` in: name it by its place, as `#1`"))
+        None if options.header && fields.iter().any(|field| is_number(field)) => {
+            "; its first line seems to be data: if there is no header line, set `csv.header = false` and name the columns by \
+             their places, as `#1`"
+                .to_string()
         }
-        _ => Err(format!("there is no column `{name}`; the header names {}", header.join(", "))),
+        None => String::new(),
     }
+    };
+    let found =
+        columns::find(names, fields.len(), options).map_err(|reason| format!("{reason}{}", hint()))?;
+    if options.header && columns::is_data(&found) {
+        return Err(format!("the first line is to name the columns, and has numbers for names{}", hint()));
+    }
+    if let Some(Published { format, title, .. }) =
+        Published::in_other_units(names).filter(|_| options.offset_unit == 1)
+    {
+        return Err(format!(
+            "the columns are called as those of {title}, which count sectors: the format `{format}` reads them so, and \
+             `csv.offset_unit` says otherwise"
+        ));
+    }
+    Ok(found)
 }
 
-/// A column found by its name, which must be no other's: nobody can tell which of the two is meant.
-fn the_only(header: &[String], column: usize) -> Result<usize, String> {
-    let name = &header[column];
-    match header[column + 1..].iter().position(|other| other == name) {
-        None => Ok(column),
-        Some(behind) => Err(format!(
-            "two columns are called `{name}`: choose one by its place, as `#{}` or `#{}`",
-            column + 1,
-            column + behind + 2
-        )),
+/// An option that says how to read a column that is not there, and the column.
+fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static str, &'static str)> {
+    let has_id = matches!(columns.place, PlaceColumn::Id(_));
+    let has_offset = matches!(columns.place, PlaceColumn::Offset(_));
+    let unused = [
+        ("ignore_size", "id", options.ignore_size && !has_id),
+        ("csv.offset_unit", "offset", options.csv.offset_unit != 1 && !has_offset),
+        ("csv.size_unit", "size", options.csv.size_unit != 1 && columns.size.is_none()),
+    ];
+    unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
+}
+
+/// One name of several fields, which differs whenever one of them does.
+fn join<'a>(name: &mut Vec<u8>, fields: impl Iterator<Item = &'a [u8]>) {
+    name.clear();
+    for (at, field) in fields.enumerate() {
+        if at > 0 {
+            name.push(b'/');
+        }
+        for &byte in field {
+            if matches!(byte, b'/' | b'\\') {
+                name.push(b'\\');
+            }
+            name.push(byte);
+        }
     }
 }
 
@@ -305,54 +301,19 @@ fn real(source: &Source, what: &str, field: &[u8]) -> Result<f64, TraceError> {
     parsed.ok_or_else(|| source.error(format!("{what} is not a number: `{}`", shown(field))))
 }
 
-/// Splits lines into fields, one line at a time.
-struct LineSplitter {
-    core: csv_core::Reader,
-    line: Vec<u8>,
-    text: Vec<u8>,
-    /// Where each field ends in `text`.
-    ends: Vec<usize>,
-    fields: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl LineSplitter {
-    fn new(delimiter: u8) -> LineSplitter {
-        let core = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        LineSplitter { core, line: Vec::new(), text: Vec::new(), ends: vec![0; FIELDS_MAX], fields: 0 }
-    }
-
-    /// Takes the next line that is not blank; `false` at the end.
-    fn read(&mut self, source: &mut Source, unterminated_ok: bool) -> Result<bool, TraceError> {
-        loop {
-            if !source.read_line(&mut self.line, unterminated_ok)? {
-                return Ok(false);
-            }
-            if self.line.trim_ascii().is_empty() {
-                continue;
-            }
-            self.line.push(b'\n');
-            self.text.resize(self.line.len(), 0);
-            self.core.reset();
-            let (result, taken, _, fields) =
-                self.core.read_record(&self.line, &mut self.text, &mut self.ends);
-            self.fields = fields;
-            return match result {
-                csv_core::ReadRecordResult::Record if taken == self.line.len() => Ok(true),
-                csv_core::ReadRecordResult::Record => Err(source.error("a carriage return inside the line")),
-                csv_core::ReadRecordResult::OutputEndsFull => {
-                    Err(source.error(format!("more than {FIELDS_MAX} fields")))
-                }
-                _ => Err(source.error("a quoted field does not end on its line")),
-            };
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.fields
-    }
-
-    fn field(&self, column: usize) -> &[u8] {
-        let start = if column == 0 { 0 } else { self.ends[column - 1] };
-        &self.text[start..self.ends[column]]
+    #[test]
+    fn names_of_several_fields_differ_whenever_a_field_does() {
+        let joined = |fields: [&str; 2]| {
+            let mut name = Vec::new();
+            join(&mut name, fields.iter().map(|field| field.as_bytes()));
+            String::from_utf8(name).unwrap()
+        };
+        assert_eq!(joined(["usr", "0"]), "usr/0");
+        assert_ne!(joined(["a/b", "c"]), joined(["a", "b/c"]));
+        assert_ne!(joined(["a\\", "b"]), joined(["a", "\\b"]));
     }
 }

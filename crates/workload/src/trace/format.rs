@@ -20,6 +20,14 @@ pub enum Format {
     OracleGeneral,
     /// Text with named columns.
     Csv,
+    /// Block traces of MSR Cambridge: text with fixed columns, as the next three.
+    Msr,
+    /// Alibaba's block traces.
+    Alibaba,
+    /// Tencent's cloud block storage.
+    Tencent,
+    /// The SPC trace file format, of the UMass repository.
+    Spc,
     /// fio's I/O log, version 2 or 3.
     FioIolog,
     /// The ground truth's words: u32 little-endian, bit 31 write, 30..28 object, 27..0 page.
@@ -32,10 +40,14 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which errors list them.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 11] = [
         Format::Pgt,
         Format::OracleGeneral,
         Format::Csv,
+        Format::Msr,
+        Format::Alibaba,
+        Format::Tencent,
+        Format::Spc,
         Format::FioIolog,
         Format::Words,
         Format::PagesU32,
@@ -48,6 +60,10 @@ impl Format {
             Format::Pgt => "pgt",
             Format::OracleGeneral => "oracle-general",
             Format::Csv => "csv",
+            Format::Msr => "msr",
+            Format::Alibaba => "alibaba",
+            Format::Tencent => "tencent",
+            Format::Spc => "spc",
             Format::FioIolog => "fio-iolog",
             Format::Words => "words",
             Format::PagesU32 => "pages-u32",
@@ -63,6 +79,9 @@ impl Format {
             Format::Pgt => &[".pgt"],
             Format::OracleGeneral => &[".oraclegeneral", ".oraclegeneral.bin"],
             Format::Csv => &[".csv", ".tsv"],
+            // Their files are called `.csv`, too.
+            Format::Msr | Format::Alibaba | Format::Tencent => &[],
+            Format::Spc => &[".spc"],
             Format::FioIolog => &[".iolog", ".fio"],
             Format::Words => &[".u32", ".words"],
             Format::PagesU32 => &[".pages-u32", ".pages32"],

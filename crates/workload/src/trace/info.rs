@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::error::TraceError;
-use super::format::Format;
+use super::interpretation::Interpretation;
 use super::open::open_reader;
 use super::options::ReadOptions;
 use super::replay::TraceReader;
@@ -20,8 +20,8 @@ const CHUNK: usize = 1 << 16;
 /// What a trace holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {
-    /// The format it was read as.
-    pub format: Format,
+    /// How it was understood.
+    pub interpretation: Interpretation,
     /// Records.
     pub records: u64,
     /// Accesses: records split into pages, less those that access none.
@@ -34,8 +34,6 @@ pub struct TraceInfo {
     pub reads: u64,
     /// Accesses that write.
     pub writes: u64,
-    /// Bytes a page: what the trace says itself, or else what it was read with.
-    pub page_size: u32,
     /// Bytes of the file as it is stored.
     pub file_bytes: u64,
     /// Bytes asked for in all, where the format says.
@@ -130,14 +128,13 @@ impl Counts {
             head as f64 / (self.accesses.max(1)) as f64
         };
         TraceInfo {
-            format: reader.format(),
+            interpretation: Interpretation::of(reader),
             records: reader.records_read(),
             accesses: self.accesses,
             objects: self.objects.iter().filter(|&&is_accessed| is_accessed).count() as u64,
             distinct_pages: by_popularity.len() as u64,
             reads: self.accesses - self.writes,
             writes: self.writes,
-            page_size: reader.page_size(),
             file_bytes,
             request_bytes: reader.request_bytes(),
             time_span,

@@ -47,16 +47,16 @@ pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>,
     Ok(Some(reader.set_tables(tables)))
 }
 
-/// Bytes a page of the trace at `path`: what it says itself, or else what `options` do.
-pub fn page_size(path: &Path, options: &ReadOptions) -> Result<u32, TraceError> {
-    require_regular(path)?;
-    Ok(open_reader(path, options)?.0.page_size())
-}
-
 /// What the pages of a converted trace were called, by object and page. Empty unless `keep_ids` was set when it was
 /// converted; `None` where [`header`] is.
 pub fn original_ids(path: &Path, options: &ReadOptions) -> Result<Option<Vec<Vec<OriginalId>>>, TraceError> {
     Ok(open_pgt(path, options)?.map(|(_, tables)| tables.ids))
+}
+
+/// A reader of a trace that is only to be looked at.
+pub(super) fn open_to_look(path: &Path, options: &ReadOptions) -> Result<Box<dyn TraceReader>, TraceError> {
+    require_regular(path)?;
+    Ok(open_reader(path, options)?.0)
 }
 
 /// A trace's reader, and the count of bytes that it has read of the file as it is stored.
@@ -159,6 +159,7 @@ pub(super) fn reader_of(
             format!("the read option `{option}` is for {}, and not for {format}", formats.join(", "));
         return Err(source.error(reason));
     }
+    // Of these the reader itself says what is missing.
     let has_header = matches!(format, Format::Pgt | Format::Csv | Format::FioIolog);
     if !has_header && source.peek(1)?.is_empty() {
         return Err(source.error("the file is empty"));
@@ -166,7 +167,9 @@ pub(super) fn reader_of(
     Ok(match format {
         Format::Pgt => Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?),
         Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
-        Format::Csv => Box::new(Replay::new(Csv::new(source, options)?, options)),
+        Format::Csv | Format::Msr | Format::Alibaba | Format::Tencent | Format::Spc => {
+            Box::new(Replay::new(Csv::new(source, options)?, options))
+        }
         Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),
         Format::Words => Box::new(Replay::new(Words::new(source), options)),
         Format::PagesU32 => Box::new(Replay::new(PageList::of_u32(source), options)),

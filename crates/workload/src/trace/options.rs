@@ -1,6 +1,9 @@
 //! How to read a trace. Scenario files and command lines map onto this; unknown keys are refused.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::Format;
 
@@ -54,15 +57,15 @@ impl ReadOptions {
 
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
-        use Format::{Csv, FioIolog, OracleGeneral, PagesU32, PagesU64, Words};
+        use Format::{Alibaba, Csv, FioIolog, Msr, OracleGeneral, PagesU32, PagesU64, Spc, Tencent, Words};
         let uses: [(&str, bool, &[Format]); 4] = [
             ("ignore_size", self.ignore_size, &[OracleGeneral, Csv]),
             (
                 "page_ids",
                 self.page_ids != PageIds::Auto,
-                &[OracleGeneral, Csv, FioIolog, Words, PagesU32, PagesU64],
+                &[OracleGeneral, Csv, Msr, Alibaba, Tencent, Spc, FioIolog, Words, PagesU32, PagesU64],
             ),
-            ("unterminated_ok", self.unterminated_ok, &[Csv, FioIolog]),
+            ("unterminated_ok", self.unterminated_ok, &[Csv, Msr, Alibaba, Tencent, Spc, FioIolog]),
             (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
         ];
         let unused = uses.into_iter().find(|(_, is_set, formats)| *is_set && !formats.contains(&format));
@@ -85,7 +88,7 @@ pub enum PageIds {
 
 /// Which columns of a CSV trace hold what. A column is named as the header line does, ignoring case, or by its place as
 /// `#1`, `#2`, ... Where none of `id`, `page` and `offset` is chosen, and there is a header line, columns of usual names
-/// are used, for what can be left out as well.
+/// are used, for what can be left out as well. [`interpretation`](super::interpretation()) tells what was found.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CsvOptions {
@@ -95,8 +98,9 @@ pub struct CsvOptions {
     pub header: bool,
     /// Column of the time, a number in any unit. Only `info` looks at it. Without one no times are told.
     pub time: Option<String>,
-    /// Column of the file, volume or region accessed, any text. Without one all is one object.
-    pub object: Option<String>,
+    /// Column of the file, volume or region accessed, any text; a list of several makes them one object together. Default:
+    /// all columns of usual names, wherever the place is from. With none, as of an empty list, all is one object.
+    pub object: Option<ColumnNames>,
     /// Column of an opaque id, any text. Exactly one of `id`, `page` and `offset` is needed.
     pub id: Option<String>,
     /// Column of a page number within the object.
@@ -111,6 +115,36 @@ pub struct CsvOptions {
     pub offset_unit: u64,
     /// Bytes in a unit of `size`; at least 1. Default 1.
     pub size_unit: u64,
+}
+
+/// Columns by their names: one, or a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnNames(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for ColumnNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ColumnNames, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = ColumnNames;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a column or a list of names")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<ColumnNames, E> {
+                Ok(ColumnNames(vec![name.to_string()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<ColumnNames, A::Error> {
+                let mut list = Vec::new();
+                while let Some(name) = names.next_element()? {
+                    list.push(name);
+                }
+                Ok(ColumnNames(list))
+            }
+        }
+        deserializer.deserialize_any(Names)
+    }
 }
 
 impl CsvOptions {

@@ -1,6 +1,7 @@
 //! What one record of a foreign format says, before it is known which pages that means.
 
 use super::error::TraceError;
+use super::interpretation::Column;
 use super::source::Source;
 
 /// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
@@ -54,6 +55,21 @@ pub(super) trait RecordReader: Send {
     /// Unit of the records' times.
     fn time_unit(&self) -> &'static str {
         ""
+    }
+
+    /// The columns of a text that has them.
+    fn columns(&self) -> &[Column] {
+        &[]
+    }
+
+    /// What may have been meant otherwise, as far as it is read.
+    fn doubts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether the bytes can mean two things, so that only all of them tell whether there is a doubt.
+    fn is_ambiguous(&self) -> bool {
+        false
     }
 }
 

@@ -3,6 +3,7 @@
 use super::error::TraceError;
 use super::format::Format;
 use super::intern::{Interner, OriginalId};
+use super::interpretation::Column;
 use super::options::{PageIds, ReadOptions};
 use super::record::{Record, RecordReader, Target};
 use crate::{Access, AccessStream};
@@ -28,6 +29,21 @@ pub(super) trait TraceReader: AccessStream {
 
     /// What the pages were called, by object, if it was to be kept.
     fn originals(&self) -> Option<&[Vec<OriginalId>]>;
+
+    /// The columns of a text that has them.
+    fn columns(&self) -> &[Column] {
+        &[]
+    }
+
+    /// What may have been meant otherwise, as far as it is read.
+    fn doubts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether the bytes can mean two things, so that only all of them tell whether there is a doubt.
+    fn is_ambiguous(&self) -> bool {
+        false
+    }
 }
 
 /// Replays the records of a foreign format.
@@ -154,5 +170,17 @@ impl<R: RecordReader> TraceReader for Replay<R> {
 
     fn originals(&self) -> Option<&[Vec<OriginalId>]> {
         self.interner.originals()
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.reader.columns()
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.reader.doubts()
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        self.reader.is_ambiguous()
     }
 }

@@ -248,6 +248,176 @@ fn csv_columns_can_be_chosen() {
     check("t.tsv", b"time\tpage\n1\t5\n", &ReadOptions::default(), &[(0, 5, false)]);
 }
 
+/// The accesses as (name of the object, page).
+fn objects_of(name: &str, text: &str, options: &ReadOptions) -> Vec<(String, u64)> {
+    let file = Scratch::new(name, text.as_bytes());
+    let mut pgt = Vec::new();
+    let header = trace::convert(&file.0, options, &mut pgt, &mut |_| {}).unwrap();
+    let accesses = read("t.pgt", &pgt, &ReadOptions::default()).unwrap();
+    let named = |(object, page, _): Plain| (header.objects[object as usize].name.clone(), page);
+    accesses.into_iter().map(named).collect()
+}
+
+#[test]
+fn pages_of_different_volumes_are_different_pages() {
+    for column in [
+        "DiskNumber",
+        "dev",
+        "vol",
+        "lun",
+        "LUN",
+        "asu",
+        "volume_id",
+        "disk_id",
+        "Hostname",
+        "path",
+        "device_id",
+    ] {
+        let text = format!("offset,size,{column}\n0,512,a\n0,512,b\n4096,512,a\n");
+        let expected = [(0, 0, false), (1, 0, false), (0, 1, false)];
+        check("t.csv", text.as_bytes(), &ReadOptions::default(), &expected);
+        // Where the place is from makes no difference.
+        check("t.csv", text.as_bytes(), &csv("offset = '#1'"), &expected);
+        let ids = text.replace("offset", "key");
+        check(
+            "t.csv",
+            ids.as_bytes(),
+            &ReadOptions::default(),
+            &[(0, 0, false), (1, 0, false), (0, 1, false)],
+        );
+        // Who wants one object of them says so.
+        let merged = csv("offset = 'offset'\nobject = []");
+        check("t.csv", text.as_bytes(), &merged, &[(0, 0, false), (0, 0, false), (0, 1, false)]);
+    }
+}
+
+#[test]
+fn several_columns_are_one_object_together() {
+    let text = "Hostname,DiskNumber,Offset\nusr,0,0\nusr,1,0\nsrc,0,0\nusr,0,4096\na/b,0,0\n";
+    let object = |name: &str, page| (name.to_string(), page);
+    let both = [
+        object("usr/0", 0),
+        object("usr/1", 0),
+        object("src/0", 0),
+        object("usr/0", 1),
+        object("a\\/b/0", 0),
+    ];
+    assert_eq!(objects_of("both.csv", text, &ReadOptions::default()), both);
+    let chosen = csv("offset = 'offset'\nobject = ['#1', 'disknumber']");
+    assert_eq!(objects_of("chosen.csv", text, &chosen), both);
+    let hosts = csv("offset = 'offset'\nobject = 'Hostname'");
+    assert_eq!(objects_of("hosts.csv", text, &hosts)[1], object("usr", 0));
+    // A device that is two numbers is known by both; one alone says nothing.
+    let numbers = "major,minor,offset\n8,0,0\n8,16,0\n";
+    assert_eq!(
+        objects_of("numbers.csv", numbers, &ReadOptions::default()),
+        [object("8/0", 0), object("8/16", 0)]
+    );
+    check("t.csv", b"minor,offset\n0,0\n16,0\n", &ReadOptions::default(), &[(0, 0, false), (0, 0, false)]);
+}
+
+/// What each column was taken for, and the doubts.
+fn understood(name: &str, text: &str, options: &ReadOptions) -> (String, Vec<String>) {
+    let file = Scratch::new(name, text.as_bytes());
+    let interpretation = trace::interpretation(&file.0, options).unwrap();
+    let told = |column: &trace::Column| {
+        let unit = column.holds.unit().map_or(String::new(), |unit| format!("*{unit}"));
+        format!("{}:{}{unit}", column.name, column.holds.name())
+    };
+    (interpretation.columns.iter().map(told).collect::<Vec<_>>().join(" "), interpretation.doubts)
+}
+
+#[test]
+fn it_is_told_what_each_column_was_taken_for() {
+    let default = ReadOptions::default();
+    let (columns, doubts) =
+        understood("told.csv", "Timestamp,LUN,IOType,Offset,Size,Response\n1,a,R,0,512,3\n", &default);
+    assert_eq!(columns, "Timestamp:time LUN:object IOType:op Offset:offset*1 Size:size*1 Response:ignored");
+    assert_eq!(doubts, [""; 0]);
+    let (columns, _) =
+        understood("unnamed.csv", "a,8,b\n", &csv("header = false\noffset = '#2'\noffset_unit = 512"));
+    assert_eq!(columns, ":ignored :offset*512 :ignored");
+    let (columns, _) = understood("marked.csv", "\u{feff}# ts,offset\n1,0\n", &default);
+    assert_eq!(columns, "ts:time offset:offset*1");
+    let (columns, _) = understood("none.u32", "\0\0\0\0", &default);
+    assert_eq!(columns, "");
+}
+
+#[test]
+fn a_column_left_out_that_is_called_like_an_id_is_doubted() {
+    let text = "offset,shard_id,latency_ns,pid\n0,1,2,3\n";
+    let (columns, doubts) = understood("doubt.csv", text, &ReadOptions::default());
+    assert_eq!(columns, "offset:offset*1 shard_id:ignored latency_ns:ignored pid:ignored");
+    assert!(
+        doubts.len() == 1 && doubts[0].contains("`shard_id` is ignored") && doubts[0].contains("csv.object")
+    );
+    // Who has said what the object is needs no advice.
+    let (_, doubts) = understood("sure.csv", text, &csv("offset = 'offset'\nobject = 'pid'"));
+    assert_eq!(doubts, [""; 0]);
+}
+
+#[test]
+fn published_collections_are_read_by_their_names() {
+    let msr = "128166372003061629,usr,0,Read,7014608896,24576,41286\n128166372016382155,src1,0,Write,0,512,9\n\
+               128166372026382155,usr,1,Read,7014608896,4096,1\n";
+    let msr_pages = |object| (0..6).map(move |page| (object, 7_014_608_896 / 4096 + page, false));
+    let expected: Vec<Plain> = msr_pages(0).chain([(1, 0, true), (2, 7_014_608_896 / 4096, false)]).collect();
+    check("t.csv", msr.as_bytes(), &as_format(Format::Msr), &expected);
+    let alibaba = "3,R,4096,8192,1577808144000123\n4,W,4096,512,1577808144000200\n";
+    check(
+        "t.csv",
+        alibaba.as_bytes(),
+        &as_format(Format::Alibaba),
+        &[(0, 1, false), (0, 2, false), (1, 1, true)],
+    );
+    // Sectors: the sixteenth is the third page.
+    let tencent = "1538323200,16,8,0,1283\n1538323200,15,2,1,1283\n1538323201,16,8,0,1360\n";
+    let expected = [(0, 2, false), (0, 1, true), (0, 2, true), (1, 2, false)];
+    check("t.csv", tencent.as_bytes(), &as_format(Format::Tencent), &expected);
+    // Sectors, and sizes in bytes.
+    let spc = "0,8,4096,r,0.1\n1,16,8192,W,0.2\n";
+    check("t.spc", spc.as_bytes(), &ReadOptions::default(), &[(0, 1, false), (1, 2, true), (1, 3, true)]);
+    for (format, text, header) in [
+        (Format::Msr, msr, "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"),
+        (Format::Alibaba, alibaba, "device_id,opcode,offset,length,timestamp"),
+        (Format::Tencent, tencent, "Timestamp,Offset,Size,IOType,VolumeID"),
+        (Format::Spc, spc, "ASU,LBA,Size,Opcode,Timestamp"),
+    ] {
+        let plain = read("t.csv", text.as_bytes(), &as_format(format)).unwrap();
+        let headed = read("t.csv", format!("{header}\n{text}").as_bytes(), &as_format(format)).unwrap();
+        assert_eq!(plain, headed, "{format}");
+        check_error("t.csv", b"1,2,3\n", &as_format(format), &["3 fields where"]);
+        check_error("t.csv", b"", &as_format(format), &["empty"]);
+        let is_line_end = |cut: usize| cut > 0 && text.as_bytes()[cut - 1] == b'\n';
+        check_cuts("t.csv", text.as_bytes(), &as_format(format), is_line_end);
+        let options = ReadOptions { format: Some(format), ..csv("offset = '#1'") };
+        check_error("t.csv", text.as_bytes(), &options, &["`csv.offset` is for csv"]);
+    }
+}
+
+#[test]
+fn a_csv_without_a_header_that_looks_like_a_published_one_is_told_its_name() {
+    let default = ReadOptions::default();
+    for (line, name) in [
+        ("128166372003061629,usr,0,Read,7014608896,24576,41286", "`msr`"),
+        ("3,R,4096,8192,1577808144000123", "`alibaba`"),
+        ("1538323200,16,8,0,1283", "`tencent`"),
+        ("0,8,4096,r,0.1", "`spc`"),
+    ] {
+        let text = format!("{line}\n{line}\n");
+        check_error("t.csv", text.as_bytes(), &default, &["looks like one of", name]);
+        check_error("t.csv", text.as_bytes(), &csv("header = false"), &["looks like one of", name]);
+        // The first line is never lost to whoever chooses columns and forgets that none is named.
+        check_error("t.csv", text.as_bytes(), &csv("offset = '#3'"), &["numbers for names", name]);
+    }
+    check_error("t.csv", b"7,8\n7,9\n", &default, &["`csv.header = false`"]);
+    // Whose columns are called as those of a collection that counts sectors must not have them read as bytes.
+    let tencent = "timestamp,offset,size,iotype,volumeid\n1,16,8,0,7\n";
+    check_error("t.csv", tencent.as_bytes(), &default, &["Tencent CBS", "`tencent`", "`csv.offset_unit`"]);
+    let units = csv("offset = 'offset'\noffset_unit = 512\nsize = 'size'\nsize_unit = 512");
+    check("t.csv", tencent.as_bytes(), &units, &[(0, 2, false)]);
+}
+
 #[test]
 fn a_fault_in_a_csv_is_told_with_its_line() {
     let default = ReadOptions::default();
@@ -255,7 +425,7 @@ fn a_fault_in_a_csv_is_told_with_its_line() {
     check_error("t.csv", b"page,op\n1\n", &default, &["line 2", "1 fields where 2"]);
     check_error("t.csv", b"page\nabc\n", &default, &["not a whole number: `abc`"]);
     check_error("t.csv", b"page\n\"1\n2\"\n", &default, &["line 2", "quoted field"]);
-    check_error("t.csv", b"x,y\n1,2\n", &default, &["line 1", "exactly one of", "x, y"]);
+    check_error("t.csv", b"x,y\na,b\n", &default, &["line 1", "exactly one of", "x, y"]);
     check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one of", "got 2"]);
     check_error("t.csv", b"a\n1\n", &csv("page = 'b'"), &["no column `b`", "names a"]);
     check_error("t.csv", b"1\n", &csv("header = false\npage = 'b'"), &["no header", "#1"]);
@@ -347,7 +517,7 @@ fn info_counts_what_the_trace_holds() {
     let mut progress = 0;
     let info = trace::info(&file.0, &ReadOptions::default(), &mut |bytes| progress = bytes).unwrap();
     assert_eq!(progress, text.len() as u64);
-    assert_eq!((info.format, info.records, info.accesses), (Format::Csv, 4, 4));
+    assert_eq!((info.interpretation.format, info.records, info.accesses), (Format::Csv, 4, 4));
     assert_eq!((info.objects, info.distinct_pages, info.pages_accessed_once), (1, 2, 1));
     assert_eq!((info.reads, info.writes, info.file_bytes), (3, 1, text.len() as u64));
     let span = info.time_span.unwrap();
@@ -376,7 +546,7 @@ fn conversion_keeps_the_accesses_and_names_the_objects() {
     assert_eq!(stream.len_hint(), Some(5));
     assert_eq!(drain(stream).unwrap(), direct);
     let info = trace::info(&converted.0, &ReadOptions::default(), &mut |_| {}).unwrap();
-    assert_eq!((info.format, info.records, info.accesses), (Format::Pgt, 12, 5));
+    assert_eq!((info.interpretation.format, info.records, info.accesses), (Format::Pgt, 12, 5));
 }
 
 #[test]

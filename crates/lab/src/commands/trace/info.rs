@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use pageout_workload::trace::{self, TraceInfo};
+use pageout_workload::trace::{self, Column, TraceInfo};
 use serde_json::{Value, json};
 
+use super::options::columns;
 use super::read_options;
 use crate::cli::{OutputOptions, ReadingOptions};
 use crate::failure::{Failure, Outcome};
@@ -37,9 +38,11 @@ pub(super) fn file_length(path: &Path) -> Option<u64> {
 fn to_json(path: &Path, info: &TraceInfo) -> Value {
     json!({
         "trace": path.to_string_lossy(),
-        "format": info.format.name(),
+        "format": info.interpretation.format.name(),
         "file_bytes": file_length(path).unwrap_or(info.file_bytes),
-        "page_bytes": info.page_size,
+        "page_bytes": info.interpretation.page_size,
+        "columns": info.interpretation.columns.iter().map(column).collect::<Vec<_>>(),
+        "doubts": info.interpretation.doubts,
         "records": info.records,
         "accesses": info.accesses,
         "reads": info.reads,
@@ -55,8 +58,17 @@ fn to_json(path: &Path, info: &TraceInfo) -> Value {
     })
 }
 
+fn column(column: &Column) -> Value {
+    json!({
+        "place": column.place,
+        "name": (!column.name.is_empty()).then_some(&column.name),
+        "holds": column.holds.name(),
+        "unit_bytes": column.holds.unit(),
+    })
+}
+
 fn to_text(path: &Path, info: &TraceInfo) -> String {
-    let page_size = u64::from(info.page_size);
+    let page_size = u64::from(info.interpretation.page_size);
     let pages =
         |pages: u64| format!("{} pages ({})", figures::count(pages), figures::bytes(pages * page_size));
     let mut text = format!("{}\n", path.display());
@@ -65,7 +77,10 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     let mut row = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<20}{value}");
     };
-    row("format", format!("{}, {}", info.format, figures::bytes(length)));
+    row("format", format!("{}, {}", info.interpretation.format, figures::bytes(length)));
+    if !info.interpretation.columns.is_empty() {
+        row("columns", columns(&info.interpretation.columns));
+    }
     row("page size", figures::bytes(page_size));
     row("records", figures::count(info.records));
     let share = figures::percent(figures::share(info.writes, info.accesses));
@@ -92,7 +107,11 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
             figures::percent(info.share_of_top_10_percent)
         ),
     );
-    text + &reuse(info)
+    text += &reuse(info);
+    for doubt in &info.interpretation.doubts {
+        text += &output::wrap(&format!("Note: {doubt}."), output::width(), "  ");
+    }
+    text
 }
 
 /// How soon pages come back, as bars: where the bulk lies is about the memory it takes to catch it.

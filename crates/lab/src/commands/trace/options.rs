@@ -4,7 +4,8 @@ use std::path::Path;
 
 use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::{Table, TableError};
-use pageout_workload::{ReadOptions, TraceError, trace};
+use pageout_workload::trace::{self, Column};
+use pageout_workload::{ReadOptions, TraceError};
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::ReadingOptions;
@@ -34,18 +35,52 @@ pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptio
     read_table(reading)?.options().map_err(|error| describe(&error))
 }
 
-/// A remark on a trace whose pages are not those of the machine that is to replay it.
-pub(crate) fn remark_page_size(trace: &Path, options: &ReadOptions) -> Result<(), TraceError> {
-    let page_size = u64::from(trace::page_size(trace, options)?);
+/// Remarks on how a trace is understood: its columns, what may have been meant otherwise, and pages that are not those of
+/// the machine that is to replay it.
+pub(crate) fn remark_interpretation(trace: &Path, options: &ReadOptions) -> Result<(), TraceError> {
+    let interpretation = trace::interpretation(trace, options)?;
+    let mut remarks = Vec::new();
+    if !interpretation.columns.is_empty() {
+        remarks.push(format!("columns: {}", columns(&interpretation.columns)));
+    }
+    remarks.extend(interpretation.doubts);
+    let page_size = u64::from(interpretation.page_size);
     if page_size != PAGE_SIZE {
-        output::remark(&format!(
-            "note: {}: pages of {} are replayed as pages of {}; all sizes are in the latter",
-            trace.display(),
+        remarks.push(format!(
+            "pages of {} are replayed as pages of {}; all sizes are in the latter",
             figures::bytes(page_size),
             figures::bytes(PAGE_SIZE)
         ));
     }
+    for remark in remarks {
+        output::remark(&format!("note: {}: {remark}", trace.display()));
+    }
     Ok(())
+}
+
+/// What each column is, in the order in which a reader asks: where, how much, how, when, and what is left out.
+pub(super) fn columns(columns: &[Column]) -> String {
+    let name = |column: &Column| match column.name.as_str() {
+        "" => format!("#{}", column.place),
+        name => format!("`{name}`"),
+    };
+    let of = |role: &str| columns.iter().filter(|column| column.holds.name() == role).collect::<Vec<_>>();
+    let mut parts = Vec::new();
+    for role in ["object", "id", "page", "offset", "size", "op", "time", "ignored"] {
+        let of = of(role);
+        let Some(first) = of.first() else { continue };
+        let names = of.iter().map(|column| name(column)).collect::<Vec<_>>().join(", ");
+        let unit = match first.holds.unit() {
+            Some(1) => " in bytes".to_string(),
+            Some(unit) => format!(" in units of {unit} bytes"),
+            None => String::new(),
+        };
+        parts.push(format!("{role} {names}{unit}"));
+    }
+    if of("object").is_empty() {
+        parts.insert(0, "all one object".to_string());
+    }
+    parts.join("; ")
 }
 
 fn describe(error: &TableError) -> anyhow::Error {

@@ -77,7 +77,7 @@ pub const WORKLOAD_KEYS: &[Key] = &[
     key("workload.limit.ops", ANY, "", "Accesses to keep."),
     key("workload.limit.of", PATTERN, "", "The pattern cut short."),
 
-    key("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace."),
+    key("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace. csv has any columns; msr (MSR Cambridge), alibaba (its block traces), tencent (its CBS) and spc (UMass) are collections whose columns and units are known, with a header line or without."),
     key("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
     key("read.ignore_size", Accepts::Bool, "false", "One id is one page, whatever its size."),
     key("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
@@ -86,7 +86,7 @@ pub const WORKLOAD_KEYS: &[Key] = &[
     key("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
     key("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
     key("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time, of which only `trace info` tells. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
-    key("read.csv.object", Accepts::Text, "by its usual names, else one object", "Column of the file, volume or region accessed."),
+    key("read.csv.object", Accepts::Text, "all of usual names, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
     key("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
     key("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),
     key("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object."),
@@ -113,7 +113,19 @@ const PATTERNS: &[&str] = &[
 ];
 
 /// The formats there are.
-const FORMATS: &[&str] = &["pgt", "oracle-general", "csv", "fio-iolog", "words", "pages-u32", "pages-u64"];
+const FORMATS: &[&str] = &[
+    "pgt",
+    "oracle-general",
+    "csv",
+    "msr",
+    "alibaba",
+    "tencent",
+    "spc",
+    "fio-iolog",
+    "words",
+    "pages-u32",
+    "pages-u64",
+];
 
 #[cfg(test)]
 mod tests {

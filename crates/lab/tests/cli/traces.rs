@@ -1,0 +1,125 @@
+//! What a trace is taken for, and that it is said.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use super::{check_failure, check_success, pageout, text};
+
+fn run(directory: &Path, command: &str) -> Output {
+    pageout(directory, &command.split(' ').collect::<Vec<_>>())
+}
+
+fn json(directory: &Path, command: &str) -> Value {
+    serde_json::from_str(&check_success(&run(directory, command))).unwrap()
+}
+
+/// 4 disks of 2 hosts, each with 250 pages of its own that are read 4 times round, all at the same offsets.
+fn of_disks() -> String {
+    let mut lines = String::new();
+    for access in 0..4000u64 {
+        let (disk, page) = (access % 4, access / 4 % 250);
+        let host = ["usr", "src"][disk as usize / 2];
+        let _ = writeln!(lines, "{access},{host},{},Read,{},4096,100", disk % 2, page * 4096);
+    }
+    lines
+}
+
+const MSR_HEADER: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+
+#[test]
+fn disks_of_a_csv_are_not_merged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("disks.csv"), format!("{MSR_HEADER}\n{}", of_disks())).unwrap();
+    let told = "object `Hostname`, `DiskNumber`; offset `Offset` in bytes; size `Size` in bytes; op `Type`; \
+                time `Timestamp`; ignored `ResponseTime`";
+    let printed = check_success(&run(path, "trace info disks.csv"));
+    assert!(printed.contains(told), "{printed}");
+    assert!(printed.contains("1,000 pages") && !printed.contains("Note:"), "{printed}");
+    let info = &json(path, "trace info disks.csv --json")[0];
+    assert_eq!((&info["objects"], &info["distinct_pages"]), (&4.into(), &1000.into()));
+    assert_eq!(info["columns"][4]["unit_bytes"], 1);
+    assert_eq!(
+        (&info["columns"][2]["name"], &info["columns"][2]["holds"]),
+        (&"DiskNumber".into(), &"object".into())
+    );
+
+    // 300 pages of memory hold a round of merged disks, and no round of 4 disks.
+    let output = run(path, "replay disks.csv --memory 300pages --policy lru --json");
+    let replayed: Value = serde_json::from_str(&check_success(&output)).unwrap();
+    assert_eq!(replayed["points"][0]["miss_ratio"], 1.0);
+    assert!(
+        text(&output.stderr).contains(&format!("note: disks.csv: columns: {told}")),
+        "{}",
+        text(&output.stderr)
+    );
+    let merged = pageout(
+        path,
+        &["replay", "disks.csv", "--memory=300pages", "--policy=lru", "--json", "--read=csv.object=[]"],
+    );
+    let merged: Value = serde_json::from_str(&check_success(&merged)).unwrap();
+    assert_eq!((&merged["distinct_pages"], &merged["points"][0]["misses"]), (&250.into(), &250.into()));
+}
+
+#[test]
+fn a_published_collection_is_read_by_its_name_and_suggested_without() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("usr_0.csv"), of_disks()).unwrap();
+    let parts = ["usr_0.csv", "line 1", "looks like one of MSR Cambridge, which the format `msr` reads"];
+    for command in ["trace info usr_0.csv", "replay usr_0.csv", "trace convert usr_0.csv usr_0.pgt"] {
+        check_failure(&run(path, command), 2, &parts);
+    }
+    let info = &json(path, "trace info usr_0.csv --format msr --json")[0];
+    assert_eq!(
+        (&info["format"], &info["objects"], &info["records"]),
+        (&"msr".into(), &4.into(), &4000.into())
+    );
+    assert_eq!(info["time_span"]["unit"], "x 100 ns");
+
+    fs::write(path.join("cbs.csv"), "1538323200,16,8,0,1283\n1538323201,16,16,1,1360\n").unwrap();
+    let printed = check_success(&run(path, "trace info cbs.csv --format tencent"));
+    let told = "object `volumeid`; offset `offset` in units of 512 bytes; size `size` in units of 512 bytes; op `iotype`";
+    assert!(printed.contains(told), "{printed}");
+    assert!(printed.contains("distinct pages      3 pages"), "{printed}");
+    check_success(&run(path, "trace convert usr_0.csv usr_0.pgt --format msr"));
+    let converted = json(path, "replay usr_0.pgt --memory 300pages --policy lru --json");
+    assert_eq!(
+        (&converted["distinct_pages"], &converted["points"][0]["miss_ratio"]),
+        (&1000.into(), &1.0.into())
+    );
+}
+
+#[test]
+fn columns_of_a_scenarios_trace_are_told_and_ones_like_ids_doubted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("shards.csv"), "offset,shard\n0,1\n4096,2\n".replace("shard", "shard_id")).unwrap();
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\ntrace = \"shards.csv\"\n";
+    fs::write(path.join("scenario.toml"), scenario).unwrap();
+    let doubt =
+        "the column `shard_id` is ignored, and its name is like one that tells volumes or files apart";
+    for command in ["run scenario.toml", "replay shards.csv --memory 64pages"] {
+        let output = run(path, command);
+        check_success(&output);
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains("all one object; offset `offset` in bytes; ignored `shard_id`"), "{stderr}");
+        assert!(stderr.contains(doubt), "{stderr}");
+    }
+    let printed = check_success(&run(path, "trace info shards.csv"));
+    assert!(printed.contains("Note: the column `shard_id` is ignored"), "{printed}");
+    assert!(json(path, "trace info shards.csv --json")[0]["doubts"][0].as_str().unwrap().contains(doubt));
+}
+
+#[test]
+fn times_of_a_fio_log_are_told_in_microseconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = "fio version 3 iolog\n0 /a add\n1500 /a read 0 1\n2000000 /a read 4096 1\n";
+    fs::write(directory.path().join("job.iolog"), log).unwrap();
+    let printed = check_success(&run(directory.path(), "trace info job.iolog"));
+    assert!(printed.contains("time                0 to 2000000 us"), "{printed}");
+}

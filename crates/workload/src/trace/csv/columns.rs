@@ -1,0 +1,358 @@
+//! Which column of a CSV is what: as the read options choose, else as it is called.
+//!
+//! Names are compared by their letters and digits alone, so that `obj_id` and `ObjId` are one. A column that says what
+//! the place is within (a volume, a disk, a host, a file) is taken by its name even where other columns were chosen:
+//! left out, it would make one page of as many as there are volumes. What is left out and yet is called like an id is
+//! told, for the same reason.
+
+use super::super::interpretation::{Column, ColumnUse};
+use super::super::options::CsvOptions;
+use super::line::FIELDS_MAX;
+use super::published::is_number;
+
+/// Names that are understood without being told, by what they hold.
+const USUAL_TIME: &[&str] = &["time", "timestamp", "ts", "clocktime"];
+const USUAL_ID: &[&str] = &["id", "objid", "objectid", "key", "block"];
+const USUAL_PAGE: &[&str] = &["page", "pageid", "pagenumber"];
+const USUAL_OFFSET: &[&str] = &["offset", "byteoffset", "address"];
+const USUAL_SIZE: &[&str] = &["size", "objsize", "iosize", "length", "len", "bytes"];
+const USUAL_OP: &[&str] = &["op", "operation", "opcode", "type", "iotype", "rw"];
+
+/// What a place can be within. Each is known alone and with the endings below.
+const CONTAINERS: &[&str] = &[
+    "object",
+    "volume",
+    "vol",
+    "device",
+    "dev",
+    "disk",
+    "drive",
+    "lun",
+    "asu",
+    "partition",
+    "namespace",
+    "nsid",
+    "host",
+    "server",
+    "machine",
+    "vm",
+    "file",
+    "path",
+    "inode",
+    "ino",
+];
+const ENDINGS: &[&str] = &["", "id", "no", "nr", "num", "number", "name"];
+
+/// A device in two columns, as Linux numbers them: neither tells anything without the other.
+const DEVICE_NUMBER: [&[&str]; 2] =
+    [&["major", "majornumber", "majordevicenumber"], &["minor", "minornumber", "minordevicenumber"]];
+
+/// Words that a name that tells things apart ends with.
+const ID_WORDS: &[&str] =
+    &["id", "ids", "uuid", "guid", "key", "name", "number", "num", "no", "nr", "hash", "handle", "fd", "ip"];
+/// Names that would be taken for ids, of what accesses rather than of what is accessed.
+const NO_IDS: &[&str] = &[
+    "pid",
+    "ppid",
+    "tid",
+    "tgid",
+    "uid",
+    "gid",
+    "processid",
+    "processname",
+    "threadid",
+    "cpuid",
+    "coreid",
+    "requestid",
+    "requestnumber",
+    "reqid",
+    "ioid",
+    "seqno",
+    "sequencenumber",
+    "lineno",
+    "linenumber",
+];
+
+/// Which columns are read.
+pub(super) struct Columns {
+    pub(super) time: Option<usize>,
+    pub(super) objects: Vec<usize>,
+    pub(super) place: PlaceColumn,
+    pub(super) offset_unit: u64,
+    pub(super) size: Option<usize>,
+    pub(super) size_unit: u64,
+    pub(super) op: Option<usize>,
+    /// One more than the last column used.
+    pub(super) needed: usize,
+}
+
+pub(super) enum PlaceColumn {
+    Id(usize),
+    Page(usize),
+    Offset(usize),
+}
+
+impl Columns {
+    /// Those of `columns`; exactly one holds a place.
+    pub(super) fn of(columns: &[Column]) -> Columns {
+        let at = |is: fn(ColumnUse) -> bool| columns.iter().position(|column| is(column.holds));
+        let id = at(|holds| holds == ColumnUse::Id).map(PlaceColumn::Id);
+        let page = at(|holds| holds == ColumnUse::Page).map(PlaceColumn::Page);
+        let offset = at(|holds| matches!(holds, ColumnUse::Offset { .. })).map(PlaceColumn::Offset);
+        let size = at(|holds| matches!(holds, ColumnUse::Size { .. }));
+        let unit_at = |at: Option<usize>| at.and_then(|at| columns[at].holds.unit()).unwrap_or(1);
+        let is_object = |&at: &usize| columns[at].holds == ColumnUse::Object;
+        let last_used = columns.iter().rposition(|column| column.holds != ColumnUse::Ignored);
+        Columns {
+            time: at(|holds| holds == ColumnUse::Time),
+            objects: (0..columns.len()).filter(is_object).collect(),
+            offset_unit: unit_at(offset.as_ref().map(PlaceColumn::at)),
+            place: id.or(page).or(offset).expect("a place was required when the columns were found"),
+            size_unit: unit_at(size),
+            size,
+            op: at(|holds| holds == ColumnUse::Op),
+            needed: last_used.map_or(0, |last| last + 1),
+        }
+    }
+}
+
+impl PlaceColumn {
+    fn at(&self) -> usize {
+        let (PlaceColumn::Id(at) | PlaceColumn::Page(at) | PlaceColumn::Offset(at)) = self;
+        *at
+    }
+}
+
+/// Finds what each of `count` columns holds. `header` has their names; it is empty where no line names them.
+pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Result<Vec<Column>, String> {
+    let offset = ColumnUse::Offset { unit: options.offset_unit };
+    let size = ColumnUse::Size { unit: options.size_unit };
+    let mut found = Found { header, uses: vec![ColumnUse::Ignored; count.max(header.len())] };
+    let mut places = 0;
+    for (choice, holds) in
+        [(&options.id, ColumnUse::Id), (&options.page, ColumnUse::Page), (&options.offset, offset)]
+    {
+        places += usize::from(found.choose(choice.as_deref(), holds)?);
+    }
+    // Choosing the place says that the columns are known; then none is taken by its name alone but what the place is within.
+    let is_chosen = places > 0;
+    if !is_chosen {
+        for (names, holds) in
+            [(USUAL_ID, ColumnUse::Id), (USUAL_PAGE, ColumnUse::Page), (USUAL_OFFSET, offset)]
+        {
+            places += usize::from(found.take_usual(names, holds)?);
+        }
+    }
+    if places != 1 {
+        let names = if header.is_empty() { "none".to_string() } else { header.join(", ") };
+        return Err(format!(
+            "exactly one of the columns `id`, `page` and `offset` must be chosen, got {places} (columns named in the header: {names})"
+        ));
+    }
+    for (choice, names, holds) in [
+        (&options.time, USUAL_TIME, ColumnUse::Time),
+        (&options.size, USUAL_SIZE, size),
+        (&options.op, USUAL_OP, ColumnUse::Op),
+    ] {
+        if !found.choose(choice.as_deref(), holds)? && !is_chosen {
+            found.take_usual(names, holds)?;
+        }
+    }
+    match &options.object {
+        Some(chosen) => {
+            for name in &chosen.0 {
+                found.choose(Some(name), ColumnUse::Object)?;
+            }
+        }
+        None => found.take_containers()?,
+    }
+    let named = |(at, holds): (usize, ColumnUse)| Column {
+        place: at + 1,
+        name: header.get(at).cloned().unwrap_or_default(),
+        holds,
+    };
+    Ok(found.uses.into_iter().enumerate().map(named).collect())
+}
+
+struct Found<'a> {
+    header: &'a [String],
+    uses: Vec<ColumnUse>,
+}
+
+impl Found<'_> {
+    /// Gives the column that was chosen its use; `false` if none was.
+    fn choose(&mut self, chosen: Option<&str>, holds: ColumnUse) -> Result<bool, String> {
+        let Some(name) = chosen else { return Ok(false) };
+        let at = find_chosen(self.header, name)?;
+        if at >= self.uses.len() {
+            self.uses.resize(at + 1, ColumnUse::Ignored);
+        }
+        self.set(at, holds)?;
+        Ok(true)
+    }
+
+    /// Gives the first unused column of such a name its use; `false` if there is none.
+    fn take_usual(&mut self, names: &[&str], holds: ColumnUse) -> Result<bool, String> {
+        let is_free = |at: &usize| self.uses[*at] == ColumnUse::Ignored;
+        let is_usual = |at: &usize| names.contains(&plain(&self.header[*at]).as_str());
+        let Some(at) = (0..self.header.len()).filter(is_free).find(is_usual) else { return Ok(false) };
+        self.set(the_only(self.header, at)?, holds)?;
+        Ok(true)
+    }
+
+    /// Makes objects of the unused columns that tell what the place is within.
+    fn take_containers(&mut self) -> Result<(), String> {
+        let names: Vec<String> = self.header.iter().map(|name| plain(name)).collect();
+        let numbers = DEVICE_NUMBER.map(|half| names.iter().position(|name| half.contains(&name.as_str())));
+        let is_number = |at: usize| numbers.iter().all(Option::is_some) && numbers.contains(&Some(at));
+        for (at, name) in names.iter().enumerate() {
+            let is_taken = is_container(name) || is_number(at);
+            if is_taken && self.uses[at] == ColumnUse::Ignored {
+                self.set(the_only(self.header, at)?, ColumnUse::Object)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, at: usize, holds: ColumnUse) -> Result<(), String> {
+        match self.uses[at] {
+            ColumnUse::Ignored => self.uses[at] = holds,
+            other => {
+                let (first, second) = (other.name(), holds.name());
+                return Err(format!("column #{} is chosen as `{first}` and as `{second}`", at + 1));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
+    let wanted = name.trim();
+    if let Some(column) = header.iter().position(|column| column.eq_ignore_ascii_case(wanted)) {
+        return the_only(header, column);
+    }
+    let by_place = wanted.strip_prefix('#').and_then(|place| place.parse::<usize>().ok());
+    match by_place {
+        Some(place) if (1..=FIELDS_MAX).contains(&place) => Ok(place - 1),
+        _ if header.is_empty() => {
+            Err(format!("there is no header line to find column `{name}` in: name it by its place, as `#1`"))
+        }
+        _ => Err(format!("there is no column `{name}`; the header names {}", header.join(", "))),
+    }
+}
+
+/// A column found by its name, which must be no other's: nobody can tell which of the two is meant.
+fn the_only(header: &[String], column: usize) -> Result<usize, String> {
+    let name = &header[column];
+    let is_same = |(at, other): (usize, &String)| at != column && other.eq_ignore_ascii_case(name);
+    match header.iter().enumerate().position(is_same) {
+        None => Ok(column),
+        Some(other) => Err(format!(
+            "two columns are called `{name}`: choose one by its place, as `#{}` or `#{}`",
+            column.min(other) + 1,
+            column.max(other) + 1
+        )),
+    }
+}
+
+/// What to ask about the columns that are not read.
+pub(super) fn doubts(columns: &[Column], options: &CsvOptions) -> Vec<String> {
+    if options.object.is_some() {
+        return Vec::new();
+    }
+    let ignored = columns.iter().filter(|column| column.holds == ColumnUse::Ignored);
+    let told = |column: &Column| {
+        let name = &column.name;
+        format!(
+            "the column `{name}` is ignored, and its name is like one that tells volumes or files apart; if it does, add `{name}` to the read option `csv.object`"
+        )
+    };
+    ignored.filter(|column| is_like_id(&column.name)).map(told).collect()
+}
+
+/// The first line, if it can't be one that names columns: a column that is used is called like a number.
+pub(super) fn is_data(columns: &[Column]) -> bool {
+    columns.iter().any(|column| column.holds != ColumnUse::Ignored && is_number(column.name.as_bytes()))
+}
+
+/// The letters and digits of a name.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn is_container(plain: &str) -> bool {
+    let ending = |container| plain.strip_prefix(container);
+    CONTAINERS.iter().any(|&container| ending(container).is_some_and(|ending| ENDINGS.contains(&ending)))
+}
+
+fn is_like_id(name: &str) -> bool {
+    let whole = plain(name);
+    if NO_IDS.contains(&whole.as_str()) {
+        return false;
+    }
+    let last = last_word(name);
+    is_container(&whole)
+        || is_container(&last)
+        || ID_WORDS.contains(&last.as_str())
+        || whole.ends_with("id") && whole != "valid"
+}
+
+/// The last word of a name: `number` of `DiskNumber` and `disk_number`.
+fn last_word(name: &str) -> String {
+    let mut word = String::new();
+    let mut was_lower = false;
+    for c in name.trim_end().chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
+            word.clear();
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_place_is_within_is_known_by_many_names() {
+        for name in [
+            "DiskNumber",
+            "dev",
+            "vol",
+            "lun",
+            "asu",
+            "volume_id",
+            "disk_id",
+            "Hostname",
+            "path",
+            "volumeid",
+            "device_id",
+            "File Name",
+            "LUN",
+            "VM-ID",
+        ] {
+            assert!(is_container(&plain(name)), "{name}");
+        }
+        for name in ["ResponseTime", "latency", "pid", "size", "discard", "time", "development"] {
+            assert!(!is_container(&plain(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_like_an_id_is_told_from_a_measure() {
+        for name in
+            ["shard_id", "shardid", "bucketName", "objectHash", "Tenant ID", "host_ip", "src_host", "fd"]
+        {
+            assert!(is_like_id(name), "{name}");
+        }
+        for name in
+            ["ResponseTime", "latency_ns", "pid", "ProcessName", "ttl", "valid", "cpu", "hits", "file_size"]
+        {
+            assert!(!is_like_id(name), "{name}");
+        }
+    }
+}

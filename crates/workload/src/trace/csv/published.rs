@@ -1,0 +1,134 @@
+//! Published collections of traces whose columns are known: lines without a header, or with the one that their
+//! documentation gives.
+//!
+//! None of them is taken for granted. The columns of one are as good as another's to a parser, so a name is asked for; a
+//! line that looks like one of them only suggests it.
+//!
+//! Sources: the collections' own descriptions. MSR Cambridge: SNIA IOTTA, "MSR Cambridge Block I/O Traces". Alibaba:
+//! github.com/alibaba/block-traces. Tencent: SNIA IOTTA, "Tencent Block Storage Traces". SPC: UMass Trace Repository,
+//! "SPC Trace File Format Specification".
+
+use super::super::format::Format;
+use super::super::interpretation::{Column, ColumnUse};
+
+const SECTOR: u64 = 512;
+
+/// A collection's columns.
+pub(super) struct Published {
+    pub(super) format: Format,
+    /// What people call it.
+    pub(super) title: &'static str,
+    /// Names and uses, in order.
+    columns: &'static [(&'static str, ColumnUse)],
+    /// Unit of the times.
+    pub(super) time_unit: &'static str,
+    /// Whether fields, one a column at least, could be one of its lines.
+    fits: fn(&[&[u8]]) -> bool,
+}
+
+const ALL: [Published; 4] = [
+    Published {
+        format: Format::Msr,
+        title: "MSR Cambridge",
+        columns: &[
+            ("Timestamp", ColumnUse::Time),
+            ("Hostname", ColumnUse::Object),
+            ("DiskNumber", ColumnUse::Object),
+            ("Type", ColumnUse::Op),
+            ("Offset", ColumnUse::Offset { unit: 1 }),
+            ("Size", ColumnUse::Size { unit: 1 }),
+            ("ResponseTime", ColumnUse::Ignored),
+        ],
+        // Windows counts from 1601.
+        time_unit: "x 100 ns",
+        fits: |fields| are_whole(fields, &[0, 2, 4, 5, 6]) && is_op(fields[3]),
+    },
+    Published {
+        format: Format::Alibaba,
+        title: "Alibaba block traces",
+        columns: &[
+            ("device_id", ColumnUse::Object),
+            ("opcode", ColumnUse::Op),
+            ("offset", ColumnUse::Offset { unit: 1 }),
+            ("length", ColumnUse::Size { unit: 1 }),
+            ("timestamp", ColumnUse::Time),
+        ],
+        time_unit: "us",
+        fits: |fields| are_whole(fields, &[0, 2, 3, 4]) && is_op(fields[1]),
+    },
+    Published {
+        format: Format::Tencent,
+        title: "Tencent CBS",
+        columns: &[
+            ("timestamp", ColumnUse::Time),
+            ("offset", ColumnUse::Offset { unit: SECTOR }),
+            ("size", ColumnUse::Size { unit: SECTOR }),
+            ("iotype", ColumnUse::Op),
+            ("volumeid", ColumnUse::Object),
+        ],
+        time_unit: "s",
+        fits: |fields| are_whole(fields, &[0, 1, 2, 3, 4]) && matches!(fields[3], b"0" | b"1"),
+    },
+    Published {
+        format: Format::Spc,
+        title: "SPC",
+        columns: &[
+            ("ASU", ColumnUse::Object),
+            ("LBA", ColumnUse::Offset { unit: SECTOR }),
+            ("Size", ColumnUse::Size { unit: 1 }),
+            ("Opcode", ColumnUse::Op),
+            ("Timestamp", ColumnUse::Time),
+        ],
+        time_unit: "s",
+        fits: |fields| are_whole(fields, &[0, 1, 2]) && is_op(fields[3]) && is_number(fields[4]),
+    },
+];
+
+impl Published {
+    /// The collection that is read as `format`, if it is one.
+    pub(super) fn of(format: Format) -> Option<&'static Published> {
+        ALL.iter().find(|published| published.format == format)
+    }
+
+    /// The first collection that a line of these fields could be from.
+    pub(super) fn looking_like(fields: &[&[u8]]) -> Option<&'static Published> {
+        ALL.iter().find(|published| fields.len() == published.columns.len() && (published.fits)(fields))
+    }
+
+    /// The collection that names its columns so, where that says more than the names themselves: its units.
+    pub(super) fn in_other_units(names: &[String]) -> Option<&'static Published> {
+        let has_unit = |(_, holds): &(&str, ColumnUse)| holds.unit().is_some_and(|unit| unit != 1);
+        ALL.iter().find(|published| published.is_named(names) && published.columns.iter().any(has_unit))
+    }
+
+    /// Whether `names` are those of its columns.
+    pub(super) fn is_named(&self, names: &[String]) -> bool {
+        let own = self.columns.iter().map(|(name, _)| *name);
+        names.len() == self.columns.len()
+            && names.iter().zip(own).all(|(name, own)| name.eq_ignore_ascii_case(own))
+    }
+
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let column = |(at, (name, holds)): (usize, &(&str, ColumnUse))| Column {
+            place: at + 1,
+            name: name.to_string(),
+            holds: *holds,
+        };
+        self.columns.iter().enumerate().map(column).collect()
+    }
+}
+
+/// Whether a field can be data and no column's name.
+pub(super) fn is_number(field: &[u8]) -> bool {
+    str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok_and(f64::is_finite))
+}
+
+fn are_whole(fields: &[&[u8]], columns: &[usize]) -> bool {
+    columns
+        .iter()
+        .all(|&column| str::from_utf8(fields[column]).is_ok_and(|text| text.trim().parse::<u64>().is_ok()))
+}
+
+fn is_op(field: &[u8]) -> bool {
+    ["r", "w", "read", "write"].iter().any(|op| field.trim_ascii().eq_ignore_ascii_case(op.as_bytes()))
+}

@@ -1,0 +1,110 @@
+//! How the bytes of a trace are understood, for whoever is to believe what comes of them.
+//!
+//! A trace seldom says what it means. A column that is left out merges what is apart, a sector taken for a byte shrinks a
+//! disk, a number with high bits set is a page or a word. So a reader tells what it took for what, and what it doubts.
+
+use std::path::Path;
+
+use super::error::TraceError;
+use super::format::Format;
+use super::open::open_to_look;
+use super::options::ReadOptions;
+use super::replay::TraceReader;
+
+/// How a trace is understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interpretation {
+    /// The format it is read as.
+    pub format: Format,
+    /// Bytes a page: what the trace says itself, or else what it is read with.
+    pub page_size: u32,
+    /// The columns of a text that has them, in their order.
+    pub columns: Vec<Column>,
+    /// What may have been meant otherwise, each with what to do then.
+    pub doubts: Vec<String>,
+}
+
+/// A column of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its place in a line, from 1.
+    pub place: usize,
+    /// What the header line or the format calls it; empty where neither does.
+    pub name: String,
+    /// What it is read as.
+    pub holds: ColumnUse,
+}
+
+/// What a column is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnUse {
+    /// When the access was. Nothing but `info` looks at it.
+    Time,
+    /// What the place is within: a volume, a file, a host. Several such columns are one object together.
+    Object,
+    /// An opaque id.
+    Id,
+    /// A page number within the object.
+    Page,
+    /// An offset within the object.
+    Offset {
+        /// Bytes in a unit of it.
+        unit: u64,
+    },
+    /// How much is accessed.
+    Size {
+        /// Bytes in a unit of it.
+        unit: u64,
+    },
+    /// Read or write.
+    Op,
+    /// Not read.
+    Ignored,
+}
+
+impl ColumnUse {
+    /// Its name, as the read options have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ColumnUse::Time => "time",
+            ColumnUse::Object => "object",
+            ColumnUse::Id => "id",
+            ColumnUse::Page => "page",
+            ColumnUse::Offset { .. } => "offset",
+            ColumnUse::Size { .. } => "size",
+            ColumnUse::Op => "op",
+            ColumnUse::Ignored => "ignored",
+        }
+    }
+
+    /// Bytes in a unit of the column, where it counts bytes.
+    pub const fn unit(self) -> Option<u64> {
+        match self {
+            ColumnUse::Offset { unit } | ColumnUse::Size { unit } => Some(unit),
+            _ => None,
+        }
+    }
+}
+
+/// Tells how the trace at `path` is understood. It is read no further than that takes, which is to its end only where
+/// its bytes can mean two things.
+pub fn interpretation(path: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
+    let mut reader = open_to_look(path, options)?;
+    let mut chunk = Vec::new();
+    while reader.is_ambiguous() && reader.fill(&mut chunk, 1 << 16)? > 0 {
+        chunk.clear();
+    }
+    Ok(Interpretation::of(&*reader))
+}
+
+impl Interpretation {
+    /// What `reader` can say, as far as it has read.
+    pub(super) fn of(reader: &dyn TraceReader) -> Interpretation {
+        Interpretation {
+            format: reader.format(),
+            page_size: reader.page_size(),
+            columns: reader.columns().to_vec(),
+            doubts: reader.doubts(),
+        }
+    }
+}
