@@ -57,7 +57,7 @@ pub use config::{
     Config, ConfigError, FileKind, FileSpec, PARAMETERS, Parameter, Section, StatFlush, SwapKind, SwapSpec,
 };
 pub use engine::Engine;
-pub use kernfs::{Errno, FileError};
+pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile};
 pub use mm::Advice;
 pub use op::{IoError, Op};
 pub use order::{Arrival, Deactivation, GenerationInfo, PlaceRule};

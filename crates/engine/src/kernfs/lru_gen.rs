@@ -21,7 +21,8 @@
 //! specification leaves open which error a malformed number makes: too large for its field is ERANGE, no number is EINVAL.
 //! [reclaim 4.12 and its 6.12 form]
 
-use super::{Errno, FileError, LRU_GEN};
+use super::files::LRU_GEN;
+use super::{Errno, FileError};
 use crate::balance::TIERS;
 use crate::engine::Engine;
 use crate::order::{

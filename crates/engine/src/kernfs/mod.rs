@@ -14,6 +14,7 @@
 //! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
 //! | `/sys/kernel/mm/lru_gen/min_ttl_ms` | read, write: a number; no effect before kswapd is there |
 
+mod files; // which files there are
 mod lru_gen; // the text of generations, and commands
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 
@@ -23,16 +24,14 @@ use crate::reclaim::UserReclaim;
 use crate::stat::Stat;
 use crate::step::{Served, Step};
 use crate::units::{MemcgId, PAGE_SIZE, TaskId};
+use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
 
+pub use files::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MachineFile};
 pub(crate) use lru_gen::LruGenWrite;
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
-const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
-const LRU_GEN_FULL: &str = "/sys/kernel/debug/lru_gen_full";
-const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
-const MIN_TTL_MS: &str = "/sys/kernel/mm/lru_gen/min_ttl_ms";
 
 /// The kernel's name of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,45 +102,8 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Files of a memory group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum MemcgFile {
-    Current,
-    SwapCurrent,
-    Min,
-    Low,
-    High,
-    Max,
-    SwapMax,
-    Stat,
-    Events,
-    EventsLocal,
-    Reclaim,
-}
-
-impl MemcgFile {
-    const NAMES: &[(&str, MemcgFile)] = &[
-        ("memory.current", MemcgFile::Current),
-        ("memory.swap.current", MemcgFile::SwapCurrent),
-        ("memory.min", MemcgFile::Min),
-        ("memory.low", MemcgFile::Low),
-        ("memory.high", MemcgFile::High),
-        ("memory.max", MemcgFile::Max),
-        ("memory.swap.max", MemcgFile::SwapMax),
-        ("memory.stat", MemcgFile::Stat),
-        ("memory.events", MemcgFile::Events),
-        ("memory.events.local", MemcgFile::EventsLocal),
-        ("memory.reclaim", MemcgFile::Reclaim),
-    ];
-}
-
 enum Target {
-    Vmstat,
-    Swappiness,
-    LruGen,
-    LruGenFull,
-    Enabled,
-    MinTtl,
+    Machine(MachineTarget),
     Memcg(MemcgId, MemcgFile),
 }
 
@@ -198,16 +160,16 @@ impl Engine {
     pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
         let mut text = String::new();
         match self.file_at(path)? {
-            Target::Vmstat => {
+            Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL {
                     lines(&mut text, stat.name(), self.vmstat(stat));
                 }
             }
-            Target::Swappiness => text = format!("{}\n", self.config.swappiness),
-            Target::LruGen => text = self.lru_gen_text(false),
-            Target::LruGenFull => text = self.lru_gen_text(true),
-            Target::Enabled => text = self.enabled_text(),
-            Target::MinTtl => text = format!("{}\n", self.min_ttl_ms),
+            Target::Machine(MachineTarget::Swappiness) => text = format!("{}\n", self.config.swappiness),
+            Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
+            Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
+            Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
+            Target::Machine(MachineTarget::MinTtl) => text = format!("{}\n", self.min_ttl_ms),
             Target::Memcg(memcg, file) => {
                 let group = &self.memcgs[memcg];
                 match file {
@@ -245,17 +207,19 @@ impl Engine {
         self.enter(task);
         let done = Step::Done(Served::Reclaimed(0));
         match target {
-            Target::Vmstat | Target::LruGenFull => Err(FileError::NotPermitted(path.to_owned())),
-            Target::LruGen => self.lru_gen_write(task, LruGenWrite::new(value)),
-            Target::Enabled => {
+            Target::Machine(MachineTarget::Vmstat | MachineTarget::LruGenFull) => {
+                Err(FileError::NotPermitted(path.to_owned()))
+            }
+            Target::Machine(MachineTarget::LruGen) => self.lru_gen_write(task, LruGenWrite::new(value)),
+            Target::Machine(MachineTarget::Enabled) => {
                 let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;
                 Ok(self.set_enabled(task, caps))
             }
-            Target::MinTtl => {
+            Target::Machine(MachineTarget::MinTtl) => {
                 self.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
                 Ok(done)
             }
-            Target::Swappiness => {
+            Target::Machine(MachineTarget::Swappiness) => {
                 let swappiness = value.parse().ok().filter(|&swappiness: &u8| swappiness <= 200);
                 self.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
                 Ok(done)
@@ -304,27 +268,18 @@ impl Engine {
     }
 
     fn file_at(&self, path: &str) -> Result<Target, FileError> {
-        match path {
-            "/proc/vmstat" => return Ok(Target::Vmstat),
-            "/proc/sys/vm/swappiness" => return Ok(Target::Swappiness),
-            LRU_GEN => return Ok(Target::LruGen),
-            LRU_GEN_FULL => return Ok(Target::LruGenFull),
-            ENABLED => return Ok(Target::Enabled),
-            MIN_TTL_MS => return Ok(Target::MinTtl),
-            _ => {}
+        if let Some(file) = MACHINE_FILES.iter().find(|file| file.path == path) {
+            return Ok(Target::Machine(file.target));
         }
         let no_such_file = || FileError::NoSuchFile(path.to_owned());
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
         let memcg = self.memcgs.by_path(group).ok_or_else(no_such_file)?;
-        let found = MemcgFile::NAMES.iter().find(|(name, _)| *name == file);
-        let &(_, file) = found.ok_or_else(no_such_file)?;
-        let of_root = [MemcgFile::Stat, MemcgFile::Reclaim];
-        if memcg == MemcgId::ROOT && !of_root.contains(&file) {
-            // The root has no limits, and so no files for them.
+        let file = CgroupFile::by_name(file).ok_or_else(no_such_file)?;
+        if memcg == MemcgId::ROOT && !file.is_in_root {
             return Err(no_such_file());
         }
-        Ok(Target::Memcg(memcg, file))
+        Ok(Target::Memcg(memcg, file.file))
     }
 }
 
@@ -408,13 +363,35 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_only_read_is_not_written() {
+    fn every_file_opens_as_its_row_says() {
         let (mut engine, task) = engine();
-        for name in
-            ["memory.current", "memory.swap.current", "memory.stat", "memory.events", "memory.events.local"]
-        {
+        let of_group = CGROUP_FILES
+            .iter()
+            .map(|file| (file.name, file.is_readable(), file.is_writable(), file.is_in_root));
+        for (name, is_readable, is_writable, is_in_root) in of_group {
             let path = format!("/sys/fs/cgroup/job/{name}");
-            assert_eq!(engine.write_file(task, &path, "1"), Err(FileError::NotPermitted(path)));
+            let refused = Err(FileError::NotPermitted(path.clone()));
+            assert_eq!(engine.read_file(&path).is_ok(), is_readable, "{path}");
+            assert_eq!(engine.write_file(task, &path, "4096") != refused, is_writable, "{path}");
+            let in_root = format!("/sys/fs/cgroup/{name}");
+            let is_there = engine.read_file(&in_root) != Err(FileError::NoSuchFile(in_root.clone()));
+            assert_eq!(is_there, is_in_root, "{in_root}");
+        }
+        for file in MACHINE_FILES {
+            assert!(engine.read_file(file.path).is_ok(), "{}", file.path);
+            let refused = Err(FileError::NotPermitted(file.path.to_owned()));
+            assert_eq!(engine.write_file(task, file.path, "1") != refused, file.is_writable, "{}", file.path);
+        }
+    }
+
+    #[test]
+    fn a_limit_is_at_first_what_its_row_says() {
+        let (mut engine, _) = engine();
+        for file in CGROUP_FILES {
+            if let Holds::Limit(initial) = file.holds {
+                let text = engine.read_file(&format!("/sys/fs/cgroup/job/{}", file.name)).unwrap();
+                assert_eq!(text.trim(), initial, "{}", file.name);
+            }
         }
     }
 

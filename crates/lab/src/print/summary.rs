@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::scenario::Scenario;
 
 use crate::print::{figures, output, table};
@@ -172,8 +173,8 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
 
 /// Whether a file says more than that there is nothing, and no limit.
 fn is_told(name: &str, value: &str) -> bool {
-    let untold = match name {
-        "memory.max" | "memory.high" | "memory.swap.max" => "max",
+    let untold = match CgroupFile::by_name(name).map(|file| file.holds) {
+        Some(Holds::Limit(initial)) => initial,
         _ => "0",
     };
     // What is in use stands before them all.

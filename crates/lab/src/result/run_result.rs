@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Scenario, Size};
 use pageout_sim::{Ended, Machine, Report};
@@ -208,21 +209,13 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
 }
 
 fn memcg_result(path: &str, policy: &str, report: &Report, machine: &mut Machine) -> MemcgResult {
-    const FILES: &[&str] = &[
-        "memory.current",
-        "memory.max",
-        "memory.high",
-        "memory.low",
-        "memory.min",
-        "memory.swap.current",
-        "memory.swap.max",
-    ];
+    let sizes = CGROUP_FILES.iter().filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
     let mut file = |name: &str| read(machine, &format!("/sys/fs/cgroup{path}/{name}"));
     let reclaim = report.reclaim_by_memcg.iter().find(|(known, _)| known == path);
     MemcgResult {
         path: path.to_string(),
         policy: policy.to_string(),
-        files: FILES.iter().map(|name| ((*name).to_string(), file(name).trim().to_string())).collect(),
+        files: sizes.map(|known| (known.name.to_string(), file(known.name).trim().to_string())).collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),
         reclaim: reclaim.map(|&(_, summary)| summary.into()).unwrap_or_default(),

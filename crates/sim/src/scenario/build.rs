@@ -11,12 +11,12 @@
 //! [`Scenario::validate`] finds, which is expected to have found nothing.
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, MemcgId, Nanos,
-    Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
+    CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
+    MemcgId, Nanos, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
 };
 use pageout_workload::rng::SplitMix64;
 
-use super::keys::{Accepts, Key, Limit};
+use super::keys::Limit;
 use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::{
@@ -159,7 +159,7 @@ impl Scenario {
 
     /// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
     fn memcg_value(&self, memcg: &str, file: &str, value: &Scalar) -> String {
-        let is_limit = Key::find(&format!("memcg[].{file}")).is_some_and(|key| key.accepts == Accepts::Limit);
+        let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
         match value.to_string().parse::<Limit>() {
             Ok(Limit::Size(size)) if is_limit => size.0.to_string(),
             Ok(Limit::Percent(percent)) if is_limit => {

@@ -11,7 +11,7 @@ mod workload;
 use std::fmt;
 use std::sync::LazyLock;
 
-use pageout_engine::{Config, PARAMETERS, Parameter, SWITCHES, Section, Switch, Values};
+use pageout_engine::{CGROUP_FILES, Config, Holds, PARAMETERS, Parameter, SWITCHES, Section, Switch, Values};
 
 pub use workload::WORKLOAD_KEYS;
 
@@ -237,6 +237,8 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let at = keys.iter().position(|key| key.path == "kernel.profile").expect("a key of the kernel");
     let engine = kernel_keys().into_iter().chain(parameter_keys(Section::Sysctl));
     keys.splice(at + 1..at + 1, engine);
+    let at = keys.iter().position(|key| key.path == "memcg[].policy").expect("a key of a cgroup");
+    keys.splice(at + 1..at + 1, memcg_keys());
     keys
 });
 
@@ -283,6 +285,19 @@ fn parameter_keys(section: Section) -> impl Iterator<Item = Key> {
     })
 }
 
+/// The files of a cgroup that a scenario may set.
+fn memcg_keys() -> impl Iterator<Item = Key> {
+    CGROUP_FILES.iter().filter_map(|file| {
+        let Holds::Limit(initial) = file.holds else { return None };
+        Some(Key {
+            path: String::leak(format!("memcg[].{}", file.name)),
+            accepts: Accepts::Limit,
+            default: if initial == "max" { "\"max\"" } else { initial },
+            meaning: file.doc,
+        })
+    })
+}
+
 fn values_of(values: Values) -> Accepts {
     match values {
         Values::Bool => Accepts::Bool,
@@ -324,11 +339,6 @@ const ROWS: &[Key] = &[
 
     key("memcg[].path", Accepts::Text, "", "Where the cgroup is, from the root: \"/job/web\". Parents that are not listed exist without limits."),
     key("memcg[].policy", Accepts::Policy, "the kernel's profile", "The reclaim policy of this cgroup alone, as the profile has it: the kernel's single switches do not apply."),
-    key("memcg[].memory.max", Accepts::Limit, "\"max\"", "Hard limit: a page beyond it is reclaimed for, and when that fails the run ends out of memory."),
-    key("memcg[].memory.high", Accepts::Limit, "\"max\"", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
-    key("memcg[].memory.low", Accepts::Limit, "0", "Memory that is spared while others have something to give."),
-    key("memcg[].memory.min", Accepts::Limit, "0", "Memory that is never taken."),
-    key("memcg[].memory.swap.max", Accepts::Limit, "\"max\"", "How much of the swap the cgroup may fill."),
 
     key("device[].name", Accepts::Text, "", "The name files and swap areas refer to. Without any [[device]] there is one called \"nvme\"."),
     key("device[].preset", Accepts::Choice(DeviceSpec::PRESETS), "\"nvme\"", "The class of device that gives every figure not overridden here. nvme, because most machines have one."),

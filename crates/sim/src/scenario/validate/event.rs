@@ -1,7 +1,9 @@
 //! `[[event]]`: the file has to exist, and to take what is written to it.
 
+use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES};
+
 use super::{Check, Problem};
-use crate::scenario::keys::Key;
+use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Event, KernelFile, Scalar, Size};
 
 impl Check<'_> {
@@ -46,12 +48,10 @@ impl Check<'_> {
                 }
                 Key::find(&format!("sysctl.{name}")).map(|key| key.accepts)
             }
-            Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
-                return self.reclaim_value(prefix, &value);
-            }
-            Some(KernelFile::Memcg { file, .. }) => match Key::find(&format!("memcg[].{file}")) {
-                Some(key) => Some(key.accepts),
-                None => return self.report(Problem::new(key, format!("{path} can't be written"))),
+            Some(KernelFile::Memcg { file, .. }) => match CgroupFile::by_name(&file).map(|file| file.holds) {
+                Some(Holds::Limit(_)) => Some(Accepts::Limit),
+                Some(Holds::Request) => return self.reclaim_value(prefix, &value),
+                _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
             Some(KernelFile::Proc(_)) => {
@@ -121,7 +121,7 @@ impl Check<'_> {
     fn event_read(&mut self, prefix: &str, path: &str) {
         let key = format!("{prefix}.read");
         if let Some(KernelFile::Memcg { file, .. }) = self.kernel_file(&key, path)
-            && file == "memory.reclaim"
+            && CgroupFile::by_name(&file).is_some_and(|file| !file.is_readable())
         {
             self.report(Problem::new(key, format!("{path} can only be written")));
         }
@@ -138,12 +138,14 @@ impl Check<'_> {
                 self.report(problem.help(help));
                 return None;
             }
-            Some(KernelFile::Proc(name)) => (name, "file in /proc", vec!["vmstat".to_string()]),
+            Some(KernelFile::Proc(name)) => {
+                (name, "file in /proc", machine_files(|file| matches!(file, KernelFile::Proc(_))))
+            }
             Some(KernelFile::Sysctl(name)) => (name, "sysctl", Key::names_under("sysctl.")),
             Some(KernelFile::LruGen(name)) => (
                 name,
                 "file of the multi-generational LRU",
-                LRU_GEN_FILES.iter().map(ToString::to_string).collect(),
+                machine_files(|file| matches!(file, KernelFile::LruGen(_))),
             ),
             Some(KernelFile::Memcg { path: memcg, file }) => {
                 let paths = self.scenario.memcg_paths();
@@ -152,11 +154,11 @@ impl Check<'_> {
                     self.report(problem.help(format!("known: {}", paths.join(", "))).nearest(memcg, paths));
                     return None;
                 }
-                let (what, known) = match memcg.as_str() {
-                    "/" => ("file of the root, which has no limits,", ROOT_FILES),
-                    _ => ("file of a cgroup", MEMCG_FILES),
-                };
-                (file, what, known.iter().map(|file| (*file).to_string()).collect())
+                let is_root = memcg == "/";
+                let what =
+                    if is_root { "file of the root, which has no limits," } else { "file of a cgroup" };
+                let known = CGROUP_FILES.iter().filter(|file| file.is_in_root || !is_root);
+                (file, what, known.map(|file| file.name.to_string()).collect())
             }
         };
         if known.contains(given) {
@@ -168,23 +170,9 @@ impl Check<'_> {
     }
 }
 
-/// Files of the multi-generational LRU.
-const LRU_GEN_FILES: &[&str] = &["lru_gen", "lru_gen_full", "enabled", "min_ttl_ms"];
-
-/// Files of the root that an event may name.
-const ROOT_FILES: &[&str] = &["memory.stat", "memory.reclaim"];
-
-/// Files of any other cgroup.
-const MEMCG_FILES: &[&str] = &[
-    "memory.current",
-    "memory.max",
-    "memory.high",
-    "memory.low",
-    "memory.min",
-    "memory.stat",
-    "memory.events",
-    "memory.events.local",
-    "memory.reclaim",
-    "memory.swap.max",
-    "memory.swap.current",
-];
+/// Last parts of the paths of the machine's files that are named alike.
+fn machine_files(is_alike: impl Fn(&KernelFile) -> bool) -> Vec<String> {
+    let alike =
+        MACHINE_FILES.iter().filter(|file| KernelFile::parse(file.path).as_ref().is_some_and(&is_alike));
+    alike.filter_map(|file| file.path.rsplit('/').next()).map(str::to_string).collect()
+}

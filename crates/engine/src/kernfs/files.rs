@@ -1,0 +1,120 @@
+//! Which files there are: the one place for their names. Reading and writing go through these tables, and so do the checks and
+//! the reference of scenarios, and the results.
+
+/// What a file of a cgroup holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// Read: how much is in use.
+    Usage,
+    /// Read and written: a limit or a protection, and what it is before anyone writes it.
+    Limit(&'static str),
+    /// Read: counters, line by line.
+    Counters,
+    /// Written: something to be done at once.
+    Request,
+}
+
+/// A file that every cgroup has, or every one but the root.
+pub struct CgroupFile {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds, which says how it can be opened.
+    pub holds: Holds,
+    /// Whether the root has it, too. The root has no limits, and so no files for them.
+    pub is_in_root: bool,
+    /// What it says, or what writing it does.
+    pub doc: &'static str,
+    pub(super) file: MemcgFile,
+}
+
+impl CgroupFile {
+    /// The file of this name.
+    pub fn by_name(name: &str) -> Option<&'static CgroupFile> {
+        CGROUP_FILES.iter().find(|file| file.name == name)
+    }
+
+    /// Whether it can be opened for reading.
+    pub fn is_readable(&self) -> bool {
+        self.holds != Holds::Request
+    }
+
+    /// Whether it can be opened for writing.
+    pub fn is_writable(&self) -> bool {
+        matches!(self.holds, Holds::Limit(_) | Holds::Request)
+    }
+}
+
+/// Which file, for those who read and write it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MemcgFile {
+    Current,
+    SwapCurrent,
+    Min,
+    Low,
+    High,
+    Max,
+    SwapMax,
+    Stat,
+    Events,
+    EventsLocal,
+    Reclaim,
+}
+
+const fn limit(name: &'static str, file: MemcgFile, initial: &'static str, doc: &'static str) -> CgroupFile {
+    CgroupFile { name, holds: Holds::Limit(initial), is_in_root: false, doc, file }
+}
+
+const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'static str) -> CgroupFile {
+    CgroupFile { name, holds, is_in_root: matches!(file, MemcgFile::Stat | MemcgFile::Reclaim), doc, file }
+}
+
+/// All files of a cgroup, usage and limits first.
+#[rustfmt::skip]
+pub const CGROUP_FILES: &[CgroupFile] = &[
+    reported("memory.current", MemcgFile::Current, Holds::Usage, "Memory in use, in bytes."),
+    limit("memory.max", MemcgFile::Max, "max", "Hard limit: a page beyond it is reclaimed for, and when that fails the run ends out of memory."),
+    limit("memory.high", MemcgFile::High, "max", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
+    limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
+    limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),
+    reported("memory.swap.current", MemcgFile::SwapCurrent, Holds::Usage, "Swap in use, in bytes."),
+    limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),
+    reported("memory.stat", MemcgFile::Stat, Holds::Counters, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending."),
+    reported("memory.events", MemcgFile::Events, Holds::Counters, "How often limits were met, here and below."),
+    reported("memory.events.local", MemcgFile::EventsLocal, Holds::Counters, "The same without what is below."),
+    reported("memory.reclaim", MemcgFile::Reclaim, Holds::Request, "Bytes to reclaim, optionally with ` swappiness=N`."),
+];
+
+/// A file of the machine.
+pub struct MachineFile {
+    /// Its path.
+    pub path: &'static str,
+    /// Whether it can be written; all can be read.
+    pub is_writable: bool,
+    pub(super) target: MachineTarget,
+}
+
+/// Which file, for those who read and write it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MachineTarget {
+    Vmstat,
+    Swappiness,
+    LruGen,
+    LruGenFull,
+    Enabled,
+    MinTtl,
+}
+
+pub(super) const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
+pub(super) const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
+pub(super) const MIN_TTL_MS: &str = "/sys/kernel/mm/lru_gen/min_ttl_ms";
+
+/// All files of the machine.
+#[rustfmt::skip]
+pub const MACHINE_FILES: &[MachineFile] = &[
+    MachineFile { path: "/proc/vmstat", is_writable: false, target: MachineTarget::Vmstat },
+    MachineFile { path: "/proc/sys/vm/swappiness", is_writable: true, target: MachineTarget::Swappiness },
+    MachineFile { path: LRU_GEN, is_writable: true, target: MachineTarget::LruGen },
+    MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
+    MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },
+    MachineFile { path: MIN_TTL_MS, is_writable: true, target: MachineTarget::MinTtl },
+];
