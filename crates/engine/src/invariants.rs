@@ -1,10 +1,10 @@
 //! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
 
-use crate::engine::Engine;
-use crate::folio::{FolioFlags, Heat};
-use crate::list::List;
-use crate::lruvec::{LruList, Lruvec};
-use crate::table::{Entry, Table};
+use crate::lru::lruvec::{LruList, Lruvec};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::list::List;
+use crate::memory::table::{Entry, Table};
+use crate::serve::engine::Engine;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,7 +128,10 @@ impl Engine {
             for list in &generations.lists {
                 for pfn in self.check_list(lruvec, list) {
                     let folio = &self.memory.folios[pfn];
-                    assert!(!self.memory.is_hot(pfn, Heat::ACTIVE), "{pfn:?} is in a generation and ACTIVE");
+                    assert!(
+                        !self.memory.has_use(pfn, UseBits::ACTIVE),
+                        "{pfn:?} is in a generation and ACTIVE"
+                    );
                     let is_active = generations.check_place(pfn, self.memory.places[pfn], folio.lru_type());
                     sizes[LruList::new(folio.lru_type(), is_active) as usize] += folio.pages();
                 }

@@ -7,7 +7,7 @@
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
-use crate::order::{GenerationRules, Interface, Order};
+use crate::lru::{GenerationRules, Interface, Lru};
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -16,8 +16,8 @@ pub struct Policy {
     /// How accessed bits are found.
     pub harvest: Harvest,
     /// Which lists there are, where a folio goes and who is next.
-    pub order: Order,
-    /// How generations are kept, where the order is [`Order::Generations`].
+    pub lru: Lru,
+    /// How generations are kept, where that is [`Lru::Generations`].
     pub generations: GenerationRules,
     /// What a refault means.
     pub workingset: Workingset,
@@ -36,7 +36,7 @@ impl Policy {
     pub fn classic_6_12() -> Policy {
         Policy {
             harvest: Harvest::rmap_only(),
-            order: Order::TwoLists,
+            lru: Lru::TwoLists,
             generations: GenerationRules::linux_6_12(),
             workingset: Workingset::Distance,
             balance: Balance::cost(),
@@ -49,7 +49,7 @@ impl Policy {
     pub fn mglru_6_12() -> Policy {
         Policy {
             harvest: Harvest::page_table_walk(),
-            order: Order::Generations,
+            lru: Lru::Generations,
             generations: GenerationRules::linux_6_12(),
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
@@ -62,7 +62,7 @@ impl Policy {
     pub fn mglru_6_16() -> Policy {
         Policy {
             harvest: Harvest::page_table_walk(),
-            order: Order::Generations,
+            lru: Lru::Generations,
             generations: GenerationRules::linux_6_16(),
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
@@ -73,16 +73,16 @@ impl Policy {
 
     /// One list in exact order of access, no second chance: the textbook LRU, profile `lru`. A reference, not a kernel's.
     pub fn exact_lru() -> Policy {
-        Policy { order: Order::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
+        Policy { lru: Lru::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
     }
 
     /// One queue and a hand that spares what was used: SIEVE, profile `sieve`. Not a kernel's; it shows what the seams carry.
     pub fn sieve() -> Policy {
-        Policy { order: Order::Sieve, ..Policy::exact_lru() }
+        Policy { lru: Lru::Sieve, ..Policy::exact_lru() }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        check_range("order.generations", self.generations.count_max.into(), 2, 64)
+        check_range("lru.generations", self.generations.count_max.into(), 2, 64)
     }
 
     /// The profile of this name.
@@ -93,7 +93,7 @@ impl Policy {
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
     /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have.
     pub(crate) fn with_generations(self, enabled: bool) -> Policy {
-        if enabled == (self.order == Order::Generations) {
+        if enabled == (self.lru == Lru::Generations) {
             return self;
         }
         let other = match (enabled, self.generations.interface) {

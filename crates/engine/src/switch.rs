@@ -3,10 +3,8 @@
 //! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
-use crate::balance::{BalanceRule, TierGains, TypeRule};
-use crate::order::{
-    AgingRule, FaultIn, Interface, NewFile, Order, ProtectTo, References, Rejected, Switching,
-};
+use crate::balance::{BalanceRule, RefTierGains, TypeRule};
+use crate::lru::{AgingRule, FaultIn, Interface, Lru, NewFile, ProtectTo, References, Rejected, Switching};
 use crate::policy::Policy;
 use crate::workingset::Workingset;
 
@@ -158,10 +156,10 @@ pub const SWITCHES: &[Switch] = &[
         "Where the reverse map finds a young entry, the 64 around it are looked at too."),
     switch!("harvest.mm_skip", bool harvest.mm_skip, Some(("mechanisms.toml", "false")),
         "A walk passes by address spaces that have not run since the last one."),
-    switch!("order.lists", Order: order, Some(("mechanisms.toml", "two_lists")),
+    switch!("lru.lists", Lru: lru, Some(("mechanisms.toml", "two_lists")),
         "Which lists there are, whatever the other three seams do."),
     Switch {
-        name: "order.generations",
+        name: "lru.generations",
         values: Values::Number(2, 64),
         doc: "At most so many generations exist. Linux: 4. More tell ages apart more finely and age more often.",
         shown_by: Some(("tiers-of-read-pages.toml", "8")),
@@ -171,25 +169,25 @@ pub const SWITCHES: &[Switch] = &[
             Some(())
         },
     },
-    switch!("order.tiers", bool generations.tiers, Some(("tiers-of-read-pages.toml", "false")),
+    switch!("lru.tiers", bool generations.tiers, Some(("tiers-of-read-pages.toml", "false")),
         "Pages read repeatedly through file descriptors are spared where their tier refaults more; else use through a descriptor counts for nothing."),
-    switch!("order.references", References: generations.references, Some(("mechanisms.toml", "6.16")),
+    switch!("lru.references", References: generations.references, Some(("mechanisms.toml", "6.16")),
         "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16."),
-    switch!("order.fault_in", FaultIn: generations.fault_in, Some(("mechanisms.toml", "like_read")),
+    switch!("lru.fault_in", FaultIn: generations.fault_in, Some(("mechanisms.toml", "like_read")),
         "Where a page goes that a fault brought in: the youngest generation (6.12), the second youngest (6.16), or where read pages go."),
-    switch!("order.rejected", Rejected: generations.rejected, Some(("mechanisms.toml", "second_youngest")),
+    switch!("lru.rejected", Rejected: generations.rejected, Some(("mechanisms.toml", "second_youngest")),
         "Where a page goes that reclaim could not free: the youngest generation (6.12) or the second youngest (6.16)."),
-    switch!("order.new_file", NewFile: generations.new_file, Some(("regressions/m6-files-used-twice.toml", "oldest")),
+    switch!("lru.new_file", NewFile: generations.new_file, Some(("regressions/m6-files-used-twice.toml", "oldest")),
         "Where a page goes that was read: the oldest generation (before 6.8), the second oldest while the window is full (6.12), by whether it was in use when evicted (6.16)."),
-    switch!("order.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
+    switch!("lru.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
         "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16)."),
-    switch!("order.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
+    switch!("lru.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
         "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), or whenever it isn't full (6.16)."),
-    switch!("order.interface", Interface: generations.interface, None,
+    switch!("lru.interface", Interface: generations.interface, None,
         "What commands written to lru_gen mean: `+` of a generation that is there already succeeds and does nothing (6.12), or opens the next, swappiness `max` is taken (6.16). Changes nothing that reclaim decides, and so no shipped scenario's counters."),
-    switch!("order.switching", Switching: generations.switching, Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
+    switch!("lru.switching", Switching: generations.switching, Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
         "What reclaim walks while /sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists: both, or the new ones only, which ends in a false OOM at a limit."),
-    switch!("order.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),
+    switch!("lru.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),
         "A used page of a program's code stays active after one use. 6.16 dropped it for generations, where it shows in pgactivate alone: what was used is young there anyway."),
     switch!("reclaim.proactive_counters", bool proactive_counters, Some(("proactive-reclaim.toml", "true")),
         "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim."),
@@ -203,7 +201,7 @@ pub const SWITCHES: &[Switch] = &[
         "The controller remembers earlier generations, each half as much as the next; else only the present one counts."),
     switch!("balance.type_rule", TypeRule: balance.type_rule, Some(("mechanisms.toml", "6.16")),
         "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16)."),
-    switch!("balance.tier_gains", TierGains: balance.tier_gains, Some(("tiers-of-read-pages.toml", "2:3")),
+    switch!("balance.ref_tier_gains", RefTierGains: balance.ref_tier_gains, Some(("tiers-of-read-pages.toml", "2:3")),
         "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12) or 2:3 (6.16)."),
 ];
 

@@ -161,7 +161,7 @@ Examples:
   pageout ablate web.toml                                           all switches of the scenario's profile
   pageout ablate web.toml --set kernel.profile=mglru@6.12
   pageout ablate web.toml --switch harvest.bloom_filter --switch balance
-  pageout ablate web.toml --switch order.generations=2,3,8,16 --repeat 20
+  pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
   pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
   pageout keys kernel.order                                         what the switches of a seam do
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
@@ -327,7 +327,7 @@ pub(crate) struct AblateArgs {
 
     /// Turn only this switch, or those of this seam; may be given several times
     ///
-    /// harvest.bloom_filter turns it the other way, order.generations=2,8 tries these values, balance is a whole seam.
+    /// harvest.bloom_filter turns it the other way, lru.generations=2,8 tries these values, balance is a whole seam.
     /// `pageout keys kernel.` lists all switches.
     #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
     pub(crate) switches: Vec<Wanted>,
@@ -534,7 +534,7 @@ pub(crate) struct WorkingSetArgs {
     /// Generations that a machine keeps at most
     ///
     /// Linux keeps four; a fifth row of a node is then a row of another, and an error. A simulated machine may keep 2 to 64, as
-    /// its scenario's kernel.order.generations says.
+    /// its scenario's kernel.lru.generations says.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(crate) generations: u32,
 

@@ -29,7 +29,7 @@ impl Bench {
         let mut policy = Policy::mglru_6_12();
         // In which `+` may be written without force while the window is full; and a window so wide that an aging doesn't have
         // to move what is in its oldest generation, which is not the walk's cost.
-        for (switch, value) in [("order.interface", "6.16"), ("order.generations", "64")] {
+        for (switch, value) in [("lru.interface", "6.16"), ("lru.generations", "64")] {
             assert!(Switch::by_name(switch).unwrap().set(&mut policy, value));
         }
         let config = Config { node_pages: vec![PAGES + (1 << 16)], policy, ..Config::default() };

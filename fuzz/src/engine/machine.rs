@@ -465,7 +465,7 @@ impl Machine {
             Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
             Step::Done(served) => match doing {
                 Doing::Reclaim => {
-                    assert!(matches!(served, Served::Reclaimed(_) | Served::Refused(_)), "{served:?}");
+                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
                 }
                 Doing::Access(access, object) => match served {
@@ -473,7 +473,7 @@ impl Machine {
                         self.check_failure(access, object, &error);
                         State::Idle
                     }
-                    Served::Reclaimed(_) | Served::Refused(_) => {
+                    Served::Written { .. } | Served::Refused(_) => {
                         panic!("an access ended as a reclaim request")
                     }
                     // What memory.high did on the way back may have cost the page. So the instruction runs again.

@@ -1,6 +1,6 @@
 //! The controller of the multi-generational LRU: refaults per eviction as the error signal of a feedback loop.
 //!
-//! Pages accessed through file descriptors belong to tiers by how often that was (`order/generations/references.rs`). For each
+//! Pages accessed through file descriptors belong to tiers by how often that was (`lru/generations/references.rs`). For each
 //! type and tier the controller counts what was evicted and what of it came back:
 //!
 //! ```text
@@ -14,9 +14,9 @@
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 
 use super::{BalanceRule, TypeRule};
-use crate::engine::Engine;
-use crate::lruvec::{LruList, LruvecId};
-use crate::order::Order;
+use crate::lru::Lru;
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::serve::engine::Engine;
 use crate::units::LruType;
 
 /// Tiers of a generation.
@@ -74,7 +74,7 @@ impl Position {
 
 /// Up to which tier a type's pages are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TierLimit {
+pub struct RefTierLimit {
     /// The highest that isn't protected.
     pub highest: usize,
     /// What the tiers are compared with; `None` where refaults protect nothing.
@@ -127,7 +127,7 @@ pub enum TypeReason {
 /// What refaults say of the two types.
 pub(crate) struct CheaperType {
     pub(crate) kind: LruType,
-    pub(crate) limit: TierLimit,
+    pub(crate) limit: RefTierLimit,
     pub(crate) reason: TypeReason,
 }
 
@@ -194,7 +194,7 @@ impl Engine {
     /// Whether anyone reads what the controller of this lruvec counts.
     fn has_feedback(&self, lruvec: LruvecId) -> bool {
         let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;
-        policy.order == Order::Generations || policy.balance.rule == BalanceRule::Feedback
+        policy.lru == Lru::Generations || policy.balance.rule == BalanceRule::Feedback
     }
 
     /// Where the controller counts what happens to a type now.
@@ -256,43 +256,43 @@ impl Engine {
         let limit = match balance.type_rule {
             TypeRule::Linux6_12 => {
                 let other = if kind == LruType::Anon { file } else { anon };
-                let limit = self.last_unprotected_tier(lruvec, kind, other, gains[kind as usize]);
-                TierLimit { is_other_type: true, ..limit }
+                let limit = self.last_unprotected_ref_tier(lruvec, kind, other, gains[kind as usize]);
+                RefTierLimit { is_other_type: true, ..limit }
             }
-            TypeRule::Linux6_16 => self.tier_to_evict(lruvec, kind),
+            TypeRule::Linux6_16 => self.ref_tier_to_evict(lruvec, kind),
         };
         CheaperType { kind, limit, reason: TypeReason::Refaults { anon, file } }
     }
 
     /// Refaults of each tier of a type.
-    pub(crate) fn tier_positions(&self, lruvec: LruvecId, kind: LruType, gain: u64) -> [Position; TIERS] {
+    pub(crate) fn ref_tier_positions(&self, lruvec: LruvecId, kind: LruType, gain: u64) -> [Position; TIERS] {
         std::array::from_fn(|tier| self.feedback_position(lruvec, kind, tier..tier + 1, gain))
     }
 
     /// Up to the highest tier of a type that fares no worse than its tier 0.
-    pub(crate) fn tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> TierLimit {
+    pub(crate) fn ref_tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> RefTierLimit {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         if !balance.controller {
-            return TierLimit { highest: TIERS - 1, reference: None, is_other_type: false, gain: 1 };
+            return RefTierLimit { highest: TIERS - 1, reference: None, is_other_type: false, gain: 1 };
         }
-        let (first, others) = balance.tier_gains.pair();
+        let (first, others) = balance.ref_tier_gains.pair();
         let reference = self.feedback_position(lruvec, kind, 0..1, first);
-        self.last_unprotected_tier(lruvec, kind, reference, others)
+        self.last_unprotected_ref_tier(lruvec, kind, reference, others)
     }
 
     /// Up to the tier before the first that fares worse than the reference.
-    fn last_unprotected_tier(
+    fn last_unprotected_ref_tier(
         &self,
         lruvec: LruvecId,
         kind: LruType,
         reference: Position,
         gain: u64,
-    ) -> TierLimit {
+    ) -> RefTierLimit {
         let fares_worse = |&tier: &usize| {
             !self.feedback_position(lruvec, kind, tier..tier + 1, gain).is_cheaper_than(reference)
         };
         let highest = (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1);
-        TierLimit { highest, reference: Some(reference), is_other_type: false, gain }
+        RefTierLimit { highest, reference: Some(reference), is_other_type: false, gain }
     }
 }
 

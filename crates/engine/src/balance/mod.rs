@@ -15,7 +15,7 @@ mod feedback;
 use crate::switch::choice;
 pub use cost::ScanBalance;
 pub(crate) use feedback::{CheaperType, Feedback, TIERS};
-pub use feedback::{Position, TierLimit, TypeReason};
+pub use feedback::{Position, RefTierLimit, TypeReason};
 
 choice! {
     /// How the types are weighed against each other.
@@ -42,7 +42,7 @@ choice! {
 
 choice! {
     /// How much worse a tier may fare than tier 0 before it is protected.
-    TierGains {
+    RefTierGains {
         /// Linux 6.12: twice as many refaults per eviction. Sparing a tier costs all others room, so it has to fare clearly
         /// worse, not a little.
         OneToTwo = "1:2",
@@ -64,7 +64,7 @@ pub struct Balance {
     /// How the type is chosen.
     pub type_rule: TypeRule,
     /// When a tier is protected.
-    pub tier_gains: TierGains,
+    pub ref_tier_gains: RefTierGains,
 }
 
 impl Balance {
@@ -78,14 +78,14 @@ impl Balance {
             controller: true,
             smoothing: true,
             type_rule: TypeRule::Linux6_12,
-            tier_gains: TierGains::OneToTwo,
+            ref_tier_gains: RefTierGains::OneToTwo,
         }
     }
 
     pub(crate) fn feedback_6_16() -> Balance {
         Balance {
             type_rule: TypeRule::Linux6_16,
-            tier_gains: TierGains::TwoToThree,
+            ref_tier_gains: RefTierGains::TwoToThree,
             ..Balance::feedback_6_12()
         }
     }
@@ -114,12 +114,12 @@ impl TypeRule {
     }
 }
 
-impl TierGains {
+impl RefTierGains {
     /// Of tier 0, of the others.
     pub(crate) fn pair(self) -> (u64, u64) {
         match self {
-            TierGains::OneToTwo => (1, 2),
-            TierGains::TwoToThree => (2, 3),
+            RefTierGains::OneToTwo => (1, 2),
+            RefTierGains::TwoToThree => (2, 3),
         }
     }
 }

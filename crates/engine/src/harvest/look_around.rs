@@ -5,10 +5,10 @@
 //! is put into the Bloom filter, so that the next walk visits it: eviction tells aging where to look. [reclaim 4.8]
 
 use super::walk::ENTRIES_PER_LINE;
-use crate::engine::Engine;
-use crate::lruvec::LruvecId;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::table::{LEAF_PAGES, Word};
+use crate::serve::engine::Engine;
 use crate::story::{FoundBy, PageEvent};
-use crate::table::{LEAF_PAGES, Word};
 use crate::units::{LruType, MmId, Pfn};
 
 /// Entries looked at.
@@ -38,9 +38,9 @@ impl Engine {
                 self.take_over_dirty(word);
                 self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::LookAround });
                 if has_buffer {
-                    self.order_young(word.pfn());
+                    self.lru_young(word.pfn());
                 } else {
-                    self.order_young_nearby(word.pfn());
+                    self.lru_young_nearby(word.pfn());
                 }
             }
         }

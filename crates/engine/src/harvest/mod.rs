@@ -18,7 +18,7 @@ mod rmap;
 mod walk;
 
 pub(crate) use rmap::Referenced;
-pub(crate) use walk::{Walk, WalkState, Walked};
+pub(crate) use walk::{TableWalkState, Walk, Walked};
 
 /// How accessed bits are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

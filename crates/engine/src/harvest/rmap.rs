@@ -3,11 +3,11 @@
 //! An anonymous folio is mapped at one place, which its record names; a file's folio may be mapped wherever the file is.
 //! [reclaim 2.8; 9, rows 1 to 5]
 
-use crate::engine::Engine;
-use crate::folio::{Folio, FolioFlags};
-use crate::mm::Backing;
+use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::mm::Backing;
+use crate::memory::table::Word;
+use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::table::Word;
 use crate::units::{FileId, MmId, Pfn};
 
 /// What the reverse map said of a folio.

@@ -5,7 +5,7 @@
 //!     mappings               ─ recency, evictable at all?       VMA rules        is likely not to have been used
 //!       upper entries        ─ young?                           non-leaf young
 //!                            ─ dense when last walked?          Bloom filter
-//!         512 entries        ─ young: the order is told, the bit cleared
+//!         512 entries        ─ young: the LRU is told, the bit cleared
 //! ```
 //! Its cost goes with the number of pages that were accessed, where that of the reverse map goes with the number that reclaim
 //! asks about. What it leaves out, reclaim still sees through the reverse map when it has the page in its hands.
@@ -15,13 +15,13 @@
 //! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
 
 use super::bloom::BloomFilters;
-use crate::engine::Engine;
-use crate::folio::FolioFlags;
-use crate::lruvec::LruvecId;
-use crate::mm::{Backing, Vma};
-use crate::order::SWAPPINESS_ANON_ONLY;
+use crate::lru::SWAPPINESS_ANON_ONLY;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::{Backing, Vma};
+use crate::memory::table::{LEAF_PAGES, Word};
+use crate::serve::engine::Engine;
 use crate::story::{FoundBy, PageEvent};
-use crate::table::{LEAF_PAGES, Word};
 use crate::units::{MmId, Pfn};
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ pub(crate) struct WalkStats {
 }
 
 /// The walks of one lruvec.
-pub(crate) struct WalkState {
+pub(crate) struct TableWalkState {
     /// The walk completed last.
     pub(crate) seq: u64,
     pub(super) filters: BloomFilters,
@@ -61,10 +61,10 @@ pub(crate) struct WalkState {
     stats: Vec<WalkStats>,
 }
 
-impl WalkState {
+impl TableWalkState {
     /// As if a walk had been completed before the generation `max_seq` was opened.
-    pub(crate) fn new(slots: usize, max_seq: u64) -> WalkState {
-        WalkState {
+    pub(crate) fn new(slots: usize, max_seq: u64) -> TableWalkState {
+        TableWalkState {
             seq: max_seq - 1,
             filters: BloomFilters::default(),
             next: 0,
@@ -255,7 +255,7 @@ impl Engine {
             }
             self.memory.mm_mut(mm).table.clear_leaf_young(leaf);
         }
-        let passes = |state: &WalkState| state.filters.may_contain(walk.seq, mm, leaf);
+        let passes = |state: &TableWalkState| state.filters.may_contain(walk.seq, mm, leaf);
         if harvest.bloom_filter && !is_forced && !passes(&self.lruvecs[lruvec].walk) {
             return;
         }
@@ -278,7 +278,7 @@ impl Engine {
         &mut state.stats[slot]
     }
 
-    /// Tells the order of every young entry, and clears it; returns how many there were.
+    /// Tells the LRU of every young entry, and clears it; returns how many there were.
     fn walk_entries(&mut self, lruvec: LruvecId, mm: MmId, page: u64, end: u64) -> u64 {
         self.work.ptes_walked += end - page;
         let mut young = 0;
@@ -291,7 +291,7 @@ impl Engine {
             young += 1;
             self.take_over_dirty(word);
             self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
-            self.order_young(word.pfn());
+            self.lru_young(word.pfn());
         }
         young
     }

@@ -17,19 +17,19 @@
 //!   - memcg_id node_id min_gen [swappiness [nr_to_reclaim]]
 //! ```
 //! They are done in order, each in steps, up to the first that is refused. A number left out is the largest there is, so that
-//! `+` forces its scan and `-` takes all. Which of them fail and how is an era's rule (`order.interface`). Where the
+//! `+` forces its scan and `-` takes all. Which of them fail and how is an era's rule (`lru.interface`). Where the
 //! specification leaves open which error a malformed number makes: too large for its field is ERANGE, no number is EINVAL.
 //! [reclaim 4.12 and its 6.12 form]
 
 use super::files::LRU_GEN;
 use super::{Errno, FileError};
 use crate::balance::TIERS;
-use crate::engine::Engine;
-use crate::order::{
+use crate::lru::{
     GenerationLists, GenerationRequest, GenerationWork, Interface, Refused, Requested, SWAPPINESS_ANON_ONLY,
     WorkStep,
 };
-use crate::step::{Served, Step};
+use crate::machine::step::{Served, Step};
+use crate::serve::engine::Engine;
 use crate::units::{LruType, MemcgId, Nanos, NodeId, TaskId};
 use std::fmt::Write;
 
@@ -100,7 +100,7 @@ impl Engine {
                 }
             }
             let Some(command) = write.next() else {
-                return Ok(Step::Done(Served::Reclaimed(write.reclaimed)));
+                return Ok(Step::Done(Served::Written { reclaimed: write.reclaimed }));
             };
             let begun = self.parse_command(&command).and_then(|request| self.generation_work(request));
             write.command = command;

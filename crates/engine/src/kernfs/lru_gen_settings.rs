@@ -4,9 +4,9 @@
 //! Linux's; a textbook policy stays what it is. [reclaim 4.12]
 
 use super::lru_gen::parse_c_integer;
-use crate::engine::Engine;
-use crate::order::Order;
-use crate::step::{Served, Step};
+use crate::lru::Lru;
+use crate::machine::step::{Served, Step};
+use crate::serve::engine::Engine;
 use crate::units::{MemcgId, TaskId};
 
 /// Generations rather than two lists.
@@ -34,22 +34,22 @@ impl Engine {
         let policy = self.memcgs[MemcgId::ROOT].policy;
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         let caps = self.lru_gen_enabled.unwrap_or_else(|| {
-            bit(policy.order == Order::Generations, CORE)
+            bit(policy.lru == Lru::Generations, CORE)
                 | bit(policy.harvest.page_table_walk, MM_WALK)
                 | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
         });
         format!("0x{caps:04x}\n")
     }
 
-    /// The lists change hands in steps: see `order/switching.rs`. How generations are harvested is of no concern to those who
+    /// The lists change hands in steps: see `lru/switching.rs`. How generations are harvested is of no concern to those who
     /// keep none.
     pub(super) fn set_enabled(&mut self, task: TaskId, caps: u32) -> Step {
-        if self.memcgs[MemcgId::ROOT].policy.order.may_be_switched() {
+        if self.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
             self.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
         }
-        self.switch_orders(caps & CORE != 0);
+        self.switch_lru(caps & CORE != 0);
         for memcg in self.memcgs.ids() {
-            if self.memcgs[memcg].policy.order != Order::Generations {
+            if self.memcgs[memcg].policy.lru != Lru::Generations {
                 continue;
             }
             let harvest = &mut self.memcgs[memcg].policy.harvest;
@@ -59,6 +59,6 @@ impl Engine {
         self.config.policy = self.memcgs[MemcgId::ROOT].policy;
         let is_switching = self.memcgs.ids().any(|memcg| self.is_switching(memcg));
         // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
-        if is_switching { self.suspend_switch(task) } else { Step::Done(Served::Reclaimed(0)) }
+        if is_switching { self.suspend_switch(task) } else { Step::Done(Served::Written { reclaimed: 0 }) }
     }
 }

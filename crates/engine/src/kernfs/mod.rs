@@ -18,11 +18,11 @@ mod files; // which files there are
 mod lru_gen; // the text of generations, and commands
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 
-use crate::engine::Engine;
+use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::reclaim::UserReclaim;
+use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::step::{Served, Step};
 use crate::units::{MemcgId, PAGE_SIZE, TaskId};
 use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
@@ -205,7 +205,7 @@ impl Engine {
         let invalid =
             |expected| FileError::Invalid { path: path.to_owned(), value: value.to_owned(), expected };
         self.enter(task);
-        let done = Step::Done(Served::Reclaimed(0));
+        let done = Step::Done(Served::Written { reclaimed: 0 });
         match target {
             Target::Machine(MachineTarget::Vmstat | MachineTarget::LruGenFull) => {
                 Err(FileError::NotPermitted(path.to_owned()))

@@ -1,9 +1,9 @@
 //! Isolation: taking a batch off the cold end of a list, so that nobody else finds its folios while they are judged.
 
-use crate::engine::Engine;
-use crate::folio::FolioFlags;
-use crate::lruvec::{LruList, LruvecId};
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::folio::FolioFlags;
 use crate::reclaim::ScanControl;
+use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
@@ -40,7 +40,7 @@ impl Engine {
     #[inline]
     pub(crate) fn touch_words(&self, pfn: Pfn) {
         std::hint::black_box(self.first_mapping(pfn));
-        std::hint::black_box(self.memory.heat(pfn));
+        std::hint::black_box(self.memory.use_bits(pfn));
     }
 
     /// Counts scanned pages, by reclaimer and by type.

@@ -3,9 +3,9 @@
 //! ```text
 //!   Reclaim (call)          target: a group and a number of pages
 //!     priority 12 .. 0      scan lists >> priority: gently first, everything at last
-//!       node                `prepare_node`: costs, and what the order makes of the target's state
+//!       node                `prepare_node`: costs, and what the LRU makes of the target's state
 //!         memcg             protection; skip, or a pass over its lruvec
-//!           round           one batch of each list: the order's code; then the machine may let time pass
+//!           round           one batch of each list: the LRU's code; then the machine may let time pass
 //! ```
 //! A call is a state machine only at the level of rounds: [`Engine::reclaim_step`] runs one and returns, so that device
 //! completions and other tasks come in between, as they would. What a round does is plain code.
@@ -18,9 +18,9 @@ mod scan_control;
 mod shrink_list;
 mod user;
 
-use crate::engine::Engine;
+use crate::lru::{Pass, Round};
 use crate::memcg::MemcgEvent;
-use crate::order::{Pass, Round};
+use crate::serve::engine::Engine;
 use crate::units::{MemcgId, NodeId};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
@@ -70,9 +70,9 @@ impl Engine {
                 if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
                     self.unplug(&mut call.sc.plug);
                     self.shrink_shadow_nodes(lruvec);
-                    self.memcgs[call.sc.target].walked_last[call.node.index()] = Some(*memcg);
+                    self.memcgs[call.sc.target].visited_last[call.node.index()] = Some(*memcg);
                     call.pass = None;
-                    if call.sc.is_satisfied() && !call.sc.full_walk {
+                    if call.sc.is_satisfied() && !call.sc.all_groups {
                         // Reclaimers share the walk and stop when they have what they need: visiting every group of a
                         // large tree for a few pages would cost more than the unfairness that this leaves to the next.
                         call.walk.clear();
@@ -110,8 +110,8 @@ impl Engine {
         self.flush_stats_ratelimited();
         let target = self.lruvecs.id(sc.target, call.node);
         sc.cost = self.lruvecs[target].cost;
-        self.order_prepare(target, sc);
-        let mut walk = self.memcgs.shared_walk(sc.target, call.node);
+        self.lru_prepare(target, sc);
+        let mut walk = self.memcgs.shared_group_walk(sc.target, call.node);
         walk.reverse();
         call.walk = walk;
     }

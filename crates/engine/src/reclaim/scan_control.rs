@@ -1,7 +1,7 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
-use crate::order::Deactivation;
-use crate::plug::Plug;
+use crate::lru::Deactivation;
+use crate::swap::plug::Plug;
 use crate::units::MemcgId;
 
 /// First priority: lists are scanned by a 4096th of their size.
@@ -20,13 +20,13 @@ pub(crate) struct ScanControl {
     /// Asked for by a user (`memory.reclaim`), not by a limit.
     pub(crate) proactive: bool,
     /// A walk's buffer is at hand: for whatever a user asked for, but not at a limit, where the stack is deep already. [6.12 4.8]
-    pub(crate) has_walk_buffer: bool,
+    pub(crate) has_table_walk_buffer: bool,
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
     pub(crate) may_enter_fs: bool,
     /// By type: active pages may be moved to the inactive list.
     pub(crate) may_deactivate: [bool; 2],
-    /// What that was decided by, where the target's order had to decide.
+    /// What that was decided by, where the target's LRU had to decide.
     pub(crate) deactivation: [Option<Deactivation>; 2],
     pub(crate) force_deactivate: bool,
     pub(crate) skipped_deactivate: bool,
@@ -34,7 +34,7 @@ pub(crate) struct ScanControl {
     pub(crate) low_reclaim: bool,
     pub(crate) low_skipped: bool,
     /// Visit every group rather than stopping when the target is reached.
-    pub(crate) full_walk: bool,
+    pub(crate) all_groups: bool,
     /// There is so much unused file cache that only it is taken.
     pub(crate) cache_trim_mode: bool,
     /// The target's running costs by type, as the pass over the node began.
@@ -52,7 +52,7 @@ impl ScanControl {
             priority: PRIORITY_DEFAULT,
             swappiness,
             proactive: false,
-            has_walk_buffer: false,
+            has_table_walk_buffer: false,
             may_enter_fs: true,
             may_deactivate: [false; 2],
             deactivation: [None; 2],
@@ -60,7 +60,7 @@ impl ScanControl {
             skipped_deactivate: false,
             low_reclaim: false,
             low_skipped: false,
-            full_walk: false,
+            all_groups: false,
             cache_trim_mode: false,
             cost: [0; 2],
             plug: Plug::default(),
@@ -79,9 +79,9 @@ impl ScanControl {
     /// Nothing was reclaimed at any priority. Picks the next thing that was held back, gentlest first, and starts over;
     /// false when nothing is left to try.
     pub(crate) fn try_harder(&mut self) -> bool {
-        if !self.full_walk {
+        if !self.all_groups {
             // The shared walk may have met only groups that had nothing to give.
-            self.full_walk = true;
+            self.all_groups = true;
         } else if self.skipped_deactivate && !self.force_deactivate {
             self.force_deactivate = true;
             self.skipped_deactivate = false;
@@ -106,7 +106,7 @@ mod tests {
         let mut sc = ScanControl::new(MemcgId(1), 32, 60);
         sc.skipped_deactivate = true;
         sc.low_skipped = true;
-        assert!(sc.try_harder() && sc.full_walk && !sc.force_deactivate);
+        assert!(sc.try_harder() && sc.all_groups && !sc.force_deactivate);
         assert!(sc.try_harder() && sc.force_deactivate && !sc.low_reclaim);
         assert!(sc.try_harder() && sc.low_reclaim);
         assert!(!sc.try_harder());

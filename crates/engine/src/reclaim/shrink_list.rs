@@ -8,18 +8,18 @@
 //! with writeback.
 
 use crate::config::SwapKind;
-use crate::engine::Engine;
-use crate::folio::{FolioFlags, Heat};
-use crate::lruvec::LruvecId;
-use crate::op::Op;
-use crate::plug::Plug;
+use crate::lru::lruvec::LruvecId;
+use crate::machine::op::Op;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::table::Word;
 use crate::reclaim::ScanControl;
+use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
-use crate::table::Word;
+use crate::swap::plug::Plug;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
 
-/// What its references say of a folio, as its order reads them.
+/// What its references say of a folio, as its LRU reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FolioReferences {
     Reclaim,
@@ -142,15 +142,15 @@ impl Engine {
         verdict
     }
 
-    /// Whether the folio was used since reclaim last looked, and what its order makes of that.
+    /// Whether the folio was used since reclaim last looked, and what its LRU makes of that.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
-        let referenced = self.folio_referenced(pfn, sc.has_walk_buffer);
+        let referenced = self.folio_referenced(pfn, sc.has_table_walk_buffer);
         if referenced.locked {
-            self.memory.cool_down(pfn, Heat::REFERENCED);
+            self.memory.remove_use(pfn, UseBits::REFERENCED);
             self.verdict(pfn, Verdict::Activate, Because::Locked);
             return FolioReferences::Activate;
         }
-        self.order_referenced(pfn, referenced)
+        self.lru_referenced(pfn, referenced)
     }
 
     /// A folio that can't be reclaimed although it should goes to the active list, so that the next batch doesn't meet it
@@ -162,7 +162,7 @@ impl Engine {
             self.free_swap(pfn);
         }
         if !locked {
-            self.memory.heat_up(pfn, Heat::ACTIVE);
+            self.memory.add_use(pfn, UseBits::ACTIVE);
             self.count(lruvec, Stat::Pgactivate, folio.pages() as i64);
         }
     }

@@ -5,8 +5,8 @@
 //! What the parts have begun to write becomes free only later, so a part that found nothing else to free isn't the last.
 
 use super::{Reclaim, ReclaimStep, ScanControl};
-use crate::charge::RETRIES;
-use crate::engine::Engine;
+use crate::memcg::charge::RETRIES;
+use crate::serve::engine::Engine;
 use crate::units::MemcgId;
 
 /// A request under way.
@@ -46,7 +46,7 @@ impl Engine {
                 let pages = (request.left / 4).max(self.config.reclaim_batch);
                 let mut sc = ScanControl::new(request.target, pages, request.swappiness);
                 sc.proactive = request.proactive;
-                sc.has_walk_buffer = request.proactive;
+                sc.has_table_walk_buffer = request.proactive;
                 Reclaim::new(sc)
             });
             match self.reclaim_step(part) {

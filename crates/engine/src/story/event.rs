@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::balance::{Position, ScanBalance, TIERS, TierLimit, TypeReason};
-use crate::batch::Batch;
-use crate::order::{Arrival, Deactivation, PlaceRule};
+use crate::balance::{Position, RefTierLimit, ScanBalance, TIERS, TypeReason};
+use crate::lru::batch::Batch;
+use crate::lru::{Arrival, Deactivation, PlaceRule};
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
 
 /// A page by what it holds, wherever it is.
@@ -300,7 +300,7 @@ pub enum PageEvent {
         /// Why to this one.
         rule: PlaceRule,
     },
-    /// Used, in an order of access: it moved to the hot end.
+    /// Used, in a list by access: it moved to the hot end.
     MovedToHead,
     /// An entry that maps it was found used.
     FoundYoung {
@@ -319,7 +319,7 @@ pub enum PageEvent {
         /// Its tier.
         tier: u8,
         /// The highest that is taken.
-        limit: TierLimit,
+        limit: RefTierLimit,
         /// Refaults of the tier above that, which decided it.
         spared: Position,
         /// It is at the top of the ladder, and spared whatever the tiers say.
@@ -412,7 +412,7 @@ pub struct TypeChoice {
     /// Why.
     pub reason: TypeReason,
     /// The highest tier that is taken.
-    pub limit: TierLimit,
+    pub limit: RefTierLimit,
     /// Refaults of the type's tiers, as they are compared for the limit.
     pub tiers: [Position; TIERS],
 }

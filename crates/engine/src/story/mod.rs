@@ -18,16 +18,16 @@ mod event;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::access::Object;
-use crate::balance::{Position, TierLimit, TypeReason};
-use crate::engine::Engine;
-use crate::fault::Source;
-use crate::folio::{FolioFlags, Heat};
-use crate::lruvec::LruvecId;
-use crate::mm::Backing;
-use crate::order::Order;
-use crate::step::{Access, AccessError};
-use crate::table::{Entry, Shadow};
+use crate::balance::{Position, RefTierLimit, TypeReason};
+use crate::lru::Lru;
+use crate::lru::lruvec::LruvecId;
+use crate::machine::step::{Access, AccessError};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::mm::Backing;
+use crate::memory::table::{Entry, Shadow};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::fault::Source;
 use crate::units::{FileId, LruType, MemcgId, MmId, ObjectId, Pfn, TaskId};
 use crate::workingset::Workingset;
 pub use event::{
@@ -128,7 +128,7 @@ impl Engine {
 
     fn state_of(&self, pfn: Pfn) -> PageState {
         let (folio, lruvec) = (&self.memory.folios[pfn], self.lruvec_of(pfn));
-        let (heat, kind) = (self.memory.heat(pfn), folio.lru_type());
+        let (use_bits, kind) = (self.memory.use_bits(pfn), folio.lru_type());
         let place = self.memory.places.get(pfn);
         let place = if let Some(generations) = &self.lruvecs[lruvec].generations
             && place.is_listed()
@@ -138,24 +138,24 @@ impl Engine {
             Whereabouts::NoList
         } else if folio.has(FolioFlags::UNEVICTABLE) {
             Whereabouts::Unevictable
-        } else if matches!(self.order_of(lruvec), Order::SingleList | Order::Sieve) {
+        } else if matches!(self.lru_of(lruvec), Lru::SingleList | Lru::Sieve) {
             Whereabouts::SingleList
-        } else if heat.contains(Heat::ACTIVE) {
+        } else if use_bits.contains(UseBits::ACTIVE) {
             Whereabouts::Active
         } else {
             Whereabouts::Inactive
         };
-        let tier = (self.order_of(lruvec) == Order::Generations).then(|| {
+        let tier = (self.lru_of(lruvec) == Lru::Generations).then(|| {
             let references = self.generation_rules(lruvec).references;
-            references.tier(references.refs(heat), heat.contains(Heat::WORKINGSET)) as u8
+            references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET)) as u8
         });
         PageState {
             kind,
             place,
-            referenced: heat.contains(Heat::REFERENCED),
-            active: heat.contains(Heat::ACTIVE),
-            workingset: heat.contains(Heat::WORKINGSET),
-            counter: heat.counter(),
+            referenced: use_bits.contains(UseBits::REFERENCED),
+            active: use_bits.contains(UseBits::ACTIVE),
+            workingset: use_bits.contains(UseBits::WORKINGSET),
+            counter: use_bits.counter(),
             tier,
             accessed: self.is_mapped_young(pfn),
         }
@@ -296,11 +296,11 @@ impl Engine {
         &mut self,
         lruvec: LruvecId,
         kind: LruType,
-        limit: TierLimit,
+        limit: RefTierLimit,
         reason: TypeReason,
     ) {
         if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
-            let tiers = self.tier_positions(lruvec, kind, limit.gain);
+            let tiers = self.ref_tier_positions(lruvec, kind, limit.gain);
             let choice = TypeChoice { kind, reason, limit, tiers };
             if let Some(story) = &mut self.story {
                 story.choice = Some(choice);

@@ -5,13 +5,14 @@
 //! write. A slot's shadow lives in the slot and dies with it. A synchronous device (zram) has no use for the swap cache on
 //! the way in: the page is copied out and the slot freed at once, or the data would be in memory twice.
 
+pub(crate) mod plug; // writes held back, to be merged
 mod slots; // which one is taken next
 
 use slots::Slots;
 
 use crate::config::{SwapKind, SwapSpec};
-use crate::folio::Heat;
-use crate::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
+use crate::memory::folio::UseBits;
+use crate::memory::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
 use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 
 /// One device.
@@ -101,8 +102,8 @@ impl Swap {
 
     pub(crate) fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) -> NodeChange {
         let device = &mut self.devices[entry.swap.index()];
-        // The folio keeps its heat in its record: an access finds it by its page table, not here.
-        let word = Word::cached(pfn, Heat::empty(), Mark::Classic);
+        // The folio keeps its use bits in its record: an access finds it by its page table, not here.
+        let word = Word::cached(pfn, UseBits::empty(), Mark::Classic);
         let (old, change) = device.index.replace(entry.slot.into(), word);
         assert!(device.slots.is_taken(entry.slot) && !old.is_present(), "slot holds another page");
         change

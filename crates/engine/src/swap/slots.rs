@@ -12,7 +12,7 @@
 //! specification doesn't say; the recordings on zram do: when they end, the shadows of swapped pages lie in a 64th as many index
 //! nodes as pages were ever written, so that hardly a slot was used twice. (`docs/results/fidelity.md`)
 
-use crate::list::{Links, List};
+use crate::memory::list::{Links, List};
 use crate::units::CpuId;
 
 /// Slots of a cluster: as many as a PMD maps pages.

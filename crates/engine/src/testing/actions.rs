@@ -5,7 +5,7 @@
 //! and an action that makes no sense at the moment (advice by a task that is busy) does nothing; hence every sublist of a run
 //! is a run.
 
-use crate::mm::Advice;
+use crate::memory::mm::Advice;
 use crate::{PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
 use proptest::prelude::*;
 

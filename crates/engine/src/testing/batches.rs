@@ -1,9 +1,9 @@
 //! Promises of the per-CPU batches that can't be seen from outside: who is let in, when they drain, and in which order.
 
 use super::view::Residence;
-use crate::folio::{FolioFlags, Heat};
-use crate::lruvec::LruList;
-use crate::mm::Advice;
+use crate::lru::lruvec::LruList;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::mm::Advice;
 use crate::*;
 
 /// A task that has read some pages of a file, and written some of its heap.
@@ -101,7 +101,7 @@ fn new_folios_are_placed_before_anything_else_is_moved() {
     bench.engine.lru_activate(old);
     bench.read(1);
     bench.read(2);
-    bench.engine.memory.heat_up(bench.file_pfn(1), Heat::ACTIVE);
+    bench.engine.memory.add_use(bench.file_pfn(1), UseBits::ACTIVE);
     bench.engine.lru_add_drain();
     assert_eq!(
         bench.list(LruList::ActiveFile),
@@ -171,9 +171,9 @@ fn each_batch_lets_in_only_what_it_can_move() {
     refuses("a file folio's contents can't be forgotten", &mut |engine| engine.lru_lazyfree(file));
     refuses("a dirty folio isn't ready to go", &mut |engine| engine.lru_rotate(heap));
     refuses("an active folio needn't be activated", &mut |engine| {
-        engine.memory.heat_up(file, Heat::ACTIVE);
+        engine.memory.add_use(file, UseBits::ACTIVE);
         engine.lru_activate(file);
-        engine.memory.cool_down(file, Heat::ACTIVE);
+        engine.memory.remove_use(file, UseBits::ACTIVE);
     });
     refuses("a folio with a slot keeps its contents there", &mut |engine| {
         engine.memory.folios[other].flags |= FolioFlags::SWAPCACHE;

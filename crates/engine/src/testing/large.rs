@@ -1,7 +1,7 @@
 //! Promises of large folios. No access makes one yet, so these are put into the page cache by hand; from there on everything that
 //! the lists do with a folio they do with all of its pages.
 
-use crate::folio::FolioFlags;
+use crate::memory::folio::FolioFlags;
 use crate::stat::Stat;
 use crate::*;
 

@@ -15,8 +15,8 @@ use super::actions::{Action, Kind, PAGES, Setup, TASKS};
 use super::model::{Model, Page, file_contents};
 use super::mutant::Mutant;
 use super::view::Residence;
-use crate::folio::FolioFlags;
-use crate::order::Switching;
+use crate::lru::Switching;
+use crate::memory::folio::FolioFlags;
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -395,7 +395,7 @@ impl Machine {
             }
             Step::Done(served) => match doing {
                 Doing::Reclaim => {
-                    assert!(matches!(served, Served::Reclaimed(_) | Served::Refused(_)), "{served:?}");
+                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
                 }
                 Doing::Access(kind, access) => match served {
@@ -403,7 +403,7 @@ impl Machine {
                         self.check_failure(kind, access, &error);
                         State::Idle
                     }
-                    Served::Reclaimed(_) | Served::Refused(_) => {
+                    Served::Written { .. } | Served::Refused(_) => {
                         panic!("an access ended as a reclaim request")
                     }
                     Served::Hit | Served::Minor | Served::Major if self.touch(task, kind, access) => {
@@ -592,7 +592,7 @@ impl Machine {
             let path = format!("{}/{file}", self.groups[group]);
             assert_eq!(
                 self.engine.write_file(self.administrator, &path, "max"),
-                Ok(Step::Done(Served::Reclaimed(0)))
+                Ok(Step::Done(Served::Written { reclaimed: 0 }))
             );
         }
         self.settle();

@@ -1,10 +1,10 @@
 //! What the machine and the tests look up inside the engine: where a page is, and what reclaim could still take.
 
-use crate::access::Object;
-use crate::engine::Engine;
-use crate::folio::FolioFlags;
-use crate::order::Order;
-use crate::table::Entry;
+use crate::lru::Lru;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::Entry;
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
 use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
 
 /// Where an object's page is for the task that accesses it.
@@ -51,7 +51,7 @@ impl Engine {
         let free_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages());
         // Without a free slot the kernel doesn't look at anonymous memory, not even at pages that have their slot.
         // Generations are not swapped out into less than a batch of slots.
-        let slots_needed = if self.memcgs[memcg].policy.order == Order::Generations { 64 } else { 1 };
+        let slots_needed = if self.memcgs[memcg].policy.lru == Lru::Generations { 64 } else { 1 };
         let may_swap = self.config.swappiness > 0 && free_swap >= slots_needed;
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
         for pfn in self.used_folios() {

@@ -17,11 +17,11 @@
 //! *When it misleads:* in a loop a little larger than memory every distance is the same and every page is evicted again
 //! before its turn.
 
-use crate::engine::Engine;
-use crate::folio::Heat;
-use crate::lruvec::{LruList, LruvecId};
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::folio::UseBits;
+use crate::memory::table::Shadow;
+use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
-use crate::table::Shadow;
 use crate::units::{LruType, Pfn};
 
 impl Engine {
@@ -48,13 +48,13 @@ impl Engine {
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages());
         let lruvec = self.lruvec_of(pfn);
-        self.memory.heat_up(pfn, Heat::ACTIVE);
+        self.memory.add_use(pfn, UseBits::ACTIVE);
         self.workingset_age(lruvec, pages);
         self.count(lruvec, ACTIVATE.of(kind), pages as i64);
         if shadow.workingset {
             // It was in use when it was evicted: this refault is thrashing, and reclaiming this type has just shown its
             // price.
-            self.memory.heat_up(pfn, Heat::WORKINGSET);
+            self.memory.add_use(pfn, UseBits::WORKINGSET);
             self.note_cost(lruvec, kind, pages, 0);
             self.count(lruvec, RESTORE.of(kind), pages as i64);
         }

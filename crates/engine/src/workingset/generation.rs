@@ -12,12 +12,12 @@
 
 use super::Workingset;
 use crate::balance::BalanceRule;
-use crate::engine::Engine;
-use crate::folio::Heat;
-use crate::lruvec::LruvecId;
-use crate::order::References;
+use crate::lru::References;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::folio::UseBits;
+use crate::memory::table::Shadow;
+use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
-use crate::table::Shadow;
 use crate::units::{LruType, Pfn};
 
 /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those would
@@ -53,8 +53,8 @@ impl Engine {
             References::Linux6_12 => {
                 self.count(lruvec, ACTIVATE.of(kind), pages);
                 if self.in_lru_fault || shadow.refs >= REFS_TO_RESTORE {
-                    let heat = self.memory.heat(pfn) | Heat::WORKINGSET;
-                    self.memory.set_heat(pfn, heat.with_counter(Heat::COUNTER_MAX));
+                    let use_bits = self.memory.use_bits(pfn) | UseBits::WORKINGSET;
+                    self.memory.set_use_bits(pfn, use_bits.with_counter(UseBits::COUNTER_MAX));
                     self.count(lruvec, RESTORE.of(kind), pages);
                 }
             }
@@ -62,13 +62,13 @@ impl Engine {
                 if self.in_lru_fault {
                     self.count(lruvec, ACTIVATE.of(kind), pages);
                 }
-                let heat = self.memory.heat(pfn);
+                let use_bits = self.memory.use_bits(pfn);
                 if shadow.workingset {
-                    self.memory.set_heat(pfn, heat | Heat::WORKINGSET);
+                    self.memory.set_use_bits(pfn, use_bits | UseBits::WORKINGSET);
                     self.count(lruvec, RESTORE.of(kind), pages);
                 } else {
                     // Lost again unless the page is accessed before it is isolated: REFERENCED isn't set here.
-                    self.memory.set_heat(pfn, heat.with_counter(shadow.refs.saturating_sub(1)));
+                    self.memory.set_use_bits(pfn, use_bits.with_counter(shadow.refs.saturating_sub(1)));
                 }
             }
         }

@@ -8,13 +8,13 @@ mod distance;
 mod generation;
 mod shadow_nodes;
 
-use crate::engine::Engine;
-use crate::folio::Heat;
-use crate::lruvec::LruvecId;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::folio::UseBits;
+use crate::memory::table::{Entry, Shadow, Word};
+use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
-use crate::table::{Entry, Shadow, Word};
 use crate::units::{LruType, Pfn};
 pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
 
@@ -41,10 +41,10 @@ impl Engine {
         let folio = self.memory.folios[pfn];
         let own = self.lruvec_of(pfn);
         let policy = self.memcgs[folio.memcg].policy;
-        let (kind, pages, heat) = (folio.lru_type(), folio.pages(), self.memory.heat(pfn));
+        let (kind, pages, use_bits) = (folio.lru_type(), folio.pages(), self.memory.use_bits(pfn));
         let references = policy.generations.references;
-        let is_in_use = heat.contains(Heat::WORKINGSET);
-        let refs = references.refs(heat);
+        let is_in_use = use_bits.contains(UseBits::WORKINGSET);
+        let refs = references.refs(use_bits);
         let tier = references.tier(refs, is_in_use);
         self.feedback_evicted(own, kind, tier, pages);
         let (lruvec, stamp) = match policy.workingset {

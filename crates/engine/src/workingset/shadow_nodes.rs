@@ -5,11 +5,11 @@
 //! evicted so long ago that the cache has turned over several times has nothing to tell any more. The swap cache has such
 //! nodes, too, by slot. [reclaim 3.3]
 
-use crate::engine::Engine;
-use crate::folio::Folio;
-use crate::lruvec::{LruList, Lruvec, LruvecId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
+use crate::memory::folio::Folio;
+use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
+use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::units::{FileId, MemcgId, Pfn, SwapId};
 use std::collections::BTreeMap;
 
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn a_node_of_shadows_is_accounted_and_freed_where_its_last_page_was() {
-        let small = 2 * crate::table::NODE_SLOTS;
+        let small = 2 * crate::memory::table::NODE_SLOTS;
         let config = Config { node_pages: vec![small, 4096], kernel_memory: true, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
-        let pages = 5 * crate::table::NODE_SLOTS;
+        let pages = 5 * crate::memory::table::NODE_SLOTS;
         let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular };
         let file = engine.file_create(spec).unwrap();
         let mm = engine.process_create(memcg);

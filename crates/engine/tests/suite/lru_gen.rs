@@ -64,7 +64,7 @@ impl Machine {
         let served = self.finish(self.shell, step);
         self.engine.check_invariants();
         match served {
-            Served::Reclaimed(pages) => Ok(pages),
+            Served::Written { reclaimed: pages } => Ok(pages),
             Served::Refused(error) => Err(error.to_string()),
             served => panic!("{served:?}"),
         }
@@ -246,7 +246,9 @@ fn an_eviction_that_user_space_asks_for_is_direct_reclaim_to_the_counters() {
     machine.access(machine.file, 0..310, false);
     let memcg = machine.memcg;
     let step = machine.engine.lru_gen_evict(machine.shell, memcg, NodeId(0), 1, None, Some(100)).unwrap();
-    let Served::Reclaimed(pages) = machine.finish(machine.shell, step) else { panic!("it is no access") };
+    let Served::Written { reclaimed: pages } = machine.finish(machine.shell, step) else {
+        panic!("it is no access")
+    };
     assert!((100..164).contains(&pages), "{pages}");
     assert_eq!(machine.engine.memcg_stat_now(memcg, Stat::PgstealDirect), pages as i64);
 }
@@ -361,7 +363,7 @@ fn a_call_for_a_group_or_node_that_is_not_there_is_refused() {
 fn switch_at_the_limit(from: Policy, to: &str, switching: &str) -> Option<AccessError> {
     const PAGES: u64 = 12_000;
     let mut policy = from;
-    assert!(Switch::by_name("order.switching").unwrap().set(&mut policy, switching));
+    assert!(Switch::by_name("lru.switching").unwrap().set(&mut policy, switching));
     let mut machine = Machine::new(policy);
     let spec = FileSpec { name: "large".to_owned(), pages: PAGES, kind: FileKind::Regular };
     let large = machine.engine.file_create(spec).unwrap();

@@ -27,7 +27,7 @@ impl Reader {
         let object = engine.open(task, file).unwrap();
         let bytes = (limit * pageout_engine::PAGE_SIZE).to_string();
         let step = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &bytes).unwrap();
-        assert_eq!(step, Step::Done(Served::Reclaimed(0)));
+        assert_eq!(step, Step::Done(Served::Written { reclaimed: 0 }));
         Reader { engine, task, object, ops: Vec::new() }
     }
 

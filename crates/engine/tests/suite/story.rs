@@ -24,7 +24,7 @@ fn engine(policy: Policy) -> (Engine, TaskId) {
     engine.map_anon(task, PAGES, Advice::Normal).unwrap();
     let limit = (2 * PAGES * PAGE_SIZE).to_string();
     let step = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit).unwrap();
-    assert_eq!(step, Step::Done(Served::Reclaimed(0)));
+    assert_eq!(step, Step::Done(Served::Written { reclaimed: 0 }));
     (engine, task)
 }
 

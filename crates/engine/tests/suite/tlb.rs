@@ -47,7 +47,7 @@ impl Machine {
             self.engine.take_ops(&mut Vec::new());
             step = self.engine.resume(self.task);
         }
-        assert_eq!(step, Step::Done(Served::Reclaimed(1)));
+        assert_eq!(step, Step::Done(Served::Written { reclaimed: 1 }));
         self.engine.vmstat(Stat::PgscanAnon) - before
     }
 }

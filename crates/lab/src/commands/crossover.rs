@@ -45,8 +45,8 @@ const SEAMS: [Seam; 4] = [
     Seam {
         name: "lists",
         choices: &[
-            Choice { name: "two_lists", sets: &[("order.lists", "two_lists")] },
-            Choice { name: "generations", sets: &[("order.lists", "generations")] },
+            Choice { name: "two_lists", sets: &[("lru.lists", "two_lists")] },
+            Choice { name: "generations", sets: &[("lru.lists", "generations")] },
         ],
     },
     Seam {

@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn turns_come_in_the_order_of_the_table_whatever_was_asked_first() {
         assert_eq!(
-            named(&["balance.smoothing", "kernel.harvest.rmap", "order.generations=8,4,2"]),
-            ["harvest.rmap=false", "order.generations=8", "order.generations=2", "balance.smoothing=false"]
+            named(&["balance.smoothing", "kernel.harvest.rmap", "lru.generations=8,4,2"]),
+            ["harvest.rmap=false", "lru.generations=8", "lru.generations=2", "balance.smoothing=false"]
         );
         assert!(named(&["workingset"]).iter().all(|turn| turn.starts_with("workingset.")));
     }
@@ -180,7 +180,7 @@ mod tests {
             ("bloom_filter", &["did you mean `harvest.bloom_filter`?"]),
             ("colour", &["no switch `colour`", "All switches: harvest.rmap"]),
             ("balance.rule=costs", &["did you mean `cost`?", "It takes: cost, feedback, swappiness"]),
-            ("order.generations=65", &["can't be `65`", "2 to 64"]),
+            ("lru.generations=65", &["can't be `65`", "2 to 64"]),
             ("harvest.rmap=", &["can't be ``", "true, false"]),
             ("harvest=true", &["seam of several switches"]),
         ] {

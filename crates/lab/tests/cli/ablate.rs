@@ -132,9 +132,8 @@ fn an_effect_within_noise_is_marked_and_one_seed_has_no_noise_to_go_by() {
 
 #[test]
 fn a_switch_of_the_other_family_is_said_to_have_no_effect() {
-    let text =
-        printed(GOOD, "ablate scenario.toml --repeat 2 --switch order.tiers --switch balance.smoothing");
-    check_order(&text, &["Without any effect", "order.tiers=false, balance.smoothing=false"]);
+    let text = printed(GOOD, "ablate scenario.toml --repeat 2 --switch lru.tiers --switch balance.smoothing");
+    check_order(&text, &["Without any effect", "lru.tiers=false, balance.smoothing=false"]);
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
     let directory = with_scenario(GOOD);
     for (switch, parts) in [
         ("balance.rule=costs", ["can't be `costs`", "did you mean `cost`?"]),
-        ("order.generations=1", ["can't be `1`", "2 to 64"]),
+        ("lru.generations=1", ["can't be `1`", "2 to 64"]),
         ("harvest.rmap=perhaps", ["can't be `perhaps`", "true, false"]),
         ("harvest.rmap=true", ["`harvest.rmap` is `true`", "already"]),
     ] {
@@ -172,13 +171,13 @@ fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
 fn a_value_that_fails_is_shown_and_not_dropped() {
     let directory = with_scenario(NARROW);
     let arguments =
-        ["ablate", "scenario.toml", "--repeat", "2", "--switch", "order.lists=single_list,generations"];
+        ["ablate", "scenario.toml", "--repeat", "2", "--switch", "lru.lists=single_list,generations"];
     let output = pageout(directory.path(), &arguments);
     let (stdout, stderr) = (super::text(&output.stdout), super::text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     check_order(
         &stdout,
-        &["single_list", "generations", "failed 2 of 2", "\nFailed", "order.lists=generations: seed 1"],
+        &["single_list", "generations", "failed 2 of 2", "\nFailed", "lru.lists=generations: seed 1"],
     );
     assert!(stderr.contains("2 of 6 runs failed") && stderr.contains("out of memory"), "{stderr}");
     let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());

@@ -285,7 +285,7 @@ fn events_age_and_evict_generations_and_show_which_command_was_refused() {
 #[test]
 fn a_switch_at_the_limit_is_a_false_oom_only_while_reclaim_looks_at_the_new_lists_only() {
     let run = |switching: &str| {
-        let set = format!("kernel.order.switching={switching}");
+        let set = format!("kernel.lru.switching={switching}");
         pageout(
             &scenarios(),
             &["run", "regressions/m5-switch-at-the-limit.toml", "--seed", "7", "--set", &set],

@@ -183,7 +183,7 @@ impl Machine {
             Served::Hit => task.hits += 1,
             Served::Minor => task.minor += 1,
             Served::Major => task.major += 1,
-            Served::Reclaimed(_) | Served::Refused(_) => {
+            Served::Written { .. } | Served::Refused(_) => {
                 unreachable!("a task's accesses write no kernel files")
             }
             Served::Failed(source) => {

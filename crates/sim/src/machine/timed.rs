@@ -197,7 +197,7 @@ impl Machine {
         let Control { runner, entry } = &mut self.controls[(index - CONTROL) as usize];
         runner.work(spent);
         let next = match runner.take_step(step) {
-            Ok(Served::Reclaimed(pages)) => {
+            Ok(Served::Written { reclaimed: pages }) => {
                 runner.state = State::Ended;
                 let (entry, clock) = (*entry, runner.clock);
                 self.outcome.writes[entry].done = Some((clock, pages));

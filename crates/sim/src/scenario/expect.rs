@@ -5,11 +5,11 @@
 //! ```toml
 //! [[variant]]
 //! name = "old"
-//! set = { kernel.order.aging = "6.12" }
+//! set = { kernel.lru.aging = "6.12" }
 //!
 //! [[variant]]
 //! name = "new"
-//! set = { kernel.order.aging = "6.16" }
+//! set = { kernel.lru.aging = "6.16" }
 //!
 //! [[expect]]
 //! figure = "task reader: misses"

@@ -393,7 +393,7 @@ const ROWS: &[Key] = &[
     key("event[].show", Accepts::Texts, "[]", "Of a file that is read, the lines to show in the summary, by their first word; --json has all of it."),
 
     key("variant[].name", Accepts::Text, "", "What the variant's column is called in `pageout compare`, and expectations call it."),
-    key("variant[].set", Accepts::Table("keys and values, as --set takes them"), "{}", "What is different in this variant: { kernel.order.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\"."),
+    key("variant[].set", Accepts::Table("keys and values, as --set takes them"), "{}", "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\"."),
     key("expect[].figure", Accepts::Text, "", "A figure of the result, under the name that `pageout compare --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\"."),
     key("expect[].holds", Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\""), "", "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it."),
     key("expect[].because", Accepts::Text, "\"\"", "Why it should be; shown where it isn't."),
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn an_era_needs_no_quotes() {
-        let aging = Key::find("kernel.order.aging").unwrap().accepts;
+        let aging = Key::find("kernel.lru.aging").unwrap().accepts;
         assert_eq!(aging.check(&Scalar::Float(6.16)), Ok(()));
         assert_eq!(aging.check(&Scalar::Text("6.16".into())), Ok(()));
         assert!(aging.check(&Scalar::Float(6.99)).is_err());

@@ -98,9 +98,9 @@ impl PageGenerator for MovingHotRange {
             }
             self.until_move -= 1;
         }
-        let is_hot = self.rng.unit() < self.hot_access_fraction;
+        let has_use = self.rng.unit() < self.hot_access_fraction;
         let cold_pages = self.pages - self.hot_pages;
-        let from_hot_start = if is_hot || cold_pages == 0 {
+        let from_hot_start = if has_use || cold_pages == 0 {
             self.rng.below(self.hot_pages)
         } else {
             self.hot_pages + self.rng.below(cold_pages)

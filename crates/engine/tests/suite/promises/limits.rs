@@ -343,7 +343,7 @@ fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
     for _ in 0..1000 {
         match step {
             Step::Done(served) => {
-                assert_eq!(served, Served::Reclaimed(0));
+                assert_eq!(served, Served::Written { reclaimed: 0 });
                 return;
             }
             _ => step = engine.resume(task),

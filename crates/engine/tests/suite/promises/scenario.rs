@@ -365,7 +365,7 @@ impl Machine {
                         Served::Hit => "H".to_owned(),
                         Served::Minor => "m".to_owned(),
                         Served::Major => "M".to_owned(),
-                        Served::Reclaimed(pages) => format!("reclaimed {pages}"),
+                        Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
                         Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {
                             self.failure = error.to_string();

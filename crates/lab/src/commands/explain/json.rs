@@ -1,7 +1,7 @@
 //! Stories as plain data: every event with its numbers, under the names that the engine gives them.
 
 use pageout_engine::{
-    Deactivation, ListsEvent, PageEvent, PageState, Position, RefaultRule, ScanBalance, Stamp, TierLimit,
+    Deactivation, ListsEvent, PageEvent, PageState, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp,
     TypeChoice, TypeReason, Whereabouts,
 };
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ fn position(position: &Position) -> Value {
     json!({ "refaulted": position.refaulted, "total": position.total, "gain": position.gain })
 }
 
-fn limit(limit: &TierLimit) -> Value {
+fn limit(limit: &RefTierLimit) -> Value {
     json!({
         "highest": limit.highest,
         "reference": limit.reference.as_ref().map(position),

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use pageout_engine::{
     Arrival, Batch, Because, Deactivation, Filled, FoundBy, ListsEvent, LruType, MemcgId, Nanos, PageEvent,
-    PageState, PlaceRule, Position, RefaultRule, ScanBalance, Stamp, TierLimit, TypeChoice, TypeReason,
+    PageState, PlaceRule, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp, TypeChoice, TypeReason,
     Verdict, Whereabouts,
 };
 
@@ -368,7 +368,14 @@ fn position(position: &Position) -> String {
     format!("{} of {}", count(position.refaulted), count(position.total))
 }
 
-fn protected(tier: u8, limit: &TierLimit, spared: &Position, at_top: bool, to: u64, kind: LruType) -> String {
+fn protected(
+    tier: u8,
+    limit: &RefTierLimit,
+    spared: &Position,
+    at_top: bool,
+    to: u64,
+    kind: LruType,
+) -> String {
     let above = usize::from(tier) > limit.highest;
     let why = match (&limit.reference, above) {
         (Some(reference), true) => {
@@ -511,7 +518,7 @@ fn type_reason(choice: &TypeChoice) -> String {
 
 /// Up to which tier, and why.
 fn tier_limit(choice: &TypeChoice) -> String {
-    let TierLimit { highest, reference, is_other_type, gain } = &choice.limit;
+    let RefTierLimit { highest, reference, is_other_type, gain } = &choice.limit;
     let Some(reference) = reference else { return "all tiers".to_string() };
     let whose = match (is_other_type, choice.kind) {
         (false, _) => "its tier 0",

@@ -1,0 +1,287 @@
+//! Per-CPU folio batches: what stands between an access and the LRU lists.
+//!
+//! Taking the list lock for each folio would be too dear, so folios wait in small per-CPU batches and move when a batch is
+//! full (31 folios) or when reclaim on that CPU is about to look at the lists. Two things follow that a model without
+//! batches gets wrong: a folio in the add batch is on no list, so it can't be found by reclaim nor activated in the usual
+//! way; and a folio in any batch has one reference too many to be freed. [reclaim 1.2 and its 6.12 form]
+//!
+//! ```text
+//!   lru_add ── add batch ──┐                         drained in this order by the CPU's own reclaim:
+//!   activate ── activate ──┼── full, or drained ──► lists     add, move_tail, deactivate_file, deactivate, lazyfree, activate
+//!   ...                    ┘
+//! ```
+
+use crate::lru::{Arrival, Lru};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::table::Mark;
+use crate::serve::engine::Engine;
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::{CpuId, Pfn};
+
+/// The batches, in the order in which they are drained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Batch {
+    /// New folios, which are on no list yet.
+    Add = 0,
+    /// Written folios that reclaim wants next (`rotate`).
+    MoveTail = 1,
+    /// File folios that could not be dropped at once (`fadvise(DONTNEED)`).
+    DeactivateFile = 2,
+    /// Folios said to be cold (`madvise(COLD)`).
+    Deactivate = 3,
+    /// Anonymous folios whose contents may be forgotten (`madvise(FREE)`).
+    LazyFree = 4,
+    /// Folios accessed twice (classic).
+    Activate = 5,
+}
+
+impl Batch {
+    const DRAIN_ORDER: [Batch; 6] = [
+        Batch::Add,
+        Batch::MoveTail,
+        Batch::DeactivateFile,
+        Batch::Deactivate,
+        Batch::LazyFree,
+        Batch::Activate,
+    ];
+}
+
+/// The batches of one CPU.
+#[derive(Default)]
+pub(crate) struct Batches {
+    batches: [Vec<Pfn>; 6],
+}
+
+impl Batches {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Pfn> {
+        self.batches.iter().flatten().copied()
+    }
+}
+
+impl Engine {
+    /// Hands a new folio over to the lists.
+    pub(crate) fn lru_add(&mut self, pfn: Pfn) {
+        if self.in_lru_fault {
+            self.lru_faulted_in(pfn);
+        }
+        debug_assert!(!self.memory.folios[pfn].has(FolioFlags::LRU));
+        self.batch_queue(Batch::Add, pfn);
+    }
+
+    /// Asks for a folio to become active. Not for one that is in another hand (LRU clear): whoever holds it decides.
+    pub(crate) fn lru_activate(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::LRU)
+            && !folio.has(FolioFlags::UNEVICTABLE)
+            && !self.memory.has_use(pfn, UseBits::ACTIVE)
+        {
+            self.batch_queue(Batch::Activate, pfn);
+        }
+    }
+
+    /// Asks for a folio whose write has ended to go to the cold end, because reclaim wanted it before.
+    pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        let unfit = FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE;
+        if folio.has(FolioFlags::LRU) && !folio.flags.intersects(unfit) {
+            self.batch_queue(Batch::MoveTail, pfn);
+        }
+    }
+
+    /// Asks for a folio to become inactive (`madvise(COLD)`).
+    pub(crate) fn lru_deactivate(&mut self, pfn: Pfn) {
+        if self.memory.folios[pfn].has(FolioFlags::LRU) && self.may_deactivate(pfn) {
+            self.batch_queue(Batch::Deactivate, pfn);
+        }
+    }
+
+    /// Active, or among generations, where there is always an older one.
+    fn may_deactivate(&self, pfn: Pfn) -> bool {
+        self.memory.has_use(pfn, UseBits::ACTIVE) || self.lru_of(self.lruvec_of(pfn)) == Lru::Generations
+    }
+
+    /// Asks for a file folio to be reclaimed soon (`fadvise(DONTNEED)` on a page in use).
+    pub(crate) fn lru_deactivate_file(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
+            self.batch_queue(Batch::DeactivateFile, pfn);
+        }
+    }
+
+    /// Makes an anonymous folio's contents forgettable (`madvise(FREE)`).
+    pub(crate) fn lru_lazyfree(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::LRU)
+            && !folio.has(FolioFlags::SWAPCACHE)
+        {
+            self.batch_queue(Batch::LazyFree, pfn);
+        }
+    }
+
+    fn batch_queue(&mut self, batch: Batch, pfn: Pfn) {
+        let folio = &mut self.memory.folios[pfn];
+        folio.refs += 1;
+        // A large folio's accounting is too far off to wait.
+        let is_large = folio.order > 0;
+        let queued = &mut self.cpus[self.cpu.index()].batches.batches[batch as usize];
+        queued.push(pfn);
+        let (waiting, full) = (queued.len(), self.config.folio_batch);
+        self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
+        if waiting >= full || is_large {
+            self.batch_drain(self.cpu, batch);
+        }
+    }
+
+    /// Drains all batches of the current CPU, as reclaim does before each look at the lists.
+    pub(crate) fn lru_add_drain(&mut self) {
+        for batch in Batch::DRAIN_ORDER {
+            self.batch_drain(self.cpu, batch);
+        }
+    }
+
+    fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
+        let mut queued = std::mem::take(&mut self.cpus[cpu.index()].batches.batches[batch as usize]);
+        if !queued.is_empty() {
+            self.work.batch_drains += 1;
+        }
+        for pfn in queued.drain(..) {
+            let folio = &mut self.memory.folios[pfn];
+            folio.refs -= 1;
+            // Its owner may have gone while it waited here.
+            if self.release_if_unused(pfn) {
+                continue;
+            }
+            if batch == Batch::Add {
+                self.lru_place(pfn, Arrival::Added);
+            } else if self.memory.folios[pfn].has(FolioFlags::LRU) {
+                self.batch_move(batch, pfn);
+            }
+            // Else isolated meanwhile: whoever holds it decides.
+        }
+        // Give the buffer back, so that a batch allocates once.
+        self.cpus[cpu.index()].batches.batches[batch as usize] = queued;
+    }
+
+    fn batch_move(&mut self, batch: Batch, pfn: Pfn) {
+        let (lruvec, pages) = (self.lruvec_of(pfn), self.memory.folios[pfn].pages() as i64);
+        let flags = self.memory.folios[pfn].flags;
+        if flags.contains(FolioFlags::UNEVICTABLE) {
+            return;
+        }
+        self.tell(pfn, |_| PageEvent::Drained { batch });
+        let was_active = self.memory.has_use(pfn, UseBits::ACTIVE);
+        let may_deactivate = self.may_deactivate(pfn);
+        match batch {
+            Batch::Add => unreachable!("new folios are placed, not moved"),
+            Batch::MoveTail => {
+                self.lru_unlink(pfn);
+                self.memory.remove_use(pfn, UseBits::ACTIVE);
+                self.lru_place(pfn, Arrival::Rotated);
+                self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
+            }
+            Batch::DeactivateFile => {
+                if self.memory.folios[pfn].mapped > 0 {
+                    return;
+                }
+                self.lru_unlink(pfn);
+                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                // A folio that still has to be written can't go now; its write's end will bring it to the tail.
+                let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
+                    self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
+                    Arrival::Added
+                } else {
+                    self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
+                    Arrival::Rotated
+                };
+                self.lru_place(pfn, arrival);
+                if may_deactivate {
+                    self.count(lruvec, Stat::Pgdeactivate, pages);
+                }
+            }
+            Batch::Deactivate => {
+                if !may_deactivate {
+                    return;
+                }
+                self.lru_unlink(pfn);
+                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                self.lru_place(pfn, Arrival::Added);
+                self.count(lruvec, Stat::Pgdeactivate, pages);
+            }
+            Batch::LazyFree => {
+                // Reclaim may have given it a slot meanwhile.
+                if flags.contains(FolioFlags::SWAPCACHE)
+                    || !flags.contains(FolioFlags::ANON | FolioFlags::SWAPBACKED)
+                {
+                    return;
+                }
+                self.lru_unlink(pfn);
+                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                self.memory.folios[pfn].flags -= FolioFlags::SWAPBACKED;
+                self.lru_place(pfn, Arrival::Added);
+                self.count(lruvec, Stat::Pglazyfree, pages);
+            }
+            Batch::Activate => {
+                if was_active {
+                    return;
+                }
+                self.lru_unlink(pfn);
+                self.memory.add_use(pfn, UseBits::ACTIVE);
+                self.lru_place(pfn, Arrival::Added);
+                self.count(lruvec, Stat::Pgactivate, pages);
+            }
+        }
+    }
+
+    /// Records an access through a file descriptor, whatever the page's state: the slow form of what `run_hits` does in
+    /// the word where it can.
+    ///
+    /// Classic: the first access of a page sets REFERENCED, the second activates it. A page that is read once thus never
+    /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
+    /// and ages twice, although it moves once. [6.12 1.2]
+    pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
+        self.mark_accessed_by(pfn, self.mark_of(self.lruvec_of(pfn)));
+    }
+
+    /// The same, where what its LRU wants to know is at hand.
+    pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
+        match mark {
+            Mark::Classic => {
+                let use_bits = self.memory.use_bits(pfn);
+                if !use_bits.contains(UseBits::REFERENCED) {
+                    self.memory.add_use(pfn, UseBits::REFERENCED);
+                } else if !use_bits.contains(UseBits::ACTIVE)
+                    && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
+                {
+                    self.tell(pfn, |engine| PageEvent::SecondAccess {
+                        in_add_batch: engine.is_in_add_batch(pfn),
+                    });
+                    if self.memory.folios[pfn].has(FolioFlags::LRU) {
+                        self.lru_activate(pfn);
+                    } else if self.is_in_add_batch(pfn) {
+                        // Not on a list yet: it will enter on the right one. This is no `pgactivate`.
+                        self.memory.add_use(pfn, UseBits::ACTIVE);
+                    }
+                    self.memory.remove_use(pfn, UseBits::REFERENCED);
+                    self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
+                }
+            }
+            Mark::EveryAccess => self.lru_accessed(pfn),
+            Mark::Visited => self.memory.add_use(pfn, UseBits::REFERENCED),
+            Mark::Count(references) => {
+                if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                    let use_bits = self.memory.use_bits(pfn);
+                    self.memory.set_use_bits(pfn, references.accessed(use_bits));
+                }
+            }
+        }
+    }
+
+    /// In the local add batch, newest first, as only that batch can be looked at without a lock.
+    fn is_in_add_batch(&self, pfn: Pfn) -> bool {
+        self.cpus[self.cpu.index()].batches.batches[Batch::Add as usize]
+            .iter()
+            .rev()
+            .any(|&queued| queued == pfn)
+    }
+}

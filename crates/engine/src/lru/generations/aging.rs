@@ -1,0 +1,195 @@
+//! Aging: a new youngest generation, after what was used lately has been moved to the one that was the youngest.
+//!
+//! Eviction asks for it when what is old enough runs low (by sizes in 6.12; from 6.16 on whenever the window has room), and
+//! no timer does: how old pages are matters only to someone who has to choose among them. The walk of page tables that goes
+//! before it is `harvest/walk.rs`; it runs in steps, so that other tasks get their turn, and whoever ends a walk opens the
+//! generation. [reclaim 4.4 and its 6.12 form]
+
+use super::{GenerationLists, References};
+use crate::harvest::{Walk, Walked};
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
+use crate::serve::engine::Engine;
+use crate::story::{ListsEvent, PageEvent};
+use crate::units::{LruType, Pfn};
+
+/// An aging under way.
+pub(crate) struct Aging {
+    walk: Walk,
+    seq: u64,
+    swappiness: u8,
+}
+
+/// What a pass over generations may do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Budget {
+    /// Scan so many pages.
+    Scan(u64),
+    /// Too little is left that is old enough.
+    Age,
+}
+
+impl Engine {
+    /// How much to scan at this priority, or that it is time to age.
+    ///
+    /// At the first priority eviction takes what there is without aging, so that a little pressure costs little; a small
+    /// lruvec, of which a 4096th is nothing, waits for the second priority. [6.12 4.4]
+    pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
+        let rules = self.generation_rules(lruvec);
+        let generations = self.generations(lruvec);
+        let types = Engine::evictable_types(swappiness);
+        let min = generations.deciding_min_seq(types);
+        let count = generations.max_seq - min + 1;
+        let is_used_up = count <= rules.spared();
+        let pages = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
+        let (mut total, mut ages) = (0, true);
+        if !is_used_up {
+            let all_of = |kind: LruType| {
+                let seqs = generations.min_seq[kind as usize]..=generations.max_seq;
+                seqs.map(move |seq| generations.pages(seq)[kind as usize]).sum::<u64>()
+            };
+            total = types.iter().map(|&kind| all_of(kind)).sum();
+            let is_full = count == u64::from(rules.count_max);
+            let youngest = pages(generations.max_seq);
+            let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
+            ages = !is_full && rules.aging.is_due(youngest, youngest_evictable, total);
+        }
+        if !ages || sc.priority == PRIORITY_DEFAULT {
+            return Budget::Scan(total >> sc.priority);
+        }
+        Budget::Age
+    }
+
+    /// Begins to age.
+    ///
+    /// `is_forced`: look at everything, as a user asks who wants to know what is in use.
+    pub(crate) fn aging_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Aging {
+        let seq = self.generations(lruvec).max_seq;
+        Aging { walk: self.walk_begin(lruvec, swappiness, is_forced), seq, swappiness }
+    }
+
+    /// Takes an aging on by a batch; at its end tells whether it opened a generation.
+    pub(crate) fn aging_step(&mut self, lruvec: LruvecId, aging: &mut Aging) -> Option<bool> {
+        match self.walk_step(lruvec, &mut aging.walk) {
+            Walked::More => None,
+            Walked::Incomplete => Some(false),
+            Walked::Complete => Some(self.open_generation(lruvec, aging.seq, aging.swappiness)),
+        }
+    }
+
+    /// Opens a new youngest generation after `seq`.
+    fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
+        if self.generations(lruvec).max_seq != seq {
+            return false;
+        }
+        // Room for it: the oldest of a full window joins the next.
+        for kind in [LruType::File, LruType::Anon] {
+            if self.generations(lruvec).is_full(kind) {
+                let is_evictable = Engine::evictable_types(swappiness).contains(&kind);
+                self.close_generation(lruvec, kind, is_evictable);
+            }
+        }
+        let max_seq = seq + 1;
+        let slot = self.generations(lruvec).slot(max_seq);
+        self.shift_active(lruvec, seq);
+        self.lruvecs[lruvec].feedback.clear(slot);
+        self.lruvecs[lruvec].walk.forget(max_seq);
+        let now = self.now;
+        let generations = self.generations_mut(lruvec);
+        generations.births[slot] = now;
+        generations.max_seq = max_seq;
+        self.tell_lists(lruvec, |_| ListsEvent::GenerationOpened { seq: max_seq });
+        true
+    }
+
+    /// The two youngest count as active: the younger of the present two stays so, the other one no longer is.
+    fn shift_active(&mut self, lruvec: LruvecId, max_seq: u64) {
+        for kind in LruType::BOTH {
+            let generations = self.generations(lruvec);
+            let of = |seq: u64| generations.pages(seq)[kind as usize] as i64;
+            let leaving = of(max_seq - 1);
+            // Anonymous memory that can't be swapped may still have pages in the slot that is reused.
+            let arriving = of(max_seq + 1);
+            self.update_size(lruvec, LruList::active(kind), arriving - leaving);
+            self.update_size(lruvec, LruList::inactive(kind), leaving - arriving);
+        }
+    }
+
+    /// Closes a type's oldest generation, its pages joining the next one at the tail. Pages of a type that can't be evicted
+    /// stay where they are: their slot is the new generation's. They have become young without being used; eviction never
+    /// asks, but readers of `lru_gen` have to know.
+    fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
+        let references = self.generation_rules(lruvec).references;
+        let generations = self.generations(lruvec);
+        let oldest = generations.oldest(kind);
+        let to = generations.min_seq[kind as usize] + 1;
+        let next = generations.slot(to);
+        let list = generations.list_of(oldest, kind);
+        while is_evictable && let Some(item) = self.generations(lruvec).lists[list].tail() {
+            let pfn = Pfn(item);
+            let own = usize::from(self.memory.places[pfn].generation - 1);
+            self.generation_list_remove(lruvec, pfn);
+            if own == oldest {
+                if references == References::Linux6_16 {
+                    self.note_protected(lruvec, pfn);
+                }
+                self.tell(pfn, |_| PageEvent::MovedUp { to });
+                self.generation_update(lruvec, pfn, next);
+                let use_bits = self.memory.use_bits(pfn);
+                self.memory.set_use_bits(pfn, references.aged(use_bits));
+                self.generation_list_add(lruvec, pfn, next, true);
+            } else {
+                self.generation_list_add(lruvec, pfn, own, true);
+            }
+        }
+        self.advance_min_seq(lruvec, kind, 1);
+    }
+
+    /// A type's oldest generations are over: what happened in the first of them becomes the past.
+    fn advance_min_seq(&mut self, lruvec: LruvecId, kind: LruType, by: u64) {
+        let oldest = self.generations(lruvec).oldest(kind);
+        let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
+        self.lruvecs[lruvec].feedback.carry_over(oldest, kind, smoothing);
+        let first = self.generations(lruvec).min_seq[kind as usize];
+        self.generations_mut(lruvec).min_seq[kind as usize] += by;
+        self.tell_lists(lruvec, |_| ListsEvent::GenerationsClosed { kind, first, count: by });
+    }
+
+    /// Closes generations that are empty; true if there were any.
+    pub(super) fn close_empty_generations(&mut self, lruvec: LruvecId, swappiness: u8) -> bool {
+        let rules = self.generation_rules(lruvec);
+        let type_rule = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.type_rule;
+        let generations = self.generations(lruvec);
+        let old = generations.min_seq;
+        let mut new = old;
+        for &kind in Engine::evictable_types(swappiness) {
+            let min = &mut new[kind as usize];
+            while *min + rules.spared() <= generations.max_seq
+                && generations.lists[generations.list_of(generations.slot(*min), kind)].is_empty()
+            {
+                *min += 1;
+            }
+        }
+        if Engine::evictable_types(swappiness).len() > 1 {
+            new = type_rule.keep_in_step(old, new, generations.max_seq, rules.spared());
+        }
+        for kind in LruType::BOTH {
+            let by = new[kind as usize] - old[kind as usize];
+            if by > 0 {
+                self.advance_min_seq(lruvec, kind, by);
+            }
+        }
+        new != old
+    }
+}
+
+impl GenerationLists {
+    /// The oldest generation of the types that may be evicted.
+    pub(crate) fn deciding_min_seq(&self, types: &[LruType]) -> u64 {
+        types
+            .iter()
+            .map(|&kind| self.min_seq[kind as usize])
+            .min()
+            .expect("memory of some type may always be evicted")
+    }
+}

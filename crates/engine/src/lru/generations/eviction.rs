@@ -1,0 +1,344 @@
+//! Eviction: from the oldest generation of one type, coldest first, sorting as it goes.
+//!
+//! ```text
+//!   tail of the oldest ──► found young meanwhile?  ─► to the list of the generation that it carries
+//!                      ──► tier above the limit?   ─► protected: to the next generation
+//!                      ──► else                    ─► isolated, judged, freed;  rejected ─► to a young generation
+//! ```
+//! Which type, and up to which tier, is what the feedback of refaults says (`balance/feedback.rs`). A round looks at up to
+//! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
+
+use super::aging::Budget;
+use super::{Aging, GenerationLists, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
+use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
+use crate::lru::lruvec::LruvecId;
+use crate::lru::{Lru, Round};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::reclaim::{FolioReferences, ScanControl};
+use crate::serve::engine::Engine;
+use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
+use crate::story::{Because, PageEvent, Verdict};
+use crate::units::{LruType, Pfn};
+
+/// Pages to isolate in a round: as many as a machine word has bits.
+pub(crate) const MIN_LRU_BATCH: u64 = 64;
+/// Pages to look at in a round.
+const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
+
+/// A pass over the generations of one lruvec.
+#[derive(Default)]
+pub(crate) struct GenerationsPass {
+    scanned: u64,
+    aging: Option<Box<Aging>>,
+}
+
+impl GenerationLists {
+    /// What there was of a type that gave nothing.
+    fn had_nothing(&self, kind: LruType) -> TypeReason {
+        let all =
+            (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum();
+        TypeReason::OtherHadNothing {
+            generations: self.count(kind),
+            oldest: self.lists[self.list_of(self.oldest(kind), kind)].len(),
+            youngest: self.pages(self.max_seq)[kind as usize],
+            all,
+        }
+    }
+}
+
+impl Engine {
+    pub(in crate::lru) fn generations_begin(&mut self) -> GenerationsPass {
+        self.lru_add_drain();
+        GenerationsPass::default()
+    }
+
+    /// One round: a batch evicted, or a part of an aging. A pass ages at most once, at its end: memory younger than that
+    /// is the next priority's business.
+    pub(in crate::lru) fn generations_round(
+        &mut self,
+        lruvec: LruvecId,
+        pass: &mut GenerationsPass,
+        sc: &mut ScanControl,
+    ) -> Round {
+        if let Some(aging) = &mut pass.aging {
+            return match self.aging_step(lruvec, aging) {
+                None => Round::More,
+                Some(_) => Round::Last,
+            };
+        }
+        let swappiness = self.effective_swappiness(lruvec, sc);
+        match self.generations_budget(lruvec, swappiness, sc) {
+            Budget::Scan(0) => Round::Last,
+            Budget::Scan(budget) => {
+                let scanned = self.evict(lruvec, swappiness, sc);
+                pass.scanned += scanned;
+                if scanned == 0 || pass.scanned >= budget { Round::Last } else { Round::More }
+            }
+            Budget::Age => {
+                pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
+                Round::More
+            }
+        }
+    }
+
+    /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
+    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
+        let mut batch = std::mem::take(&mut self.isolated);
+        let (mut scanned, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
+        scanned += u64::from(self.close_empty_generations(lruvec, swappiness));
+        let generations = self.generations(lruvec);
+        let types = Engine::evictable_types(swappiness);
+        let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
+        if count <= self.generation_rules(lruvec).spared() {
+            // Nothing evictable is left without aging.
+            scanned = 0;
+        }
+        let taken: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let (mut freed, mut written) = (0, 0);
+        let mut is_retry = false;
+        while !batch.is_empty() {
+            let (reclaimed, written_now) = self.shrink_folio_list(lruvec, &mut batch, sc);
+            sc.nr_reclaimed += reclaimed;
+            freed += reclaimed;
+            written += written_now;
+            self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
+            let mut again = Vec::new();
+            for pfn in batch.drain(..) {
+                if !is_retry && self.may_have_become_free(pfn) {
+                    again.push(pfn);
+                } else {
+                    self.reject(lruvec, pfn);
+                    self.put_back(pfn);
+                }
+            }
+            // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
+            batch.append(&mut again);
+            is_retry = true;
+        }
+        self.isolated = batch;
+        if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
+            self.note_cost(lruvec, kind, written, taken - freed);
+        }
+        scanned
+    }
+
+    /// Isolates from the type that is to be taken, or if that has nothing to give, from the other one.
+    fn isolate_oldest(
+        &mut self,
+        lruvec: LruvecId,
+        swappiness: u8,
+        batch: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> (u64, LruType) {
+        let CheaperType { kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
+        self.tell_type(lruvec, kind, limit, reason);
+        let scanned = self.isolate_type(lruvec, kind, limit, batch, sc);
+        if scanned > 0 || Engine::evictable_types(swappiness).len() == 1 {
+            return (scanned, kind);
+        }
+        let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
+        let limit = self.ref_tier_to_evict(lruvec, other);
+        self.tell_type(lruvec, other, limit, self.generations(lruvec).had_nothing(kind));
+        (self.isolate_type(lruvec, other, limit, batch, sc), other)
+    }
+
+    /// The type to take next and the highest of its tiers to take.
+    fn type_and_ref_tier(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> CheaperType {
+        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
+        let [anon, file] = self.generations(lruvec).min_seq;
+        let fixed = match (balance.type_rule, swappiness) {
+            (_, 0) => Some((LruType::File, TypeReason::NoSwap)),
+            (_, SWAPPINESS_ANON_ONLY) => Some((LruType::Anon, TypeReason::Swappiness(SWAPPINESS_ANON_ONLY))),
+            (TypeRule::Linux6_12, _) if anon < file => {
+                Some((LruType::Anon, TypeReason::AnonIsOlder { oldest: [anon, file] }))
+            }
+            (_, 1) => Some((LruType::File, TypeReason::Swappiness(1))),
+            (_, 200) => Some((LruType::Anon, TypeReason::Swappiness(200))),
+            _ => None,
+        };
+        if fixed.is_none() && balance.rule == BalanceRule::Feedback && balance.controller {
+            return self.cheaper_type(lruvec, swappiness);
+        }
+        let (kind, reason) = fixed.unwrap_or_else(|| {
+            let [anon, file] = self.weights(lruvec, sc);
+            let taken = self.generations(lruvec).taken;
+            let anon_is_behind = taken[0] * file < taken[1] * anon || taken == [0; 2] && anon > file;
+            let kind = if anon_is_behind { LruType::Anon } else { LruType::File };
+            (kind, TypeReason::Shares { taken, weights: [anon, file] })
+        });
+        CheaperType { kind, limit: self.ref_tier_to_evict(lruvec, kind), reason }
+    }
+
+    /// Looks at the oldest generation of a type from its tail.
+    fn isolate_type(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        limit: RefTierLimit,
+        batch: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> u64 {
+        let rules = self.generation_rules(lruvec);
+        let generations = self.generations(lruvec);
+        if generations.count(kind) <= rules.spared() {
+            return 0;
+        }
+        let list = generations.list_of(generations.oldest(kind), kind);
+        let (mut scanned, mut sorted, mut isolated) = (0, 0, 0);
+        while scanned < MAX_LRU_BATCH && isolated < MIN_LRU_BATCH {
+            let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
+            let pfn = Pfn(item);
+            let pages = self.memory.folios[pfn].pages();
+            scanned += pages;
+            if self.sort_folio(lruvec, pfn, limit) {
+                sorted += pages;
+            } else {
+                self.isolate_from_generation(lruvec, pfn);
+                isolated += pages;
+                batch.push(pfn);
+                self.touch_words(pfn);
+            }
+        }
+        self.work.scanned += scanned;
+        self.work.list_moves += batch.len() as u64;
+        self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
+        self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
+        self.note_taken(lruvec, kind, isolated);
+        if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
+    }
+
+    /// Whether a look around from an earlier folio of the batch has found this one used: 6.12 clears REFERENCED at isolation, so
+    /// nothing else can have set it since. In 6.16 the bit survives, and says nothing of the kind. [6.12 2.9]
+    pub(crate) fn was_looked_at(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
+        self.lru_of(lruvec) == Lru::Generations
+            && self.generation_rules(lruvec).references == References::Linux6_12
+            && self.memory.has_use(pfn, UseBits::REFERENCED)
+    }
+
+    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
+    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: RefTierLimit) -> bool {
+        let rules = self.generation_rules(lruvec);
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::MLOCKED) {
+            // Let through, to be taken off the lists with the rest of the batch.
+            return false;
+        }
+        let kind = folio.lru_type();
+        let own = usize::from(self.memory.places[pfn].generation - 1);
+        let oldest = self.generations(lruvec).oldest(kind);
+        if own != oldest {
+            self.tell(pfn, |_| PageEvent::Sorted);
+            self.generation_list_remove(lruvec, pfn);
+            self.generation_list_add(lruvec, pfn, own, false);
+            return true;
+        }
+        if !rules.tiers {
+            return false;
+        }
+        let use_bits = self.memory.use_bits(pfn);
+        let references = rules.references;
+        let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
+        if tier <= limit.highest && !references.is_full(use_bits) {
+            return false;
+        }
+        let to = self.generations(lruvec).min_seq[kind as usize] + 1;
+        self.tell(pfn, |engine| {
+            let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
+            PageEvent::Protected { tier: tier as u8, limit, spared, at_top: references.is_full(use_bits), to }
+        });
+        self.note_protected(lruvec, pfn);
+        let next = self.generations(lruvec).slot(to);
+        self.memory.set_use_bits(pfn, references.aged(use_bits));
+        self.generation_list_remove(lruvec, pfn);
+        self.generation_update(lruvec, pfn, next);
+        self.generation_list_add(lruvec, pfn, next, rules.protect_to == ProtectTo::Tail);
+        true
+    }
+
+    /// Tells the controller that a page of the oldest generation is spared.
+    pub(super) fn note_protected(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        let (kind, use_bits) = (folio.lru_type(), self.memory.use_bits(pfn));
+        let references = self.generation_rules(lruvec).references;
+        // 6.16: at the top of the ladder it would be spared whatever the controller says, so that it says nothing about it.
+        if references == References::Linux6_16 && references.is_full(use_bits) {
+            return;
+        }
+        let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
+        if tier > 0 || references == References::Linux6_16 {
+            let slot = self.generations(lruvec).oldest(kind);
+            self.lruvecs[lruvec].feedback.note_protected(slot, kind, tier.min(TIERS - 1), folio.pages());
+        }
+    }
+
+    fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        self.tell(pfn, |_| PageEvent::Isolated);
+        let references = self.generation_rules(lruvec).references;
+        self.memory.folios[pfn].flags -= FolioFlags::LRU;
+        self.generations_forget(lruvec, pfn);
+        debug_assert!(self.memory.places[pfn] == Place::default());
+        let use_bits = self.memory.use_bits(pfn);
+        self.memory.set_use_bits(pfn, references.isolated(use_bits));
+        if references == References::Linux6_16 {
+            self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
+        }
+    }
+
+    /// Where shares choose the type: remembers what each has given, the past counting less and less.
+    fn note_taken(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
+        let held: u64 = self.lruvecs[lruvec].sizes[..4].iter().sum();
+        let taken = &mut self.generations_mut(lruvec).taken;
+        taken[kind as usize] += pages;
+        if taken[0] + taken[1] > held / 4 {
+            *taken = taken.map(|pages| pages / 2);
+        }
+    }
+
+    /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
+    fn may_have_become_free(&self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
+        let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+        let has_use = self.memory.use_bits(pfn).intersects(UseBits::ACTIVE | UseBits::REFERENCED);
+        !folio.flags.intersects(in_use) && folio.mapped == 0 && !has_use
+    }
+
+    /// Prepares a folio that could not be freed for going back.
+    fn reject(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::MLOCKED) {
+            return;
+        }
+        let references = self.generation_rules(lruvec).references;
+        let use_bits = self.memory.use_bits(pfn);
+        let waits_for_write = folio.has(FolioFlags::RECLAIM)
+            && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+        let use_bits = match references {
+            References::Linux6_12 if waits_for_write => {
+                // It goes as soon as it is written; what was known of its use stays with it until then.
+                let is_used = use_bits.contains(UseBits::WORKINGSET);
+                if is_used { use_bits | UseBits::REFERENCED } else { use_bits }
+            }
+            // Only what would land in the oldest generation again is pushed up.
+            References::Linux6_16 if waits_for_write || use_bits.contains(UseBits::ACTIVE) => use_bits,
+            References::Linux6_12 | References::Linux6_16 => references.aged(use_bits) | UseBits::ACTIVE,
+        };
+        self.memory.set_use_bits(pfn, use_bits);
+    }
+
+    /// What 6.16 makes of a folio's use: the same two steps as its walk takes, and file accesses are no reason to keep a page,
+    /// for those have been judged by its tier already.
+    pub(in crate::lru) fn referenced_6_16(&mut self, pfn: Pfn, young: u32) -> FolioReferences {
+        if young == 0 {
+            return FolioReferences::Reclaim;
+        }
+        let (use_bits, was_referenced) = References::Linux6_16.found_young(self.memory.use_bits(pfn));
+        self.memory.set_use_bits(pfn, use_bits);
+        let because = Because::Used { young, was_referenced, executable: false };
+        if was_referenced {
+            self.verdict(pfn, Verdict::Activate, because);
+            return FolioReferences::Activate;
+        }
+        self.verdict(pfn, Verdict::Keep, because);
+        FolioReferences::Keep
+    }
+}

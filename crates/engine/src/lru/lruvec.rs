@@ -1,0 +1,157 @@
+//! The lists of one memcg on one node, with the costs, ages and statistics that belong to them.
+
+use crate::balance::Feedback;
+use crate::harvest::TableWalkState;
+use crate::lru::GenerationLists;
+use crate::memory::list::List;
+use crate::policy::Policy;
+use crate::stat::{Counters, STATS, Stat};
+use crate::units::{LruType, MemcgId, Nanos, NodeId};
+
+/// The kernel's five list names, as the gauges count them. How many lists there really are is the LRU's business.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LruList {
+    InactiveAnon = 0,
+    ActiveAnon = 1,
+    InactiveFile = 2,
+    ActiveFile = 3,
+    Unevictable = 4,
+}
+
+impl LruList {
+    /// The four that reclaim scans, in the order in which it does.
+    pub(crate) const EVICTABLE: [LruList; 4] =
+        [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
+
+    pub(crate) fn new(kind: LruType, active: bool) -> LruList {
+        match (kind, active) {
+            (LruType::Anon, false) => LruList::InactiveAnon,
+            (LruType::Anon, true) => LruList::ActiveAnon,
+            (LruType::File, false) => LruList::InactiveFile,
+            (LruType::File, true) => LruList::ActiveFile,
+        }
+    }
+
+    pub(crate) fn inactive(kind: LruType) -> LruList {
+        LruList::new(kind, false)
+    }
+
+    pub(crate) fn active(kind: LruType) -> LruList {
+        LruList::new(kind, true)
+    }
+
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, LruList::ActiveAnon | LruList::ActiveFile)
+    }
+
+    pub(crate) fn kind(self) -> LruType {
+        match self {
+            LruList::InactiveAnon | LruList::ActiveAnon => LruType::Anon,
+            _ => LruType::File,
+        }
+    }
+
+    /// The gauge that counts it.
+    pub(crate) fn stat(self) -> Stat {
+        match self {
+            LruList::InactiveAnon => Stat::NrInactiveAnon,
+            LruList::ActiveAnon => Stat::NrActiveAnon,
+            LruList::InactiveFile => Stat::NrInactiveFile,
+            LruList::ActiveFile => Stat::NrActiveFile,
+            LruList::Unevictable => Stat::NrUnevictable,
+        }
+    }
+}
+
+/// The lists of one memcg on one node.
+pub(crate) struct Lruvec {
+    pub(crate) memcg: MemcgId,
+    pub(crate) node: NodeId,
+    /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
+    /// whether the gauges call it active.
+    pub(crate) lists: [List; 4],
+    /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
+    pub(crate) generations: Option<Box<GenerationLists>>,
+    /// For SIEVE: the round that its hand is in is an odd one.
+    pub(crate) is_odd_round: bool,
+    /// The group's policy has changed, and folios may be left on the lists of the former one.
+    pub(crate) is_switching: bool,
+    pub(crate) feedback: Feedback,
+    pub(crate) walk: TableWalkState,
+    /// Pages by [`LruList`], live.
+    pub(crate) sizes: [u64; 5],
+    /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
+    pub(crate) cost: [u64; 2],
+    /// The clock of evictions and activations by which refault distances are measured; descendants' included.
+    pub(crate) nonresident_age: u64,
+    /// The refault-activation counters as the last reclaim cycle left them.
+    pub(crate) refaults: [u64; 2],
+    pub(crate) stat_local: Counters,
+    pub(crate) stat_flushed: Counters,
+}
+
+/// Index of an lruvec.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct LruvecId(u32);
+
+/// All lruvecs: one a memcg and node.
+pub(crate) struct Lruvecs {
+    nodes: u32,
+    all: Vec<Lruvec>,
+}
+
+impl Lruvecs {
+    pub(crate) fn new(nodes: usize) -> Lruvecs {
+        Lruvecs { nodes: nodes as u32, all: Vec::new() }
+    }
+
+    /// Makes the lruvecs of the next memcg.
+    pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
+        debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
+        for node in 0..self.nodes {
+            let may_keep_generations = policy.lru.may_be_switched();
+            let generations = GenerationLists::new(policy.generations.count_max, now);
+            let slots = usize::from(policy.generations.count_max);
+            self.all.push(Lruvec {
+                memcg,
+                node: NodeId(node as u8),
+                lists: [List::default(); 4],
+                is_odd_round: false,
+                is_switching: false,
+                feedback: Feedback::new(slots),
+                walk: TableWalkState::new(slots, generations.max_seq),
+                generations: may_keep_generations.then(|| Box::new(generations)),
+                sizes: [0; 5],
+                cost: [0; 2],
+                nonresident_age: 0,
+                refaults: [0; 2],
+                stat_local: [0; STATS],
+                stat_flushed: [0; STATS],
+            });
+        }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self, memcg: MemcgId, node: NodeId) -> LruvecId {
+        LruvecId(u32::from(memcg.0) * self.nodes + u32::from(node.0))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Lruvec> {
+        self.all.iter()
+    }
+}
+
+impl std::ops::Index<LruvecId> for Lruvecs {
+    type Output = Lruvec;
+    #[inline]
+    fn index(&self, id: LruvecId) -> &Lruvec {
+        &self.all[id.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<LruvecId> for Lruvecs {
+    #[inline]
+    fn index_mut(&mut self, id: LruvecId) -> &mut Lruvec {
+        &mut self.all[id.0 as usize]
+    }
+}

@@ -1,0 +1,71 @@
+//! The textbook LRU: one list for all memory of an lruvec, in order of access, evicted from the cold end.
+//!
+//! A reference to measure against, not a kernel's policy: each file access moves its folio to the head, which is the cost
+//! that Linux avoids. With all batch sizes at 1 it misses exactly where a naive LRU of the same capacity does. An access
+//! through a mapping can't be seen when it happens; such a page gets another round when its accessed bit is found.
+//!
+//! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
+
+use super::Round;
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::folio::FolioFlags;
+use crate::reclaim::ScanControl;
+use crate::serve::engine::Engine;
+use crate::stat::{PGSCAN, PGSTEAL};
+use crate::story::PageEvent;
+use crate::units::{LruType, Pfn};
+
+/// The only list in use.
+pub(super) const SINGLE: usize = LruList::InactiveAnon as usize;
+
+impl Engine {
+    pub(super) fn single_list_accessed(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
+            let lruvec = self.lruvec_of(pfn);
+            self.lruvecs[lruvec].lists[SINGLE].move_head(&mut self.memory.folios, pfn.0);
+            self.work.list_moves += 1;
+            self.tell(pfn, |_| PageEvent::MovedToHead);
+        }
+    }
+
+    /// Not just as many as are wanted: mapped pages may all have been used, and one has to go round them to find that out.
+    pub(super) fn single_list_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
+        self.lruvecs[lruvec].lists[SINGLE].len() >> sc.priority
+    }
+
+    /// One round over a list on which both types stand: up to a batch from its cold end, and no more than is still wanted.
+    pub(super) fn untyped_round(
+        &mut self,
+        lruvec: LruvecId,
+        list: usize,
+        remaining: &mut u64,
+        sc: &mut ScanControl,
+    ) -> Round {
+        let wanted = sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed);
+        let n = (*remaining).min(self.config.reclaim_batch).min(wanted);
+        if n == 0 {
+            return Round::Last;
+        }
+        *remaining -= n;
+        self.lru_add_drain();
+        let mut folios = std::mem::take(&mut self.isolated);
+        self.isolate_from(lruvec, list, n, &mut folios);
+        // The counters are by type.
+        for kind in LruType::BOTH {
+            let of_kind = |pfn: &&Pfn| self.memory.folios[**pfn].lru_type() == kind;
+            let mut batch: Vec<Pfn> = folios.iter().filter(of_kind).copied().collect();
+            let pages: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+            self.count_scanned(lruvec, PGSCAN[kind as usize], pages, sc);
+            let (reclaimed, _) = self.shrink_folio_list(lruvec, &mut batch, sc);
+            self.count_stolen(lruvec, PGSTEAL[kind as usize], reclaimed, sc);
+            sc.nr_reclaimed += reclaimed;
+            for pfn in batch.drain(..) {
+                self.put_back(pfn);
+            }
+        }
+        folios.clear();
+        self.isolated = folios;
+        if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
+    }
+}

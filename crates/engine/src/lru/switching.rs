@@ -1,0 +1,161 @@
+//! Switching groups between generations and two lists while they run (`/sys/kernel/mm/lru_gen/enabled`).
+//!
+//! ```text
+//!   written ──► new policy ──► 4096 folios ──► 4096 folios ──► ... ──► done           a step each; others run in between
+//!               │              moved, coldest first, to where their state puts them
+//!               └─ from here on what is added, put back or accessed goes by the new policy
+//! ```
+//! The policy changes at once and for all groups; their folios follow list by list. In between, most of a group is still on
+//! the lists that its policy no longer speaks of. A reclaimer that looks at the new ones only finds nothing, and where the group
+//! is at its limit kills it for want of memory that is full of idle pages; so while a group is *switching*, reclaim walks what
+//! is left behind as well, and first, because folios only go from there to the new lists. The rule before that is a switch
+//! (`lru.switching`), which shows the bug. [reclaim 4.12; demand M5]
+//!
+//! Whoever writes `enabled` moves the folios; two writers move them together, to whatever was written last.
+
+use super::{Arrival, Lru};
+use crate::lru::lruvec::LruvecId;
+use crate::serve::engine::Engine;
+use crate::switch::choice;
+use crate::units::{LruType, MemcgId, NodeId, Pfn};
+
+choice! {
+    /// What reclaim walks while a group is switched between generations and two lists.
+    Switching {
+        /// Both: nothing is ever out of reach.
+        Both = "both",
+        /// The new ones only, as before the bug was mended (merged in March 2026): a false OOM where the group is at its limit.
+        NewOnly = "new_only",
+    }
+}
+
+impl Lru {
+    /// Whether `lru_gen/enabled` concerns it: the orders that Linux has.
+    pub(crate) fn may_be_switched(self) -> bool {
+        matches!(self, Lru::TwoLists | Lru::Generations)
+    }
+}
+
+/// Folios moved in a step.
+const CHUNK: u64 = 4096;
+
+impl Engine {
+    /// Gives every group of one of Linux's policies generations, or two lists. Its folios are still where they were:
+    /// [`Engine::switch_step`] moves them.
+    pub(crate) fn switch_lru(&mut self, keeps_generations: bool) {
+        for memcg in self.memcgs.ids() {
+            let group = &mut self.memcgs[memcg];
+            let is_switched = match group.policy.lru {
+                Lru::Generations => !keeps_generations,
+                Lru::TwoLists => keeps_generations,
+                _ => false,
+            };
+            if !is_switched {
+                continue;
+            }
+            // What it was, it will be again if it is switched back, down to the last switch.
+            let policy = group.set_aside.unwrap_or_else(|| group.policy.with_generations(keeps_generations));
+            group.set_aside = Some(group.policy);
+            group.policy = policy;
+            for node in self.memory.nodes() {
+                let lruvec = self.lruvecs.id(memcg, node);
+                self.lruvecs[lruvec].is_switching = true;
+            }
+        }
+        self.remark_indexes();
+    }
+
+    /// What an access through a file descriptor does is in the words of the indexes, so that a hit needn't look further: they
+    /// follow their groups' policies at once.
+    fn remark_indexes(&mut self) {
+        for file in 0..self.memory.files.len() {
+            for page in self.memory.files[file].index.present() {
+                let pfn = self.memory.files[file].index.word(page).pfn();
+                let mark = self.mark_of(self.lruvec_of(pfn));
+                self.memory.files[file].index.update(page, |word| *word = word.with_mark(mark));
+            }
+        }
+    }
+
+    /// Moves a chunk of the folios left behind; false when none is left.
+    pub(crate) fn switch_step(&mut self) -> bool {
+        let mut left = CHUNK;
+        for memcg in self.memcgs.ids() {
+            for node in 0..self.config.node_pages.len() {
+                let lruvec = self.lruvecs.id(memcg, NodeId(node as u8));
+                if !self.lruvecs[lruvec].is_switching {
+                    continue;
+                }
+                while let Some(pfn) = self.left_behind(lruvec) {
+                    if left == 0 {
+                        return true;
+                    }
+                    left -= 1;
+                    self.lru_unlink(pfn);
+                    self.lru_place(pfn, Arrival::Added);
+                }
+                self.lruvecs[lruvec].is_switching = false;
+            }
+        }
+        false
+    }
+
+    /// The coldest folio on lists that the group's policy doesn't speak of.
+    fn left_behind(&self, lruvec: LruvecId) -> Option<Pfn> {
+        let lists = &self.lruvecs[lruvec];
+        let item = match self.lru_of(lruvec) {
+            Lru::Generations => lists.lists.iter().find_map(|list| list.tail()),
+            _ => lists.generations.as_ref().and_then(|generations| generations.coldest()),
+        };
+        item.map(Pfn)
+    }
+
+    /// The LRU on whose lists folios may be left that reclaim has to look for.
+    pub(super) fn lru_left_behind(&self, lruvec: LruvecId) -> Option<Lru> {
+        let rules = self.generation_rules(lruvec);
+        if !self.lruvecs[lruvec].is_switching || rules.switching == Switching::NewOnly {
+            return None;
+        }
+        Some(if self.lru_of(lruvec) == Lru::Generations { Lru::TwoLists } else { Lru::Generations })
+    }
+
+    /// Panics if folios are on lists that their group's policy doesn't speak of, and nobody is about to move them.
+    pub(crate) fn check_switching(&self) {
+        for memcg in self.memcgs.ids() {
+            for node in self.memory.nodes() {
+                let lruvec = self.lruvecs.id(memcg, node);
+                let left = self.left_behind(lruvec).filter(|_| self.lru_of(lruvec).may_be_switched());
+                assert!(
+                    self.lruvecs[lruvec].is_switching || left.is_none(),
+                    "{left:?} was left behind on the other LRU's lists of {}",
+                    self.memcgs.path(memcg)
+                );
+            }
+        }
+        for file in &self.memory.files {
+            for page in file.index.present() {
+                let word = file.index.word(page);
+                let mark = self.mark_of(self.lruvec_of(word.pfn()));
+                assert!(
+                    word.with_mark(mark) == word,
+                    "page {page} of {} has another policy's mark",
+                    file.name
+                );
+            }
+        }
+    }
+
+    /// Whether a group's folios are being moved.
+    pub fn is_switching(&self, memcg: MemcgId) -> bool {
+        self.memory.nodes().any(|node| self.lruvecs[self.lruvecs.id(memcg, node)].is_switching)
+    }
+}
+
+impl super::GenerationLists {
+    /// The folio at the tail of the oldest list that has one, anonymous ones first.
+    fn coldest(&self) -> Option<u32> {
+        let seqs = || self.oldest_that_can_exist()..=self.max_seq;
+        let lists = LruType::BOTH.into_iter().flat_map(|kind| seqs().map(move |seq| (seq, kind)));
+        lists.into_iter().find_map(|(seq, kind)| self.lists[self.list_of(self.slot(seq), kind)].tail())
+    }
+}

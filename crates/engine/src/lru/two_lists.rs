@@ -1,0 +1,364 @@
+//! The classic LRU: an active and an inactive list for each type of memory.
+//!
+//! ```text
+//!   new pages ─► head [ inactive ] tail ─► reclaim        a page accessed twice while inactive, or refaulting soon
+//!                   ▲      │ activate                     enough (`workingset/distance.rs`), becomes active
+//!        deactivate │      ▼
+//!   shrink_active ◄─ tail [ active ] head                 active pages age only while the inactive list is too short
+//! ```
+//! A pass over an lruvec takes from each list what the balance says, 32 folios of each list a round, so that the types
+//! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
+//! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8 and their 6.12 form]
+//!
+//! **With a page-table walk**, which is not Linux's: where the policy harvests by walks, a pass that finds the inactive lists
+//! turned over once since the last walk begins with one, so that each page is walked by once while it is inactive. A walk
+//! touches no list. What it or a look-around finds young is a use seen, kept with the folio until reclaim asks: one earns the
+//! round that the accessed bit would have earned, two the active list.
+//!
+//! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on
+//! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
+//! keeps nothing of it.
+
+use super::{Lru, Round};
+use crate::harvest::{Referenced, Walk, Walked};
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
+use crate::serve::engine::Engine;
+use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
+use crate::story::{Because, ListsEvent, PageEvent, Verdict};
+use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
+
+/// What is left to do of a pass.
+pub(crate) struct TwoListsPass {
+    /// What goes before: a walk of page tables, where it is time for one.
+    walk: Option<Walk>,
+    /// Pages still to scan, by list.
+    remaining: [u64; 4],
+    /// Pages to scan at the start.
+    targets: [u64; 4],
+    /// Pages reclaimed by this pass.
+    reclaimed: u64,
+}
+
+/// Why an active list is aged: one of three reasons is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deactivation {
+    /// The call has found nothing in any other way.
+    pub forced: bool,
+    /// Activations by refaults, as of the last flush, and as the last reclaim call left them: a difference says that some
+    /// inactive pages deserve the place of some active ones.
+    pub refaults: [u64; 2],
+    /// Inactive pages of the type, as of the last flush.
+    pub inactive: u64,
+    /// Active ones.
+    pub active: u64,
+    /// How many times as many pages may be active as inactive.
+    pub ratio: u64,
+}
+
+impl Deactivation {
+    /// The inactive list is too short to give its pages a fair chance of a second access. The larger the memory, the smaller the
+    /// share that needs to be inactive, because the list lasts longer.
+    pub fn inactive_is_low(&self) -> bool {
+        self.inactive * self.ratio < self.active
+    }
+
+    /// Whether the list is to be aged.
+    pub fn is_due(&self) -> bool {
+        self.forced || self.refaults[0] != self.refaults[1] || self.inactive_is_low()
+    }
+}
+
+impl Engine {
+    /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
+    fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
+        let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
+        let active = self.stale(lruvec, LruList::active(kind).stat());
+        let gib = (inactive + active) >> (30 - PAGE_SHIFT);
+        let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
+        let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
+        Deactivation { forced, refaults, inactive, active, ratio }
+    }
+
+    /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
+    pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
+        let lruvecs = || self.memory.nodes().map(|node| self.lruvecs.id(memcg, node));
+        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].sizes[list as usize]).sum::<u64>();
+        let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
+        self.memcgs[memcg].policy.lru == Lru::TwoLists
+            && size(LruList::InactiveAnon) == 0
+            && size(LruList::ActiveAnon) > 0
+            && !lruvecs().any(is_due)
+    }
+
+    /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
+    pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
+        for kind in LruType::BOTH {
+            // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
+            // deserve the place of some active ones.
+            let why = self.deactivation(target, kind, sc.force_deactivate);
+            sc.may_deactivate[kind as usize] = why.is_due();
+            sc.deactivation[kind as usize] = Some(why);
+        }
+        let inactive_file = self.stale(target, LruList::InactiveFile.stat());
+        sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
+    }
+
+    pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
+        let balance = self.scan_balance(lruvec, sc);
+        let targets = self.scan_count(lruvec, balance, sc);
+        let priority = sc.priority;
+        self.tell_lists(lruvec, |_| ListsEvent::PassBegun { balance, priority, targets });
+        TwoListsPass { walk: self.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
+    }
+
+    /// A walk, where the inactive lists have been turned over since the last one.
+    fn two_lists_walk(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<Walk> {
+        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
+            return None;
+        }
+        let inactive: u64 = LruType::BOTH
+            .iter()
+            .map(|&kind| self.lruvecs[lruvec].sizes[LruList::inactive(kind) as usize])
+            .sum();
+        let state = &mut self.lruvecs[lruvec].walk;
+        if state.scanned_since < inactive {
+            return None;
+        }
+        state.scanned_since = 0;
+        Some(self.walk_begin(lruvec, sc.swappiness, false))
+    }
+
+    /// One round: up to a batch of each list.
+    pub(super) fn two_lists_round(
+        &mut self,
+        lruvec: LruvecId,
+        pass: &mut TwoListsPass,
+        sc: &mut ScanControl,
+    ) -> Round {
+        if let Some(walk) = &mut pass.walk {
+            if self.walk_step(lruvec, walk) != Walked::More {
+                pass.walk = None;
+            }
+            return Round::More;
+        }
+        // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
+        let keeps_going = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
+        if keeps_going.iter().all(|&list| pass.remaining[list as usize] == 0) {
+            return self.two_lists_end(lruvec, pass, sc);
+        }
+        for list in LruList::EVICTABLE {
+            let n = pass.remaining[list as usize].min(self.config.reclaim_batch);
+            if n > 0 {
+                pass.remaining[list as usize] -= n;
+                pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
+            }
+        }
+        // At first, reclaim for the whole machine takes all of the little that it set out to take, in proportion: each group gives
+        // something. For a group, enough is enough.
+        let is_proportional = sc.is_global() && sc.priority == PRIORITY_DEFAULT;
+        if pass.reclaimed >= sc.nr_to_reclaim && !is_proportional && !pass.trim_to_proportion() {
+            return self.two_lists_end(lruvec, pass, sc);
+        }
+        Round::More
+    }
+
+    fn two_lists_end(&mut self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> Round {
+        sc.nr_reclaimed += pass.reclaimed;
+        // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
+        // order of allocation. Done after each pass, whatever the deactivation bits say.
+        if self.memory.swap.devices() > 0 {
+            let why = self.deactivation(lruvec, LruType::Anon, false);
+            if why.inactive_is_low() {
+                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why), sc);
+            }
+        }
+        Round::Last
+    }
+
+    /// An entry that maps the folio was found young, and cleared, other than by reclaim that had it in its hands. The use is
+    /// kept in the counter, for which two lists have no use of their own; a second one activates.
+    pub(super) fn two_lists_young(&mut self, pfn: Pfn) {
+        let use_bits = self.memory.use_bits(pfn);
+        let is_second = use_bits.counter() > 0 || use_bits.contains(UseBits::REFERENCED);
+        if is_second && !use_bits.contains(UseBits::ACTIVE) {
+            self.memory.set_use_bits(pfn, (use_bits - UseBits::REFERENCED).with_counter(0));
+            self.lru_activate(pfn);
+        } else {
+            self.memory.set_use_bits(pfn, use_bits.with_counter(1));
+        }
+    }
+
+    /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
+    /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
+    pub(super) fn two_steps(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let folio = self.memory.folios[pfn];
+        let kind = folio.lru_type();
+        let use_bits = self.memory.use_bits(pfn);
+        let (was_referenced, is_young) = (use_bits.contains(UseBits::REFERENCED), referenced.young > 0);
+        if was_referenced != is_young {
+            let use_bits =
+                if is_young { use_bits | UseBits::REFERENCED } else { use_bits - UseBits::REFERENCED };
+            self.memory.set_use_bits(pfn, use_bits);
+        }
+        if is_young {
+            let protects_executables = self.memcgs[folio.memcg].policy.executable_protection;
+            let executable = referenced.executable && protects_executables && kind == LruType::File;
+            let because = Because::Used { young: referenced.young, was_referenced, executable };
+            if was_referenced || referenced.young > 1 || executable {
+                self.verdict(pfn, Verdict::Activate, because);
+                return FolioReferences::Activate;
+            }
+            self.verdict(pfn, Verdict::Keep, because);
+            return FolioReferences::Keep;
+        }
+        if was_referenced && kind == LruType::File {
+            return FolioReferences::ReclaimClean;
+        }
+        FolioReferences::Reclaim
+    }
+
+    /// Hands the use that `two_lists_young` has kept to reclaim, which asks for it once.
+    pub(crate) fn take_use_seen(&mut self, pfn: Pfn) -> bool {
+        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        if policy.lru != Lru::TwoLists || !policy.harvest.sees_elsewhere() {
+            return false;
+        }
+        let use_bits = self.memory.use_bits(pfn);
+        self.memory.set_use_bits(pfn, use_bits.with_counter(0));
+        use_bits.counter() > 0
+    }
+
+    fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
+        if !list.is_active() {
+            return self.shrink_inactive(lruvec, list, n, sc);
+        }
+        if sc.may_deactivate[list.kind() as usize] {
+            self.shrink_active(lruvec, list, n, sc.deactivation[list.kind() as usize], sc);
+        } else {
+            sc.skipped_deactivate = true;
+        }
+        0
+    }
+
+    /// Looks at up to `n` pages from the cold end of an inactive list and reclaims what it can.
+    fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
+        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        self.lru_add_drain();
+        let mut folios = std::mem::take(&mut self.isolated);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        if taken == 0 {
+            self.isolated = folios;
+            return 0;
+        }
+        self.lruvecs[lruvec].walk.scanned_since += taken;
+        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
+        let (reclaimed, written) = self.shrink_folio_list(lruvec, &mut folios, sc);
+        for pfn in folios.drain(..) {
+            self.put_back(pfn);
+        }
+        self.isolated = folios;
+        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
+        self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
+        self.note_cost(lruvec, kind, written, taken - reclaimed);
+        reclaimed
+    }
+
+    /// Moves up to `n` pages from the cold end of an active list to the inactive one.
+    ///
+    /// A page that was merely referenced is deactivated all the same, its second chance being the inactive list; only
+    /// executable file pages stay, because a program whose code was paged out can't even wait well. `why` is told.
+    fn shrink_active(
+        &mut self,
+        lruvec: LruvecId,
+        list: LruList,
+        n: u64,
+        why: Option<Deactivation>,
+        sc: &ScanControl,
+    ) {
+        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        self.lru_add_drain();
+        let mut folios = std::mem::take(&mut self.isolated);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.count_reclaim(lruvec, Stat::Pgrefill, taken, sc);
+        let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
+        let mut rotated = 0;
+        for &pfn in &folios {
+            if self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
+                continue;
+            }
+            let Referenced { young, executable, .. } = self.folio_referenced(pfn, false);
+            let pages = self.memory.folios[pfn].pages();
+            if young > 0 && executable && kind == LruType::File && protects_executables {
+                rotated += pages;
+                self.tell(pfn, |_| PageEvent::KeptActive);
+                continue;
+            }
+            self.tell(pfn, |_| PageEvent::Deactivated { young, why });
+            self.memory.remove_use(pfn, UseBits::ACTIVE);
+            self.memory.add_use(pfn, UseBits::WORKINGSET);
+            self.count(lruvec, Stat::Pgdeactivate, pages as i64);
+        }
+        // Kept and deactivated folios alike go to the head of their list in the order in which they were taken.
+        for pfn in folios.drain(..) {
+            self.put_back(pfn);
+        }
+        self.isolated = folios;
+        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
+        self.note_cost(lruvec, kind, 0, rotated);
+    }
+}
+
+impl TwoListsPass {
+    /// The target is reached. Goes on only with the type that has more left, and only as far as keeps the proportion in
+    /// which the two were to be scanned; false when nothing is left to do.
+    fn trim_to_proportion(&mut self) -> bool {
+        let left = |kind: LruType| {
+            self.remaining[LruList::inactive(kind) as usize] + self.remaining[LruList::active(kind) as usize]
+        };
+        let (anon, file) = (left(LruType::Anon), left(LruType::File));
+        if anon == 0 || file == 0 {
+            return false;
+        }
+        let (smaller, larger, left) = if file > anon {
+            (LruType::Anon, LruType::File, anon)
+        } else {
+            (LruType::File, LruType::Anon, file)
+        };
+        let target = self.targets[LruList::inactive(smaller) as usize]
+            + self.targets[LruList::active(smaller) as usize]
+            + 1;
+        let percent_left = left * 100 / target;
+        for list in [LruList::inactive(smaller), LruList::active(smaller)] {
+            self.remaining[list as usize] = 0;
+        }
+        for list in [LruList::inactive(larger), LruList::active(larger)] {
+            let (target, remaining) = (self.targets[list as usize], &mut self.remaining[list as usize]);
+            let done = target - *remaining;
+            let goal = target * (100 - percent_left) / 100;
+            *remaining = goal - goal.min(done);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_larger_side_is_trimmed_to_the_share_that_the_smaller_one_has_done() {
+        let mut pass = TwoListsPass {
+            walk: None,
+            remaining: [60, 0, 800, 100],
+            targets: [99, 0, 1000, 200],
+            reclaimed: 40,
+        };
+        assert!(pass.trim_to_proportion());
+        assert_eq!(pass.remaining, [0, 0, 1000 * 40 / 100 - 200, 0]);
+        assert!(!pass.trim_to_proportion());
+    }
+}

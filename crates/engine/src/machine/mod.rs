@@ -1,0 +1,5 @@
+//! The vocabulary between the engine and the machine that carries its decisions out.
+
+pub(crate) mod step; // accesses in; done, again or wait out
+pub(crate) mod op; // operations on pages
+pub(crate) mod work; // counts of work to price

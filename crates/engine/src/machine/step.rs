@@ -1,0 +1,254 @@
+//! How a machine talks to the engine: an access goes in, steps come out.
+//!
+//! ```text
+//!   start(task, access) ─► Done                       the access is complete
+//!                      └─► Again ── price the work ──► resume(task)      one reclaim batch is over
+//!                      └─► Wait  ── it ended ────────► resume(task)      a device read, a throttle
+//! ```
+//! What waits is a state; what doesn't is plain code. Reclaim runs in steps of one batch, so that other tasks and device
+//! completions can come in between, as they do on a real machine.
+
+use crate::kernfs::FileError;
+use crate::units::{MemcgId, Nanos, ObjectId};
+use std::fmt;
+
+/// One access of a task to one page of one of its objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Which open file or mapping.
+    pub object: ObjectId,
+    /// Page within the object.
+    pub page: u64,
+    /// A store or write(2) of the whole page, else a load or read(2).
+    pub write: bool,
+}
+
+/// What became of a call that advances a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Step {
+    /// The access is complete.
+    Done(Served),
+    /// One batch of reclaim is over: price the work, let other events happen, call `resume`.
+    Again,
+    /// Call `resume` when the wait is over.
+    Wait(Wait),
+}
+
+/// How an access was served.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Served {
+    /// The page was there; nothing but its word was written, or its policy was told.
+    Hit,
+    /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
+    Minor,
+    /// It read from a device.
+    Major,
+    /// A write to a kernel file ended.
+    Written {
+        /// Pages that it has reclaimed.
+        reclaimed: u64,
+    },
+    /// A write of several commands ended at one that was refused; those before it are done.
+    Refused(Box<FileError>),
+    /// The access failed.
+    Failed(AccessError),
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// A device transfer; the task appears in [`crate::Engine::take_woken`] when it is over.
+    Io,
+    /// A span of time.
+    Delay(Nanos, DelayReason),
+}
+
+/// Why a task is made to wait although no device is involved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayReason {
+    /// The group is above `memory.high`.
+    MemoryHigh,
+}
+
+/// Why an access failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AccessError {
+    /// The task has no such object.
+    NoObject {
+        /// The object asked for.
+        object: ObjectId,
+        /// How many the task has.
+        objects: usize,
+    },
+    /// The page lies beyond the object's end.
+    BeyondObject {
+        /// The page asked for.
+        page: u64,
+        /// Pages in the object.
+        pages: u64,
+    },
+    /// A write to a file on a block device, which needs writeback.
+    FileWrite,
+    /// The device failed to read the page (EIO, SIGBUS).
+    Io,
+    /// No memory, and none to be had.
+    Oom(Box<OomReport>),
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoObject { object, objects } => {
+                write!(f, "access to object {} of a task that has {objects}", object.0)
+            }
+            Self::BeyondObject { page, pages } => {
+                write!(
+                    f,
+                    "access to page {page}, but the object has {pages} pages (0 to {})",
+                    pages.saturating_sub(1)
+                )
+            }
+            Self::FileWrite => write!(
+                f,
+                "write to a regular file: file writes need writeback, which is not modelled; \
+                 use an anonymous or tmpfs object, or a read-only workload"
+            ),
+            Self::Io => write!(f, "the device failed to read the page (EIO)"),
+            Self::Oom(report) => report.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+/// Why a page could not be had: the state of the group at its limit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OomReport {
+    /// The group whose limit was hit, or the root when the machine has no free frame.
+    pub memcg: MemcgId,
+    /// Its path.
+    pub path: String,
+    /// Pages charged.
+    pub usage: u64,
+    /// Its limit in pages; `None` when it was the machine that had no frame.
+    pub max: Option<u64>,
+    /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
+    pub lists: [u64; 5],
+    /// Pages on these lists that `memory.min` of descendants holds back.
+    pub protected: u64,
+    /// Whether there is any swap.
+    pub has_swap: bool,
+    /// Free swap pages it may use.
+    pub free_swap: u64,
+    /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: whose, and so many pages.
+    pub swap_max: Option<(String, u64)>,
+    /// Writes of the whole machine that have failed; what they wrote is still in memory.
+    pub failed_writes: u64,
+    /// How old the statistics are, where all anonymous pages are active, and reclaim would make some of them inactive if it knew.
+    pub stale: Option<Nanos>,
+    /// Reclaim attempts made before giving up.
+    pub attempts: u32,
+}
+
+impl fmt::Display for OomReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = self.lists;
+        match self.max {
+            Some(max) => write!(f, "out of memory in {}: {} of {max} pages charged", self.path, self.usage)?,
+            None => write!(
+                f,
+                "out of memory: no free frame on any node, and whole-machine reclaim is not modelled \
+                 (give the groups memory.max limits that fit the machine together)"
+            )?,
+        }
+        if self.attempts > 0 {
+            write!(f, "; {} reclaim attempts freed too little", self.attempts)?;
+        }
+        write!(
+            f,
+            "; lists: anon {inactive_anon} inactive + {active_anon} active, \
+             file {inactive_file} inactive + {active_file} active, {unevictable} unevictable"
+        )?;
+        let unlisted = self.usage.saturating_sub(self.lists.iter().sum());
+        if self.max.is_some() && unlisted > 0 {
+            write!(f, ", {unlisted} on no list (waiting in a CPU's batch, or in a reclaimer's hands)")?;
+        }
+        write!(f, "; free swap {} pages", self.free_swap)?;
+        if self.failed_writes > 0 {
+            write!(f, "; {} page writes failed", self.failed_writes)?;
+        }
+        let causes = self.causes();
+        if !causes.is_empty() {
+            write!(f, " ({})", causes.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+impl OomReport {
+    /// What keeps most of the pages, as far as the figures tell, and what helps against it.
+    fn causes(&self) -> Vec<String> {
+        let [inactive_anon, active_anon, inactive_file, active_file, _] = self.lists;
+        let (anon, file) = (inactive_anon + active_anon, inactive_file + active_file);
+        let mut causes = Vec::new();
+        if self.protected > 0 && self.protected * 2 >= anon + file {
+            causes.push(format!(
+                "memory.min of groups below {} holds {} pages back: lower it or raise memory.max",
+                self.path, self.protected
+            ));
+        }
+        if anon == 0 || anon < file {
+            return causes;
+        }
+        if self.has_swap
+            && let Some((path, pages)) = &self.swap_max
+        {
+            causes.push(format!(
+                "{path} has used all of its memory.swap.max of {pages} pages: raise it or memory.max"
+            ));
+        } else if self.has_swap && self.free_swap == 0 {
+            causes.push("all swap is used: add swap or raise memory.max".to_string());
+        } else if self.free_swap == 0 {
+            causes.push(
+                "anonymous memory can't be reclaimed without swap: add swap or raise memory.max".to_string(),
+            );
+        } else if self.failed_writes > 0 {
+            causes.push("what could not be written to swap stays in memory".to_string());
+        } else if let Some(age) = self.stale {
+            causes.push(format!(
+                "all anonymous pages are active, of which the statistics that reclaim goes by, {age} old, know nothing: as in \
+                 Linux, but for the time of the flush (stat_flush_phase); statistics kept live (stat_flush) avoid it"
+            ));
+        }
+        causes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_are_charged_and_on_no_list_are_told() {
+        let report = OomReport {
+            memcg: MemcgId::ROOT,
+            path: "/job".to_string(),
+            usage: 20,
+            max: Some(20),
+            lists: [4, 5, 0, 0, 0],
+            protected: 0,
+            has_swap: true,
+            free_swap: 0,
+            swap_max: None,
+            failed_writes: 0,
+            stale: None,
+            attempts: 16,
+        };
+        let told = report.to_string();
+        assert!(told.contains("0 unevictable, 11 on no list"), "{told}");
+        assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
+        let told = OomReport { usage: 9, ..report }.to_string();
+        assert!(!told.contains("on no list"), "{told}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Getting a page past the limits: the charge stock, reclaim at the limit, retries, and the end of them.
+//!
+//! Charging walks the ancestors' counters, so each CPU charges 64 pages ahead where they fit and hands them out one by one.
+//! At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
+//! [reclaim 2.10 and its 6.12 form]
+
+use crate::machine::step::OomReport;
+use crate::memcg::{MemcgEvent, UNLIMITED};
+use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
+use crate::serve::engine::Engine;
+use crate::stat::Stat;
+use crate::units::{CpuId, MemcgId, Nanos};
+
+/// Pages charged ahead by a CPU, for one group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stock {
+    pub(crate) memcg: MemcgId,
+    pub(crate) pages: u64,
+}
+
+impl Default for Stock {
+    fn default() -> Stock {
+        Stock { memcg: MemcgId::ROOT, pages: 0 }
+    }
+}
+
+/// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
+pub(crate) const RETRIES: u32 = 16;
+
+/// A charge of one page under way.
+pub(crate) struct Charge {
+    memcg: MemcgId,
+    /// What to ask the counters for: a stock at first, a single page once that didn't fit.
+    ask: u64,
+    attempts: u32,
+    drained: bool,
+    /// Reclaim at the limit of this group.
+    reclaim: Option<(MemcgId, Box<Reclaim>)>,
+    may_enter_fs: bool,
+    /// Writes that had ended when the attempts began.
+    writes_ended: u64,
+}
+
+impl Charge {
+    pub(crate) fn in_reclaim(&self) -> bool {
+        self.reclaim.is_some()
+    }
+}
+
+/// What a charge came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Charged {
+    Yes,
+    /// A reclaim batch is over; call again.
+    Again,
+    /// Every attempt found only pages whose write is in flight; try again when one is written.
+    WaitForWriteback,
+    Oom(Box<OomReport>),
+}
+
+impl Engine {
+    pub(crate) fn charge_begin(&self, memcg: MemcgId, may_enter_fs: bool) -> Charge {
+        Charge {
+            memcg,
+            ask: self.config.charge_stock,
+            attempts: 0,
+            drained: false,
+            reclaim: None,
+            may_enter_fs,
+            writes_ended: self.io.writes_ended(),
+        }
+    }
+
+    /// Advances a charge until it succeeds, fails, or has done a batch of reclaim.
+    pub(crate) fn charge_step(&mut self, charge: &mut Charge) -> Charged {
+        loop {
+            if let Some((limited, mut call)) = charge.reclaim.take() {
+                match self.reclaim_step(&mut call) {
+                    ReclaimStep::Again => {
+                        charge.reclaim = Some((limited, call));
+                        return Charged::Again;
+                    }
+                    ReclaimStep::Done(reclaimed) => {
+                        self.tell_reclaimed(reclaimed);
+                        if let Some(end) = self.charge_after_reclaim(charge, limited, reclaimed) {
+                            return end;
+                        }
+                    }
+                }
+            }
+            if self.stock_take(charge.memcg) {
+                return Charged::Yes;
+            }
+            match self.memcgs.charge(charge.memcg, charge.ask) {
+                Ok(()) => {
+                    self.work.charges += 1;
+                    self.note_high(charge.memcg, charge.ask);
+                    if charge.ask > 1 {
+                        self.stock_refill(charge.memcg, charge.ask - 1);
+                    }
+                    return Charged::Yes;
+                }
+                Err(_) if charge.ask > 1 => charge.ask = 1,
+                Err(limited) => {
+                    self.memcgs.event(limited, MemcgEvent::Max);
+                    let target = self.config.reclaim_batch.max(1);
+                    let mut sc = ScanControl::new(limited, target, self.config.swappiness);
+                    sc.may_enter_fs = charge.may_enter_fs;
+                    charge.reclaim = Some((limited, Reclaim::new(sc)));
+                }
+            }
+        }
+    }
+
+    /// Whether another attempt makes sense after a reclaim call; `None` for yes.
+    fn charge_after_reclaim(
+        &mut self,
+        charge: &mut Charge,
+        limited: MemcgId,
+        reclaimed: u64,
+    ) -> Option<Charged> {
+        if self.memcgs.margin(limited) >= 1 {
+            return None;
+        }
+        if !charge.drained {
+            // Pages may sit charged but unused in the stocks of other CPUs.
+            charge.drained = true;
+            self.stock_drain_below(limited);
+            return None;
+        }
+        if !charge.may_enter_fs {
+            // A file read's first attempt doesn't insist. Where it fails, the read goes on page by page in a way that may
+            // enter the file system, and tmpfs pages can be swapped out for it. [6.12 2.10]
+            *charge = self.charge_begin(charge.memcg, true);
+            return None;
+        }
+        // A single page is sure to fit sooner or later while reclaim makes progress.
+        if reclaimed > 0 {
+            return None;
+        }
+        charge.attempts += 1;
+        if charge.attempts <= RETRIES {
+            return None;
+        }
+        // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
+        // while written pages are about to become free would be a false OOM.
+        if self.io.has_writes() {
+            charge.attempts = 0;
+            return Some(Charged::WaitForWriteback);
+        }
+        // What was written while the attempts went on may have been looked at too early.
+        if self.io.writes_ended() != charge.writes_ended {
+            charge.writes_ended = self.io.writes_ended();
+            charge.attempts = 0;
+            return None;
+        }
+        // The access fails, which is this machine's form of the kill.
+        self.untell_reclaimed();
+        self.memcgs.event(limited, MemcgEvent::Oom);
+        self.memcgs.event(limited, MemcgEvent::OomKill);
+        self.count_node(self.current_node(), Stat::OomKill, 1);
+        Some(Charged::Oom(Box::new(self.oom_report(
+            limited,
+            Some(self.memcgs[limited].max),
+            charge.attempts - 1,
+        ))))
+    }
+
+    pub(crate) fn oom_report(&self, memcg: MemcgId, max: Option<u64>, attempts: u32) -> OomReport {
+        let subtree = self.memcgs.subtree(memcg);
+        let (mut lists, mut protected) = ([0; 5], 0);
+        for &id in &subtree {
+            let mut reclaimable = 0;
+            for node in self.memory.nodes() {
+                let sizes = self.lruvecs[self.lruvecs.id(id, node)].sizes;
+                lists.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
+                reclaimable += sizes[..4].iter().sum::<u64>();
+            }
+            protected += self.memcgs.protection(memcg, id).min.min(reclaimable);
+        }
+        let is_full = |id: &MemcgId| self.memcgs[*id].swap_usage >= self.memcgs[*id].swap_max;
+        let full = self.memcgs.ancestors(memcg).chain(subtree).find(is_full);
+        OomReport {
+            memcg,
+            path: self.memcgs.path(memcg),
+            usage: self.memcgs[memcg].usage,
+            max,
+            lists,
+            protected,
+            has_swap: self.memory.swap.total_pages() > 0,
+            free_swap: self.memcgs.free_swap(memcg, self.memory.swap.free_pages()),
+            swap_max: full.map(|id| (self.memcgs.path(id), self.memcgs[id].swap_max)),
+            failed_writes: self.io.writes_failed(),
+            stale: self
+                .is_active_list_out_of_reach(memcg)
+                .then(|| Nanos(self.now.0 - self.last_root_flush.0)),
+            attempts,
+        }
+    }
+
+    /// Takes one of the pages charged ahead for a group, if there is one.
+    pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
+        let stock = &mut self.cpus[self.cpu.index()].stock;
+        let has = stock.memcg == memcg && stock.pages > 0;
+        stock.pages -= u64::from(has);
+        has
+    }
+
+    /// A CPU keeps the stock of one group only, and no more than a batch of it.
+    fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
+        if self.cpus[self.cpu.index()].stock.memcg != memcg {
+            self.stock_drain(self.cpu);
+        }
+        let stock = &mut self.cpus[self.cpu.index()].stock;
+        stock.memcg = memcg;
+        stock.pages += pages;
+        if stock.pages > self.config.charge_stock {
+            self.stock_drain(self.cpu);
+        }
+    }
+
+    fn stock_drain(&mut self, cpu: CpuId) {
+        let stock = &mut self.cpus[cpu.index()].stock;
+        let (memcg, pages) = (stock.memcg, std::mem::take(&mut stock.pages));
+        if pages > 0 {
+            self.memcgs.uncharge(memcg, pages);
+        }
+    }
+
+    /// Gives back what all CPUs have charged ahead to a group or its descendants; no other stock counts towards its limit.
+    pub(crate) fn stock_drain_below(&mut self, memcg: MemcgId) {
+        for cpu in (0..self.config.cpus).map(CpuId) {
+            let of = self.cpus[cpu.index()].stock.memcg;
+            if self.memcgs.ancestors(of).any(|id| id == memcg) {
+                self.stock_drain(cpu);
+            }
+        }
+    }
+
+    /// Undoes a charge of one page that turned out not to be needed.
+    pub(crate) fn charge_cancel(&mut self, memcg: MemcgId) {
+        self.stock_refill(memcg, 1);
+    }
+
+    /// Notes that the current task owes reclaim to ancestors above `memory.high`; it pays before it returns.
+    fn note_high(&mut self, memcg: MemcgId, pages: u64) {
+        let mut level = Some(memcg);
+        while let Some(id) = level {
+            let group = &self.memcgs[id];
+            if group.high != UNLIMITED && group.usage > group.high {
+                self.tasks[self.current.index()].high_debt += pages;
+                return;
+            }
+            level = group.parent;
+        }
+    }
+}

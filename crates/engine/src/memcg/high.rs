@@ -1,0 +1,143 @@
+//! `memory.high`: a group above it is slowed down rather than stopped.
+//!
+//! A task that charged pages while an ancestor was above its `memory.high` pays before it returns to user space: it
+//! reclaims as many pages from each such ancestor, and if that was not enough it sleeps, the longer the further above the
+//! group is. The delay grows with the square of the overage, so that a group a little above hardly notices and one far
+//! above all but stands still. [reclaim 2.10]
+
+use crate::machine::step::{DelayReason, Served, Step, Wait};
+use crate::memcg::MemcgEvent;
+use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
+use crate::serve::engine::Engine;
+use crate::units::{MemcgId, Nanos, TaskId};
+
+/// Rounds of reclaim that make no progress before the task sleeps.
+const RETRIES: u32 = 16;
+/// Fraction bits of the overage.
+const PRECISION_SHIFT: u32 = 20;
+/// Fraction bits taken off the squared overage: a group of any size 1 % above sleeps about as long.
+const SCALING_SHIFT: u32 = 14;
+
+/// A debt being paid.
+pub(crate) struct HighReclaim {
+    debt: u64,
+    served: Served,
+    /// Pages to reclaim from each group of this round.
+    target: u64,
+    /// Groups of this round still to reclaim from.
+    groups: Vec<MemcgId>,
+    call: Option<Box<Reclaim>>,
+    reclaimed: u64,
+    retries: u32,
+    stage: HighStage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HighStage {
+    Begin,
+    Reclaim,
+    Slept,
+}
+
+impl HighReclaim {
+    pub(crate) fn new(debt: u64, served: Served) -> HighReclaim {
+        HighReclaim {
+            debt,
+            served,
+            target: debt,
+            groups: Vec::new(),
+            call: None,
+            reclaimed: 0,
+            retries: RETRIES,
+            stage: HighStage::Begin,
+        }
+    }
+
+    pub(crate) fn in_reclaim(&self) -> bool {
+        self.call.is_some()
+    }
+}
+
+impl Engine {
+    pub(crate) fn pay_high(&mut self, task: TaskId, mut high: Box<HighReclaim>) -> Step {
+        let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
+        loop {
+            match high.stage {
+                HighStage::Slept => return Step::Done(high.served),
+                HighStage::Begin => {
+                    let is_over = |&id: &MemcgId| self.memcgs[id].usage > self.memcgs[id].high;
+                    high.groups = self.memcgs.ancestors(memcg).filter(is_over).collect();
+                    high.groups.reverse();
+                    high.reclaimed = 0;
+                    high.stage = HighStage::Reclaim;
+                }
+                HighStage::Reclaim => {
+                    if let Some(call) = &mut high.call {
+                        match self.reclaim_step(call) {
+                            ReclaimStep::Again => {
+                                self.suspend_high(task, high);
+                                return Step::Again;
+                            }
+                            ReclaimStep::Done(reclaimed) => {
+                                high.reclaimed += reclaimed;
+                                high.call = None;
+                            }
+                        }
+                    } else if let Some(id) = high.groups.pop() {
+                        self.memcgs.event(id, MemcgEvent::High);
+                        let target = high.target.max(self.config.reclaim_batch);
+                        high.call = Some(Reclaim::new(ScanControl::new(id, target, self.config.swappiness)));
+                    } else {
+                        let delay = self.high_delay(memcg, high.debt);
+                        // Too short to be worth a sleep.
+                        if delay <= Nanos::from_ticks(u64::from(self.config.hz) / 100, self.config.hz) {
+                            return Step::Done(high.served);
+                        }
+                        if high.reclaimed > 0 || high.retries > 0 {
+                            high.retries -= u32::from(high.reclaimed == 0);
+                            high.target = self.config.reclaim_batch;
+                            high.stage = HighStage::Begin;
+                            continue;
+                        }
+                        high.stage = HighStage::Slept;
+                        self.suspend_high(task, high);
+                        return Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh));
+                    }
+                }
+            }
+        }
+    }
+
+    /// How long a task sleeps for a debt of so many pages; two seconds at most.
+    fn high_delay(&self, memcg: MemcgId, debt: u64) -> Nanos {
+        let hz = u64::from(self.config.hz);
+        let overage = |id: MemcgId| {
+            let group = &self.memcgs[id];
+            let above = group.usage.saturating_sub(group.high);
+            (u128::from(above) << PRECISION_SHIFT) / u128::from(group.high.max(1))
+        };
+        let overage = self.memcgs.ancestors(memcg).map(overage).max().unwrap_or(0);
+        let penalty = (overage.saturating_mul(overage) * u128::from(hz)) >> (PRECISION_SHIFT + SCALING_SHIFT);
+        // The formula is per stock of 64 pages.
+        let ticks = penalty.saturating_mul(u128::from(debt)) / 64;
+        Nanos::from_ticks(ticks.min(u128::from(2 * hz)) as u64, self.config.hz)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Engine, MemcgId};
+
+    /// The examples of the specification: high = 100 MB and a debt of one stock, at 1000 ticks a second.
+    #[test]
+    fn delays_grow_with_the_square_of_the_overage() {
+        let mut engine = Engine::new(Config { hz: 1000, ..Config::default() }).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "group").unwrap();
+        engine.memcgs[memcg].high = 25_600;
+        let mut delay_ms = |mb: u64| {
+            engine.memcgs[memcg].usage = mb * 256;
+            engine.high_delay(memcg, 64).0 / 1_000_000
+        };
+        assert_eq!([101, 105, 110, 118].map(&mut delay_ms), [6, 159, 639, 2000]);
+    }
+}

@@ -1,0 +1,369 @@
+//! The tree of memory groups: usage and limits, protection, and the order in which reclaim visits a subtree.
+//!
+//! Usage is counted in a group and all its ancestors. `memory.min` and `memory.low` protect a group from the reclaim of an
+//! ancestor; how much of a group's setting is *effective* depends on what its siblings claim of their parent's. A group is
+//! never protected from its own limit. [reclaim 2.10]
+
+pub(crate) mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
+pub(crate) mod high; // memory.high: reclaim and delay before returning to user space
+
+use crate::policy::Policy;
+use crate::units::{MemcgId, MmId, NodeId};
+
+/// No limit: what the kernel prints as `max`.
+pub(crate) const UNLIMITED: u64 = u64::MAX;
+
+/// Events of `memory.events`, counted where they happened and in all ancestors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MemcgEvent {
+    Low = 0,
+    High = 1,
+    Max = 2,
+    Oom = 3,
+    OomKill = 4,
+}
+
+impl MemcgEvent {
+    pub(crate) const NAMES: [&str; 5] = ["low", "high", "max", "oom", "oom_kill"];
+}
+
+/// One group.
+pub(crate) struct Memcg {
+    pub(crate) name: String,
+    pub(crate) parent: Option<MemcgId>,
+    pub(crate) children: Vec<MemcgId>,
+    pub(crate) policy: Policy,
+    /// What it was before it was switched to or from generations.
+    pub(crate) set_aside: Option<Policy>,
+    /// Address spaces whose memory it is charged for, in the order in which they joined.
+    pub(crate) mms: Vec<MmId>,
+    /// Pages charged, descendants included.
+    pub(crate) usage: u64,
+    pub(crate) min: u64,
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    pub(crate) max: u64,
+    /// Swap slots in use, descendants included.
+    pub(crate) swap_usage: u64,
+    pub(crate) swap_max: u64,
+    pub(crate) events: [u64; 5],
+    /// Those that happened here.
+    pub(crate) events_local: [u64; 5],
+    /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
+    pub(crate) updates_pending: u64,
+    pub(crate) updates_by_cpu: Vec<u64>,
+    /// By node: the group after which the next shared walk of this subtree goes on.
+    pub(crate) visited_last: Vec<Option<MemcgId>>,
+}
+
+/// How much of a group is out of reclaim's reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Protection {
+    pub(crate) min: u64,
+    pub(crate) low: u64,
+}
+
+/// All groups.
+pub(crate) struct Memcgs {
+    all: Vec<Memcg>,
+    nodes: usize,
+    cpus: usize,
+}
+
+impl Memcgs {
+    pub(crate) fn new(policy: Policy, nodes: usize, cpus: usize) -> Memcgs {
+        let mut memcgs = Memcgs { all: Vec::new(), nodes, cpus };
+        memcgs.push(String::new(), None, policy);
+        memcgs
+    }
+
+    fn push(&mut self, name: String, parent: Option<MemcgId>, policy: Policy) -> MemcgId {
+        self.all.push(Memcg {
+            name,
+            parent,
+            children: Vec::new(),
+            policy,
+            set_aside: None,
+            mms: Vec::new(),
+            usage: 0,
+            min: 0,
+            low: 0,
+            high: UNLIMITED,
+            max: UNLIMITED,
+            swap_usage: 0,
+            swap_max: UNLIMITED,
+            events: [0; 5],
+            events_local: [0; 5],
+            updates_pending: 0,
+            updates_by_cpu: vec![0; self.cpus],
+            visited_last: vec![None; self.nodes],
+        });
+        MemcgId((self.all.len() - 1) as u16)
+    }
+
+    pub(crate) fn create(&mut self, parent: MemcgId, name: &str, policy: Policy) -> MemcgId {
+        let id = self.push(name.to_owned(), Some(parent), policy);
+        self[parent].children.push(id);
+        id
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = MemcgId> + use<> {
+        (0..self.all.len()).map(|id| MemcgId(id as u16))
+    }
+
+    pub(crate) fn contains(&self, id: MemcgId) -> bool {
+        id.index() < self.all.len()
+    }
+
+    /// The group itself, its parent, and so on up to the root.
+    pub(crate) fn ancestors(&self, id: MemcgId) -> impl Iterator<Item = MemcgId> {
+        std::iter::successors(Some(id), |&id| self[id].parent)
+    }
+
+    /// The group and its descendants, parents before children, siblings in order of creation.
+    pub(crate) fn subtree(&self, root: MemcgId) -> Vec<MemcgId> {
+        let mut order = Vec::new();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            order.push(id);
+            stack.extend(self[id].children.iter().rev());
+        }
+        order
+    }
+
+    /// The subtree in the order of a walk that several reclaimers share: it goes on where the last one stopped, so that
+    /// no group is visited again before all others were.
+    pub(crate) fn shared_group_walk(&self, root: MemcgId, node: NodeId) -> Vec<MemcgId> {
+        let mut order = self.subtree(root);
+        if let Some(last) = self[root].visited_last[node.index()]
+            && let Some(place) = order.iter().position(|&id| id == last)
+        {
+            order.rotate_left(place + 1);
+        }
+        order
+    }
+
+    /// Where a group is in the hierarchy, as cgroupfs shows it.
+    pub(crate) fn path(&self, id: MemcgId) -> String {
+        let mut names: Vec<&str> = self.ancestors(id).map(|id| self[id].name.as_str()).collect();
+        names.pop();
+        names.reverse();
+        format!("/{}", names.join("/"))
+    }
+
+    pub(crate) fn by_path(&self, path: &str) -> Option<MemcgId> {
+        let names = path.split('/').filter(|name| !name.is_empty());
+        names.into_iter().try_fold(MemcgId::ROOT, |parent, name| {
+            self[parent].children.iter().copied().find(|&child| self[child].name == name)
+        })
+    }
+
+    /// Counts an event in a group and all its ancestors but the root, which has no such file.
+    pub(crate) fn event(&mut self, id: MemcgId, event: MemcgEvent) {
+        self[id].events_local[event as usize] += 1;
+        self.change_upwards(id, |group| group.events[event as usize] += 1);
+    }
+
+    /// Charges the group and its ancestors; where one is at its limit, charges nothing and names that one.
+    pub(crate) fn charge(&mut self, id: MemcgId, pages: u64) -> Result<(), MemcgId> {
+        if let Some(limited) = self.ancestors(id).find(|&id| self[id].usage + pages > self[id].max) {
+            return Err(limited);
+        }
+        self.charge_beyond_limits(id, pages);
+        Ok(())
+    }
+
+    /// Charges whatever the limits say.
+    pub(crate) fn charge_beyond_limits(&mut self, id: MemcgId, pages: u64) {
+        self.change_upwards(id, |group| group.usage += pages);
+    }
+
+    pub(crate) fn uncharge(&mut self, id: MemcgId, pages: u64) {
+        self.change_upwards(id, |group| {
+            assert!(group.usage >= pages, "{} uncharges {pages} of {} pages", group.name, group.usage);
+            group.usage -= pages;
+        });
+    }
+
+    /// Changes the group and each of its ancestors.
+    #[inline]
+    fn change_upwards(&mut self, id: MemcgId, mut change: impl FnMut(&mut Memcg)) {
+        let mut level = Some(id);
+        while let Some(id) = level {
+            let group = &mut self[id];
+            change(group);
+            level = group.parent;
+        }
+    }
+
+    /// Pages that may still be charged before this group's own limit is hit.
+    pub(crate) fn margin(&self, id: MemcgId) -> u64 {
+        self[id].max.saturating_sub(self[id].usage)
+    }
+
+    /// Swap slots may be taken while no ancestor is at its `memory.swap.max`.
+    pub(crate) fn charge_swap(&mut self, id: MemcgId) -> bool {
+        let fits = self.ancestors(id).all(|id| self[id].swap_usage < self[id].swap_max);
+        if fits {
+            self.change_upwards(id, |group| group.swap_usage += 1);
+        }
+        fits
+    }
+
+    pub(crate) fn uncharge_swap(&mut self, id: MemcgId) {
+        self.change_upwards(id, |group| group.swap_usage -= 1);
+    }
+
+    /// Free swap slots that this group may use, of `free` on the devices.
+    pub(crate) fn free_swap(&self, id: MemcgId, free: u64) -> u64 {
+        let left = |id: MemcgId| self[id].swap_max.saturating_sub(self[id].swap_usage);
+        self.ancestors(id).map(left).fold(free, u64::min)
+    }
+
+    /// At least half of some ancestor's swap limit is used.
+    pub(crate) fn is_swap_half_full(&self, id: MemcgId) -> bool {
+        self.ancestors(id).any(|id| self[id].swap_usage.saturating_mul(2) >= self[id].swap_max)
+    }
+
+    /// What of a group's `min` and `low` counts while `root` is being reclaimed.
+    ///
+    /// Computed along the path from the top for every visit: an order of visits that isn't top-down must not see a
+    /// parent's share of yesterday.
+    pub(crate) fn protection(&self, root: MemcgId, id: MemcgId) -> Protection {
+        if id == root {
+            return Protection::default();
+        }
+        let Some(parent) = self[id].parent else { return Protection::default() };
+        if parent == root {
+            return Protection { min: self[id].min, low: self[id].low };
+        }
+        let above = self.protection(root, parent);
+        Protection {
+            min: self.effective(id, parent, above.min, |group| group.min),
+            low: self.effective(id, parent, above.low, |group| group.low),
+        }
+    }
+
+    fn effective(
+        &self,
+        id: MemcgId,
+        parent: MemcgId,
+        parent_effective: u64,
+        setting: impl Fn(&Memcg) -> u64,
+    ) -> u64 {
+        let claim = |id: MemcgId| self[id].usage.min(setting(&self[id]));
+        let claimed = claim(id);
+        let siblings: u64 = self[parent].children.iter().map(|&child| claim(child)).sum();
+        // The parent can't give more than it has: all claims shrink in proportion.
+        if siblings > parent_effective {
+            return muldiv(claimed, parent_effective, siblings);
+        }
+        // As with the mount option memory_recursiveprot, which systemd sets: what no child claims still protects them all, in
+        // proportion to what each has beyond its claim.
+        let (usage, parent_usage) = (self[id].usage, self[parent].usage);
+        if parent_effective > siblings && parent_usage > siblings && usage > claimed {
+            return claimed + muldiv(parent_effective - siblings, usage - claimed, parent_usage - siblings);
+        }
+        claimed
+    }
+}
+
+fn muldiv(a: u64, b: u64, divisor: u64) -> u64 {
+    (u128::from(a) * u128::from(b) / u128::from(divisor)) as u64
+}
+
+impl std::ops::Index<MemcgId> for Memcgs {
+    type Output = Memcg;
+    #[inline]
+    fn index(&self, id: MemcgId) -> &Memcg {
+        &self.all[id.index()]
+    }
+}
+
+impl std::ops::IndexMut<MemcgId> for Memcgs {
+    #[inline]
+    fn index_mut(&mut self, id: MemcgId) -> &mut Memcg {
+        &mut self.all[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Root with a child `top`, which has the children `a` and `b`; each of those charged so many pages.
+    fn tree(a: u64, b: u64) -> (Memcgs, [MemcgId; 3]) {
+        let policy = Policy::classic_6_12();
+        let mut memcgs = Memcgs::new(policy, 1, 1);
+        let top = memcgs.create(MemcgId::ROOT, "top", policy);
+        let ids = [top, memcgs.create(top, "a", policy), memcgs.create(top, "b", policy)];
+        memcgs.charge(ids[1], a).unwrap();
+        memcgs.charge(ids[2], b).unwrap();
+        (memcgs, ids)
+    }
+
+    #[test]
+    fn a_charge_that_hits_an_ancestors_limit_charges_nobody_and_names_the_ancestor() {
+        let (mut memcgs, [top, a, _]) = tree(60, 30);
+        memcgs[top].max = 100;
+        assert_eq!(memcgs.charge(a, 11), Err(top));
+        assert_eq!((memcgs[a].usage, memcgs[top].usage), (60, 90));
+        assert_eq!(memcgs.margin(top), 10);
+    }
+
+    #[test]
+    fn a_group_is_not_protected_from_its_own_limit() {
+        let (mut memcgs, [top, a, _]) = tree(60, 30);
+        memcgs[a].min = 60;
+        assert_eq!(memcgs.protection(a, a), Protection::default());
+        assert_eq!(memcgs.protection(top, a), Protection { min: 60, low: 0 });
+    }
+
+    #[test]
+    fn claims_beyond_the_parents_protection_shrink_in_proportion() {
+        let (mut memcgs, [top, a, b]) = tree(60, 30);
+        memcgs[top].low = 45;
+        // Nobody can claim more than is in use.
+        memcgs[a].low = 120;
+        memcgs[b].low = 30;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        memcgs[b].low = 15;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 60 * 45 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 * 45 / 75);
+    }
+
+    #[test]
+    fn protection_that_no_child_claims_is_shared_by_usage() {
+        let (mut memcgs, [top, a, b]) = tree(60, 30);
+        memcgs[top].low = 45;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        // What one of them claims is its own; the rest goes by what each has beyond its claim.
+        memcgs[b].low = 15;
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30 * 60 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 + 30 * 15 / 75);
+    }
+
+    #[test]
+    fn a_shared_walk_goes_on_after_the_last_group_visited() {
+        let (mut memcgs, [top, a, b]) = tree(1, 1);
+        assert_eq!(memcgs.shared_group_walk(top, NodeId(0)), [top, a, b]);
+        memcgs[top].visited_last[0] = Some(a);
+        assert_eq!(memcgs.shared_group_walk(top, NodeId(0)), [b, top, a]);
+    }
+
+    #[test]
+    fn paths_lead_to_groups_and_back() {
+        let (memcgs, [_, a, _]) = tree(1, 1);
+        assert_eq!(memcgs.path(a), "/top/a");
+        assert_eq!(memcgs.by_path("/top/a"), Some(a));
+        assert_eq!(memcgs.path(MemcgId::ROOT), "/");
+        assert_eq!(memcgs.by_path("/"), Some(MemcgId::ROOT));
+        assert_eq!(memcgs.by_path("/top/c"), None);
+    }
+}

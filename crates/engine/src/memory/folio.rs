@@ -1,0 +1,226 @@
+//! A folio's record: what reclaim knows of the pages it moves as one unit.
+//!
+//! A folio is an order and a head frame. Its record is 32 bytes, one a frame, allocated a section (128 MiB of frames) at a
+//! time when frames up to there are used, so that a 1 TB machine costs what it uses. Flags that a hit must see or set are
+//! not here while the folio is in a page cache: they live in its index word (`table/word.rs`), so that a hit writes only the word
+//! it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
+
+use crate::memory::list::Links;
+use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
+
+bitflags::bitflags! {
+    /// State bits of a folio that a hit doesn't touch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct FolioFlags: u16 {
+        /// On an LRU list, or counted as unevictable. Isolation takes it; whoever takes it owns the folio's place.
+        const LRU = 1 << 0;
+        /// Anonymous: `owner` is an address space, `index` a page of it. Otherwise a file and a page of it.
+        const ANON = 1 << 1;
+        /// Swap is its backing store (anonymous and tmpfs); without it, it counts as file memory.
+        const SWAPBACKED = 1 << 2;
+        /// Has a swap slot, and is found under it.
+        const SWAPCACHE = 1 << 3;
+        /// Differs from its backing store.
+        const DIRTY = 1 << 4;
+        /// A write of it is in flight.
+        const WRITEBACK = 1 << 5;
+        /// Reclaim wants it at the tail of its list when the write ends.
+        const RECLAIM = 1 << 6;
+        /// Counted as unevictable instead of being on a list.
+        const UNEVICTABLE = 1 << 7;
+        /// In a locked mapping.
+        const MLOCKED = 1 << 8;
+        /// A read into it is in flight: nobody may use, map or reclaim it.
+        const LOCKED = 1 << 9;
+        /// In a page-cache index, which holds its use bits.
+        const INDEXED = 1 << 10;
+        /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
+        const PINNED = 1 << 11;
+        /// The hand of SIEVE comes to it in an odd round.
+        const ODD_ROUND = 1 << 12;
+    }
+}
+
+bitflags::bitflags! {
+    /// How hot a folio is: the bits that an access may change.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct UseBits: u8 {
+        /// Accessed once through a file descriptor, or found with an accessed bit once.
+        const REFERENCED = 1 << 0;
+        /// Belongs to the active list (classic).
+        const ACTIVE = 1 << 1;
+        /// Was hot in this residency; goes into its shadow when it is evicted.
+        const WORKINGSET = 1 << 2;
+        /// Two bits that count further accesses through file descriptors (generations).
+        const COUNTER = 3 << UseBits::COUNTER_SHIFT;
+    }
+}
+
+impl UseBits {
+    const COUNTER_SHIFT: u32 = 3;
+    /// Largest count.
+    pub(crate) const COUNTER_MAX: u8 = 3;
+
+    /// What the counter says.
+    pub(crate) const fn counter(self) -> u8 {
+        (self.bits() >> UseBits::COUNTER_SHIFT) & UseBits::COUNTER_MAX
+    }
+
+    pub(crate) const fn with_counter(self, count: u8) -> UseBits {
+        let others = self.bits() & !(UseBits::COUNTER_MAX << UseBits::COUNTER_SHIFT);
+        UseBits::from_bits_truncate(others | count << UseBits::COUNTER_SHIFT)
+    }
+}
+
+/// A folio's record; 32 bytes with its links.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Folio {
+    /// File or address space, by [`FolioFlags::ANON`].
+    pub(crate) owner: u32,
+    /// Page of the file or of the address space.
+    pub(crate) index: u32,
+    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`].
+    pub(crate) slot: u32,
+    pub(crate) flags: FolioFlags,
+    pub(crate) memcg: MemcgId,
+    /// References beyond those of its owner: per-CPU batches, tasks in the middle of an access, pins.
+    pub(crate) refs: u16,
+    /// Page-table entries that map it.
+    pub(crate) mapped: u16,
+    pub(crate) order: u8,
+    pub(crate) node: NodeId,
+    pub(crate) swap: SwapId,
+    /// While it is not in a page-cache index.
+    pub(crate) use_bits: UseBits,
+}
+
+impl Folio {
+    pub(crate) fn has(&self, flags: FolioFlags) -> bool {
+        self.flags.contains(flags)
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        1 << self.order
+    }
+
+    /// tmpfs counts as anonymous: it needs swap to leave memory.
+    pub(crate) fn lru_type(&self) -> LruType {
+        if self.has(FolioFlags::SWAPBACKED) { LruType::Anon } else { LruType::File }
+    }
+}
+
+/// Something for each frame up to the end of the last section used.
+///
+/// One array rather than one a section: a miss looks up some hundred records, and frames are handed out from the lowest
+/// up, so hardly a section lies unused below one in use.
+#[derive(Default)]
+pub(crate) struct PerFrame<T>(Vec<T>);
+
+impl<T: Copy + Default> PerFrame<T> {
+    /// Makes the frame's record exist.
+    #[inline]
+    pub(crate) fn populate(&mut self, pfn: Pfn) {
+        if pfn.index() >= self.0.len() {
+            let end = (pfn.index() + 1).next_multiple_of(SECTION_FRAMES as usize);
+            self.0.resize(end, T::default());
+        }
+    }
+
+    /// The frame's record, or an empty one where there is none yet.
+    #[inline]
+    pub(crate) fn get(&self, pfn: Pfn) -> T {
+        self.0.get(pfn.index()).copied().unwrap_or_default()
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+}
+
+impl<T> std::ops::Index<Pfn> for PerFrame<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, pfn: Pfn) -> &T {
+        &self.0[pfn.index()]
+    }
+}
+
+impl<T> std::ops::IndexMut<Pfn> for PerFrame<T> {
+    #[inline]
+    fn index_mut(&mut self, pfn: Pfn) -> &mut T {
+        &mut self.0[pfn.index()]
+    }
+}
+
+/// The records of all frames.
+#[derive(Default)]
+pub(crate) struct FolioTable {
+    records: PerFrame<Folio>,
+    /// The list links of each record, apart from it: who walks a list can't know the next folio before it has read the links
+    /// of this one, and as an array of their own they stay in the cache. The rest of the records is read side by side.
+    links: PerFrame<(u32, u32)>,
+}
+
+impl FolioTable {
+    /// Makes the frame's record exist.
+    #[inline]
+    pub(crate) fn populate(&mut self, pfn: Pfn) {
+        self.records.populate(pfn);
+        self.links.populate(pfn);
+    }
+
+    /// Bytes of metadata allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.records.bytes() + self.links.bytes()
+    }
+}
+
+impl std::ops::Index<Pfn> for FolioTable {
+    type Output = Folio;
+    #[inline]
+    fn index(&self, pfn: Pfn) -> &Folio {
+        &self.records[pfn]
+    }
+}
+
+impl std::ops::IndexMut<Pfn> for FolioTable {
+    #[inline]
+    fn index_mut(&mut self, pfn: Pfn) -> &mut Folio {
+        &mut self.records[pfn]
+    }
+}
+
+impl Links for FolioTable {
+    #[inline]
+    fn links(&self, item: u32) -> (u32, u32) {
+        self.links[Pfn(item)]
+    }
+
+    #[inline]
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+        &mut self.links[Pfn(item)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_at_most_32_bytes() {
+        let bytes = size_of::<Folio>() + size_of::<(u32, u32)>();
+        assert!(bytes <= 32, "{bytes} bytes");
+    }
+
+    #[test]
+    fn records_are_allocated_up_to_the_end_of_the_section() {
+        let mut table = FolioTable::default();
+        table.populate(Pfn(SECTION_FRAMES + 7));
+        assert_eq!(table.bytes(), 2 * 32 * SECTION_FRAMES as usize);
+        table[Pfn(SECTION_FRAMES + 7)].order = 3;
+        table.populate(Pfn(2 * SECTION_FRAMES - 1));
+        assert_eq!(table.bytes(), 2 * 32 * SECTION_FRAMES as usize);
+        assert_eq!(table[Pfn(SECTION_FRAMES + 7)].pages(), 8);
+    }
+}

@@ -1,0 +1,97 @@
+//! Address spaces: mappings laid out over one page table.
+//!
+//! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
+//! two mappings share a leaf of the page table.
+
+use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::tlb::Tlb;
+use crate::units::{FileId, MemcgId};
+
+/// What the task said about how it will access a mapping or file (madvise, fadvise).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// Random access: accessed bits say nothing about the future, so reclaim ignores them.
+    Random,
+    /// Sequential access: a page is not used again soon, so reclaim ignores accessed bits.
+    Sequential,
+    /// The data will not be reused; reclaim ignores accessed bits.
+    NoReuse,
+}
+
+impl Advice {
+    /// Whether having been accessed lately says that a page will be accessed again.
+    pub(crate) fn has_recency(self) -> bool {
+        self == Advice::Normal
+    }
+}
+
+/// What a mapping shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Backing {
+    Anon,
+    /// A whole file, shared.
+    File(FileId),
+}
+
+/// One mapping (VMA).
+#[derive(Clone, Debug)]
+pub(crate) struct Vma {
+    /// First page in the address space.
+    pub(crate) start: u64,
+    pub(crate) pages: u64,
+    pub(crate) backing: Backing,
+    pub(crate) advice: Advice,
+    pub(crate) locked: bool,
+    pub(crate) executable: bool,
+    /// False after munmap; the place is kept so that positions stay valid.
+    pub(crate) mapped: bool,
+}
+
+/// One address space.
+pub(crate) struct Mm {
+    pub(crate) memcg: MemcgId,
+    pub(crate) table: Table,
+    /// `None`: every access walks the page table.
+    pub(crate) tlb: Option<Tlb>,
+    /// In order of address.
+    pub(crate) vmas: Vec<Vma>,
+    /// A bit a node: it has run since a walk for that node's lists last took it.
+    pub(crate) used_on_nodes: u64,
+}
+
+impl Mm {
+    pub(crate) fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
+        Mm { memcg, table: Table::new(0), tlb, vmas: Vec::new(), used_on_nodes: 0 }
+    }
+
+    /// Lays out a mapping behind the others; returns its position.
+    pub(crate) fn map(&mut self, pages: u64, backing: Backing, advice: Advice, executable: bool) -> usize {
+        let start = self.table.pages().next_multiple_of(LEAF_PAGES);
+        self.table.grow(start + pages - self.table.pages());
+        self.vmas.push(Vma { start, pages, backing, advice, locked: false, executable, mapped: true });
+        self.vmas.len() - 1
+    }
+
+    /// The mapping that holds this page.
+    pub(crate) fn vma_of(&self, page: u64) -> &Vma {
+        &self.vmas[self.vmas.partition_point(|vma| vma.start <= page) - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_begin_at_2_mib_and_pages_find_theirs() {
+        let mut mm = Mm::new(MemcgId::ROOT, None);
+        mm.map(5, Backing::Anon, Advice::Normal, false);
+        mm.map(1000, Backing::Anon, Advice::Random, false);
+        assert_eq!(mm.vmas[1].start, 512);
+        assert_eq!(mm.vma_of(4).start, 0);
+        assert_eq!(mm.vma_of(1511).advice, Advice::Random);
+    }
+}

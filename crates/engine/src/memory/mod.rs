@@ -1,0 +1,154 @@
+//! What is where: frames, folios, files, address spaces and swap together, and the questions that need more than one.
+
+pub(crate) mod folio; // a folio's record and its flags
+pub(crate) mod list; // index-linked lists
+pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
+pub(crate) mod file; // files: page-cache index, shadow entries
+pub(crate) mod mm; // address spaces: mappings over a page table
+pub(crate) mod tlb; // translations that the processor holds, whose use leaves no trace
+
+use crate::config::FileSpec;
+use crate::lru::Place;
+use crate::memory::file::File;
+use crate::memory::folio::{FolioFlags, FolioTable, PerFrame, UseBits};
+use crate::memory::mm::Mm;
+use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
+use crate::memory::tlb::Tlb;
+use crate::page_alloc::frames::Frames;
+use crate::swap::Swap;
+use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
+
+/// All memory of the machine.
+pub(crate) struct Memory {
+    pub(crate) folios: FolioTable,
+    /// Where each folio is among the generations.
+    pub(crate) places: PerFrame<Place>,
+    pub(crate) frames: Frames,
+    pub(crate) files: Vec<File>,
+    pub(crate) mms: Vec<Mm>,
+    pub(crate) swap: Swap,
+}
+
+impl Memory {
+    pub(crate) fn new(node_pages: &[u64]) -> Memory {
+        Memory {
+            folios: FolioTable::default(),
+            places: PerFrame::default(),
+            frames: Frames::new(node_pages),
+            files: Vec::new(),
+            mms: Vec::new(),
+            swap: Swap::default(),
+        }
+    }
+
+    pub(crate) fn add_file(&mut self, spec: FileSpec) -> FileId {
+        self.files.push(File::new(spec));
+        FileId((self.files.len() - 1) as u32)
+    }
+
+    pub(crate) fn add_mm(&mut self, memcg: MemcgId, tlb: Option<Tlb>) -> MmId {
+        self.mms.push(Mm::new(memcg, tlb));
+        MmId((self.mms.len() - 1) as u32)
+    }
+
+    pub(crate) fn file(&self, file: FileId) -> &File {
+        &self.files[file.index()]
+    }
+
+    pub(crate) fn file_mut(&mut self, file: FileId) -> &mut File {
+        &mut self.files[file.index()]
+    }
+
+    pub(crate) fn mm(&self, mm: MmId) -> &Mm {
+        &self.mms[mm.index()]
+    }
+
+    pub(crate) fn mm_mut(&mut self, mm: MmId) -> &mut Mm {
+        &mut self.mms[mm.index()]
+    }
+
+    /// A frame with a fresh record.
+    pub(crate) fn alloc(&mut self, order: u8, memcg: MemcgId) -> Option<Pfn> {
+        let (node, pfn) = self.frames.alloc(order)?;
+        self.folios.populate(pfn);
+        let folio = &mut self.folios[pfn];
+        *folio = Default::default();
+        folio.node = node;
+        folio.order = order;
+        folio.memcg = memcg;
+        Some(pfn)
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.frames.nodes()
+    }
+
+    /// The slot of a folio in the swap cache.
+    pub(crate) fn swap_entry(&self, pfn: Pfn) -> SwapEntry {
+        let folio = &self.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::SWAPCACHE), "{pfn:?} has no slot");
+        SwapEntry { swap: folio.swap, slot: folio.slot }
+    }
+
+    /// How hot the folio is, wherever that is kept.
+    #[inline]
+    pub(crate) fn use_bits(&self, pfn: Pfn) -> UseBits {
+        let folio = &self.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) {
+            self.files[folio.owner as usize].index.word(folio.index.into()).use_bits()
+        } else {
+            folio.use_bits
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_use(&self, pfn: Pfn, use_bits: UseBits) -> bool {
+        self.use_bits(pfn).contains(use_bits)
+    }
+
+    #[inline]
+    pub(crate) fn add_use(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |old| old | use_bits);
+    }
+
+    #[inline]
+    pub(crate) fn remove_use(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |old| old - use_bits);
+    }
+
+    #[inline]
+    pub(crate) fn set_use_bits(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |_| use_bits);
+    }
+
+    #[inline]
+    pub(crate) fn change_use_bits(&mut self, pfn: Pfn, change: impl FnOnce(UseBits) -> UseBits) {
+        let folio = &mut self.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.files[folio.owner as usize].index;
+            index.update(folio.index.into(), |word| *word = word.with_use_bits(change(word.use_bits())));
+        } else {
+            folio.use_bits = change(folio.use_bits);
+        }
+    }
+
+    /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.
+    pub(crate) fn index_insert(&mut self, pfn: Pfn, mark: Mark) -> (Word, NodeChange) {
+        let folio = &mut self.folios[pfn];
+        debug_assert!(!folio.flags.intersects(FolioFlags::INDEXED | FolioFlags::ANON));
+        folio.flags |= FolioFlags::INDEXED;
+        let mut word = Word::cached(pfn, folio.use_bits, mark);
+        word.set_busy(folio.has(FolioFlags::LOCKED));
+        self.files[folio.owner as usize].index.replace(folio.index.into(), word)
+    }
+
+    /// Takes a folio out of the index of its file, leaving `word`; its use bits move to its record.
+    pub(crate) fn index_remove(&mut self, pfn: Pfn, word: Word) -> NodeChange {
+        let folio = &mut self.folios[pfn];
+        let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
+        debug_assert!(old.is_present() && old.pfn() == pfn);
+        folio.use_bits = old.use_bits();
+        folio.flags -= FolioFlags::INDEXED;
+        change
+    }
+}

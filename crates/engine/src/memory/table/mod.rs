@@ -1,0 +1,331 @@
+//! Tables of page words: page tables and page-cache indexes are the same structure.
+//!
+//! ```text
+//!   upper   [ young ]                    [ young ]                    ...    one non-leaf young bit for 512 pages
+//!   leaves  [ word ][ word ] ... 512 ... [ word ][ word ] ...                one 64-bit word a page
+//!
+//!   word of a resident page      frame number | mark, counter, WORKINGSET ACTIVE REFERENCED | DIRTY YOUNG PRESENT
+//!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
+//! ```
+//! A hit reads one word and writes the same word, which is why everything that a hit may set lives in it: a page table
+//! uses YOUNG and DIRTY as hardware would set them, a page-cache index uses the use bits (`folio.rs`).
+//! An index also counts present pages and shadows by node of 64 slots, because the kernel frees shadow-only nodes of that
+//! size (`workingset`).
+
+mod word;
+
+use crate::lru::References;
+use crate::memory::folio::UseBits;
+use crate::memory::tlb::Tlb;
+use crate::units::Pfn;
+pub(crate) use word::{Entry, Mark, Shadow, SwapEntry, Word};
+
+/// Pages under one upper entry: what a page-table page maps.
+pub(crate) const LEAF_PAGES: u64 = 512;
+/// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
+pub(crate) const NODE_SLOTS: u64 = 64;
+
+/// Population of an index node of 64 slots: present pages, shadows.
+type NodeCount = [u8; 2];
+
+/// Holds nothing but shadows, so that it may be freed without losing a page.
+fn is_shadow_only([present, shadows]: NodeCount) -> bool {
+    present == 0 && shadows > 0
+}
+
+/// What replacing a word did to its index node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeChange {
+    None,
+    /// It now holds nothing but shadows.
+    ShadowOnly,
+    /// It held nothing but shadows before.
+    Mixed,
+}
+
+/// What became of recording a file access in the page's word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Marked {
+    Done,
+    /// The page is there, but more than its word has to change.
+    Slow(Pfn),
+    /// The page isn't there, or is being read.
+    Absent,
+}
+
+/// A table of page words.
+///
+/// The words lie one after the other in memory that the system hands out zeroed when it is first touched, so a table costs
+/// what is used of it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
+pub(crate) struct Table {
+    words: Vec<u64>,
+    /// By leaf: some page below has been accessed through this table since the bit was last cleared.
+    young: Vec<bool>,
+    /// By leaf: some page below has been present at some time, so that the leaf exists.
+    exists: Vec<bool>,
+    nodes: Vec<NodeCount>,
+}
+
+/// What accesses to one mapping find on their way.
+pub(crate) struct MappedWords<'a> {
+    words: &'a mut [u64],
+    young: &'a mut [bool],
+}
+
+impl MappedWords<'_> {
+    /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
+    /// leaving a fault to take, where the page isn't mapped, or is the shared page of zeroes and would be written.
+    #[inline]
+    pub(crate) fn touch(&mut self, page: u64, write: bool) -> bool {
+        let Some(word) = self.words.get_mut(page as usize) else { return false };
+        let (bits, forbidden) =
+            if write { (Word::YOUNG | Word::DIRTY, Word::ZERO) } else { (Word::YOUNG, 0) };
+        if *word & (Word::PRESENT | forbidden) != Word::PRESENT {
+            return false;
+        }
+        *word |= bits;
+        let young = &mut self.young[(page / LEAF_PAGES) as usize];
+        if !*young {
+            *young = true;
+        }
+        true
+    }
+
+    /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
+    /// held, no bit is set, but for the first store to a page that its entry says is clean.
+    pub(crate) fn touch_through(&mut self, tlb: &mut Tlb, start: u64, page: u64, write: bool) -> bool {
+        let Some(&word) = self.words.get(page as usize) else { return false };
+        let word = Word(word);
+        let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
+        let is_held = word.is_present() && tlb.access(start + page);
+        is_held && !needs_table_walk || self.touch(page, write)
+    }
+}
+
+impl Table {
+    pub(crate) fn new(pages: u64) -> Table {
+        Table {
+            words: vec![0; pages as usize],
+            young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
+        }
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.words.len() as u64
+    }
+
+    /// Adds so many pages at the end.
+    pub(crate) fn grow(&mut self, pages: u64) {
+        // Into fresh zeroed memory: growing in place would write, and so use, all of it.
+        let mut grown = Table::new(self.pages() + pages);
+        grown.words[..self.words.len()].copy_from_slice(&self.words);
+        grown.young[..self.young.len()].copy_from_slice(&self.young);
+        grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
+        grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
+        *self = grown;
+    }
+
+    #[inline]
+    pub(crate) fn word(&self, page: u64) -> Word {
+        Word(self.words[page as usize])
+    }
+
+    /// Changes bits of a word, not what kind of entry it is.
+    #[inline]
+    pub(crate) fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {
+        let slot = &mut self.words[page as usize];
+        let mut word = Word(*slot);
+        change(&mut word);
+        debug_assert_eq!(word.is_present(), Word(*slot).is_present());
+        *slot = word.0;
+    }
+
+    /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
+    #[inline]
+    pub(crate) fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
+        debug_assert_eq!(start % LEAF_PAGES, 0);
+        MappedWords {
+            words: &mut self.words[start as usize..(start + pages) as usize],
+            young: &mut self.young[(start / LEAF_PAGES) as usize..],
+        }
+    }
+
+    /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
+    /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
+    #[inline]
+    pub(crate) fn mark(&mut self, page: u64) -> Marked {
+        const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
+        const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        if *word & (Word::PRESENT | Word::BUSY | Word::SETTLED) == Word::PRESENT | Word::SETTLED {
+            return Marked::Done;
+        }
+        let marked = Word(*word);
+        if !marked.is_plain() {
+            return Marked::Absent;
+        }
+        let use_bits = marked.use_bits();
+        let hotter = match *word & Word::MARK {
+            Word::MARK_CLASSIC if !use_bits.contains(UseBits::REFERENCED) => use_bits | UseBits::REFERENCED,
+            Word::MARK_VISITED => use_bits | UseBits::REFERENCED,
+            Word::MARK_COUNT_6_12 => UseBits::from_bits_truncate(LADDER_6_12[usize::from(use_bits.bits())]),
+            Word::MARK_COUNT_6_16 => UseBits::from_bits_truncate(LADDER_6_16[usize::from(use_bits.bits())]),
+            _ => return Marked::Slow(marked.pfn()),
+        };
+        *word = marked.with_use_bits(hotter).0;
+        Marked::Done
+    }
+
+    /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
+    #[inline]
+    pub(crate) fn reread(&mut self, page: u64) -> Marked {
+        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
+        match word.is_plain() {
+            true if word.0 & Word::MARK == Word::MARK_VISITED => self.mark(page),
+            true => Marked::Done,
+            false => Marked::Absent,
+        }
+    }
+
+    /// Replaces a word; returns the old one and what this means for its index node.
+    pub(crate) fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
+        let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
+        if new.is_present() {
+            let leaf = (page / LEAF_PAGES) as usize;
+            self.exists[leaf] = true;
+            self.young[leaf] |= new.is_young();
+        }
+        let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
+        let before = is_shadow_only(*node);
+        node[0] += u8::from(new.is_present());
+        node[0] -= u8::from(old.is_present());
+        node[1] += u8::from(new.is_shadow());
+        node[1] -= u8::from(old.is_shadow());
+        let change = match (before, is_shadow_only(*node)) {
+            (false, true) => NodeChange::ShadowOnly,
+            (true, false) => NodeChange::Mixed,
+            _ => NodeChange::None,
+        };
+        (old, change)
+    }
+
+    /// Whether this leaf exists: an upper entry that leads to none is passed by.
+    pub(crate) fn leaf_exists(&self, leaf: u64) -> bool {
+        self.exists[leaf as usize]
+    }
+
+    /// The non-leaf young bit: some page of the leaf was accessed since it was last cleared.
+    pub(crate) fn is_leaf_young(&self, leaf: u64) -> bool {
+        self.young[leaf as usize]
+    }
+
+    pub(crate) fn clear_leaf_young(&mut self, leaf: u64) {
+        self.young[leaf as usize] = false;
+    }
+
+    /// Pages that are present, in order.
+    pub(crate) fn present(&self) -> Vec<u64> {
+        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists).map(|(leaf, _)| leaf);
+        let pages =
+            leaves.flat_map(|leaf: u64| leaf * LEAF_PAGES..((leaf + 1) * LEAF_PAGES).min(self.pages()));
+        pages.filter(|&page| self.word(page).is_present()).collect()
+    }
+
+    /// All words that are not empty, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
+        let words = self.words.iter().map(|&word| Word(word));
+        (0..).zip(words).filter(|&(_, word)| word != Word::EMPTY)
+    }
+
+    /// Bytes it takes when all of it is used.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
+    }
+
+    /// Index nodes that hold nothing but shadows.
+    pub(crate) fn shadow_only_nodes(&self) -> usize {
+        self.nodes.iter().filter(|&&node| is_shadow_only(node)).count()
+    }
+
+    /// Panics unless the nodes' counts agree with the words.
+    pub(crate) fn check_invariants(&self) {
+        for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
+            let present = words.iter().filter(|&&word| Word(word).is_present()).count() as u8;
+            let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
+            assert_eq!(
+                self.nodes[node],
+                [present, shadows],
+                "present pages and shadows of index node {node}"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{MemcgId, NodeId};
+
+    #[test]
+    fn a_node_is_shadow_only_when_its_last_page_has_left_a_shadow() {
+        let mut table = Table::new(1000);
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, refs: 0, stamp: 3 }.pack();
+        let page = Word::cached(Pfn(1), UseBits::empty(), Mark::Classic);
+        table.replace(600, page);
+        table.replace(601, shadow);
+        assert_eq!(table.replace(600, shadow).1, NodeChange::ShadowOnly);
+        assert_eq!(table.replace(601, page).1, NodeChange::Mixed);
+        table.check_invariants();
+    }
+
+    #[test]
+    fn the_word_records_a_first_read_and_leaves_a_second_to_the_order() {
+        let mut table = Table::new(64);
+        assert_eq!(table.mark(3), Marked::Absent);
+        table.replace(3, Word::cached(Pfn(7), UseBits::empty(), Mark::Classic));
+        assert_eq!(table.mark(3), Marked::Done);
+        assert_eq!(table.mark(3), Marked::Slow(Pfn(7)));
+        table.update(3, |word| *word = word.with_use_bits(UseBits::REFERENCED | UseBits::ACTIVE));
+        assert_eq!(table.mark(3), Marked::Done);
+        table.update(3, |word| word.set_busy(true));
+        assert_eq!(table.mark(3), Marked::Absent);
+    }
+
+    #[test]
+    fn a_word_that_records_visits_does_so_at_each_access_rereads_included() {
+        for access in [Table::mark, Table::reread] {
+            let mut table = Table::new(64);
+            let word = Word::cached(Pfn(7), UseBits::WORKINGSET, Mark::Visited);
+            table.replace(3, word);
+            for _ in 0..2 {
+                assert_eq!(access(&mut table, 3), Marked::Done);
+                assert!(table.word(3) == word.with_use_bits(UseBits::REFERENCED | UseBits::WORKINGSET));
+            }
+            table.update(3, |word| word.set_busy(true));
+            assert_eq!(access(&mut table, 3), Marked::Absent);
+        }
+    }
+
+    #[test]
+    fn a_table_keeps_its_words_when_it_grows() {
+        let mut table = Table::new(600);
+        let word = Word::mapping(Pfn(5), true);
+        table.replace(599, word);
+        table.grow(1000);
+        assert!(table.word(599) == word && table.word(1599) == Word::EMPTY);
+        table.check_invariants();
+    }
+
+    #[test]
+    fn an_access_sets_the_non_leaf_young_bit() {
+        let mut table = Table::new(1024);
+        table.replace(700, Word::mapping(Pfn(0), false));
+        assert!(table.mapped_words(512, 512).touch(188, true));
+        assert_eq!(table.young, [false, true]);
+        assert!(table.word(700).is_dirty());
+        assert!(!table.mapped_words(512, 512).touch(189, false), "nothing is mapped there");
+    }
+}

@@ -1,0 +1,276 @@
+//! What a table knows of one page: a word of 64 bits.
+//!
+//! ```text
+//!   resident   63..32 frame    | 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
+//!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
+//! ```
+
+use crate::lru::References;
+use crate::memory::folio::UseBits;
+use crate::units::{MemcgId, NodeId, Pfn, SwapId};
+
+/// What the table knows of one page.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Word(pub(super) u64);
+
+/// A word, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entry {
+    Empty,
+    Present(Pfn),
+    Shadow(Shadow),
+    Swap(SwapEntry),
+}
+
+/// What remains of an evicted page: who evicted it and when, on the evictor's own clock of evictions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shadow {
+    /// The group on whose clock `stamp` is: with two lists that whose limit caused the eviction, with generations the page's own.
+    pub(crate) memcg: MemcgId,
+    pub(crate) node: NodeId,
+    /// It was hot in the residency that ended.
+    pub(crate) workingset: bool,
+    /// How often it was accessed through file descriptors, as far as its policy counts: 0 to 4.
+    pub(crate) refs: u8,
+    /// The policy's eviction clock, modulo 2^[`Shadow::STAMP_BITS`].
+    pub(crate) stamp: u64,
+}
+
+/// Where a swapped page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SwapEntry {
+    pub(crate) swap: SwapId,
+    pub(crate) slot: u32,
+}
+
+/// What a file access to a resident page asks of the folio's order; kept in the word so that a hit needn't look further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mark {
+    /// Two-step use-once test: REFERENCED, then activation.
+    Classic,
+    /// The order is told of each access.
+    EveryAccess,
+    /// Each access sets REFERENCED but the one for which the page was brought in.
+    Visited,
+    /// Accesses are counted in the word, on one or the other ladder.
+    Count(References),
+}
+
+impl Mark {
+    /// Whether an access through a file descriptor counts that is the one for which the page was brought in, or that of the
+    /// page read last.
+    pub(crate) fn counts(self, is_first_use: bool, is_reread: bool) -> bool {
+        match self {
+            Mark::Visited => !is_first_use,
+            // The first use is the first of two steps, and the rest of one request is no second one.
+            Mark::Classic | Mark::EveryAccess | Mark::Count(_) => !is_reread,
+        }
+    }
+}
+
+impl Shadow {
+    /// 35 bits of evictions: a clock that wraps after 128 TiB of pages, far beyond any distance that matters.
+    pub(crate) const STAMP_BITS: u32 = 35;
+    pub(super) const TAG: u64 = 1 << 1;
+
+    pub(crate) fn pack(self) -> Word {
+        Word(
+            Self::TAG
+                | u64::from(self.workingset) << 3
+                | u64::from(self.node.0) << 4
+                | u64::from(self.memcg.0) << 10
+                | u64::from(self.refs) << 26
+                | self.stamp << (64 - Self::STAMP_BITS),
+        )
+    }
+
+    fn unpack(word: u64) -> Shadow {
+        Shadow {
+            workingset: word >> 3 & 1 != 0,
+            node: NodeId((word >> 4 & 0x3f) as u8),
+            memcg: MemcgId((word >> 10) as u16),
+            refs: (word >> 26 & 7) as u8,
+            stamp: word >> (64 - Self::STAMP_BITS),
+        }
+    }
+
+    /// Evictions between the stamp and `clock`, across a wrap of the stamp.
+    pub(crate) fn distance(self, clock: u64) -> u64 {
+        clock.wrapping_sub(self.stamp) & ((1 << Self::STAMP_BITS) - 1)
+    }
+}
+
+impl Word {
+    pub(super) const PRESENT: u64 = 1 << 0;
+    pub(super) const YOUNG: u64 = 1 << 1;
+    pub(super) const DIRTY: u64 = 1 << 2;
+    pub(super) const USE_SHIFT: u32 = 3;
+    pub(super) const USE: u64 = (UseBits::all().bits() as u64) << Word::USE_SHIFT;
+    /// Three bits: none for [`Mark::Classic`], or one of those below; the middle one says that accesses are counted.
+    pub(super) const MARK: u64 = 7 << 8;
+    pub(super) const MARK_CLASSIC: u64 = 0;
+    pub(super) const MARK_EVERY: u64 = 1 << 8;
+    pub(super) const MARK_COUNT_6_12: u64 = 2 << 8;
+    pub(super) const MARK_COUNT_6_16: u64 = 3 << 8;
+    pub(super) const MARK_VISITED: u64 = 4 << 8;
+    /// A read into the frame is in flight.
+    pub(super) const BUSY: u64 = 1 << 11;
+    /// A further access through a file descriptor changes nothing.
+    pub(super) const SETTLED: u64 = 1 << 13;
+    /// Maps the shared page of zeroes, which a write must replace.
+    pub(super) const ZERO: u64 = 1 << 12;
+    pub(super) const PFN_SHIFT: u32 = 32;
+    pub(super) const SWAP_TAG: u64 = 1 << 2;
+
+    pub(crate) const EMPTY: Word = Word(0);
+    pub(crate) const ZERO_PAGE: Word = Word(Self::PRESENT | Self::ZERO | Self::YOUNG);
+
+    pub(crate) fn mapping(pfn: Pfn, dirty: bool) -> Word {
+        let dirty = if dirty { Self::DIRTY } else { 0 };
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | Self::YOUNG | dirty)
+    }
+
+    pub(crate) fn cached(pfn: Pfn, use_bits: UseBits, mark: Mark) -> Word {
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT).with_use_bits(use_bits).with_mark(mark)
+    }
+
+    pub(crate) fn with_mark(self, mark: Mark) -> Word {
+        let bits = match mark {
+            Mark::Classic => 0,
+            Mark::EveryAccess => Self::MARK_EVERY,
+            Mark::Visited => Self::MARK_VISITED,
+            Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
+            Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
+        };
+        Word(self.0 & !Self::MARK | bits).settled()
+    }
+
+    /// Notes whether a further access through a file descriptor would change anything, so that a hit has one thing to test.
+    #[inline]
+    fn settled(self) -> Word {
+        let top = match self.0 & Self::MARK {
+            Self::MARK_CLASSIC => UseBits::REFERENCED | UseBits::ACTIVE,
+            Self::MARK_VISITED => UseBits::REFERENCED,
+            Self::MARK_COUNT_6_12 | Self::MARK_COUNT_6_16 => {
+                UseBits::REFERENCED | UseBits::WORKINGSET | UseBits::COUNTER
+            }
+            // An order that is told of each access.
+            _ => return Word(self.0 & !Self::SETTLED),
+        };
+        if self.use_bits().contains(top) {
+            Word(self.0 | Self::SETTLED)
+        } else {
+            Word(self.0 & !Self::SETTLED)
+        }
+    }
+
+    pub(crate) fn swapped(entry: SwapEntry) -> Word {
+        Word(Self::SWAP_TAG | u64::from(entry.swap.0) << 8 | u64::from(entry.slot) << Self::PFN_SHIFT)
+    }
+
+    pub(crate) fn decode(self) -> Entry {
+        if self.is_present() {
+            Entry::Present(self.pfn())
+        } else if self.0 & Shadow::TAG != 0 {
+            Entry::Shadow(Shadow::unpack(self.0))
+        } else if self.0 & Self::SWAP_TAG != 0 {
+            Entry::Swap(SwapEntry {
+                swap: SwapId((self.0 >> 8) as u8),
+                slot: (self.0 >> Self::PFN_SHIFT) as u32,
+            })
+        } else {
+            Entry::Empty
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_present(self) -> bool {
+        self.0 & Self::PRESENT != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_shadow(self) -> bool {
+        self.0 & (Self::PRESENT | Shadow::TAG) == Shadow::TAG
+    }
+
+    #[inline]
+    pub(crate) fn pfn(self) -> Pfn {
+        Pfn((self.0 >> Self::PFN_SHIFT) as u32)
+    }
+
+    /// Present, and nothing stands in the way of using it at once.
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & (Self::PRESENT | Self::BUSY) == Self::PRESENT
+    }
+
+    #[inline]
+    pub(crate) fn is_zero_page(self) -> bool {
+        self.0 & (Self::PRESENT | Self::ZERO) == Self::PRESENT | Self::ZERO
+    }
+
+    #[inline]
+    pub(crate) fn is_young(self) -> bool {
+        self.0 & (Self::PRESENT | Self::YOUNG) == Self::PRESENT | Self::YOUNG
+    }
+
+    #[inline]
+    pub(crate) fn is_dirty(self) -> bool {
+        self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
+    }
+
+    pub(crate) fn clear_dirty(&mut self) {
+        self.0 &= !Self::DIRTY;
+    }
+
+    pub(crate) fn clear_young(&mut self) {
+        self.0 &= !Self::YOUNG;
+    }
+
+    #[inline]
+    pub(crate) fn use_bits(self) -> UseBits {
+        UseBits::from_bits_truncate((self.0 >> Self::USE_SHIFT) as u8)
+    }
+
+    #[inline]
+    pub(crate) fn with_use_bits(self, use_bits: UseBits) -> Word {
+        Word(self.0 & !Self::USE | u64::from(use_bits.bits()) << Self::USE_SHIFT).settled()
+    }
+
+    pub(crate) fn set_busy(&mut self, busy: bool) {
+        if busy { self.0 |= Self::BUSY } else { self.0 &= !Self::BUSY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_survive_packing() {
+        let shadow = Shadow {
+            memcg: MemcgId(65_535),
+            node: NodeId(63),
+            workingset: true,
+            refs: 4,
+            stamp: (1 << 35) - 1,
+        };
+        assert_eq!(shadow.pack().decode(), Entry::Shadow(shadow));
+        let entry = SwapEntry { swap: SwapId(255), slot: u32::MAX };
+        assert_eq!(Word::swapped(entry).decode(), Entry::Swap(entry));
+        let word =
+            Word::cached(Pfn(u32::MAX - 1), UseBits::REFERENCED | UseBits::WORKINGSET, Mark::EveryAccess);
+        assert_eq!(word.decode(), Entry::Present(Pfn(u32::MAX - 1)));
+        assert_eq!(word.use_bits(), UseBits::REFERENCED | UseBits::WORKINGSET);
+        assert_eq!(word.0 & Word::MARK, Word::MARK_EVERY);
+        assert_eq!(Word::EMPTY.decode(), Entry::Empty);
+    }
+
+    #[test]
+    fn a_distance_is_right_across_the_wrap_of_the_stamp() {
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, refs: 0, stamp: (1 << 35) - 2 };
+        assert_eq!(shadow.distance(1 << 38 | 5), 7);
+    }
+}

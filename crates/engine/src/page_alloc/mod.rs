@@ -1,0 +1,3 @@
+//! Where free memory is.
+
+pub(crate) mod frames; // which frames are free

@@ -1,0 +1,168 @@
+//! The page cache and the swap cache: where a folio can be found by what it holds, and what happens when it no longer can.
+
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry, Word};
+use crate::serve::engine::Engine;
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::workingset::IndexNode;
+
+/// A page entered or left a file's page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageCacheEvent {
+    /// The file.
+    pub file: FileId,
+    /// Page of the file.
+    pub page: u64,
+    /// It left; else it entered.
+    pub removed: bool,
+}
+
+impl Engine {
+    /// Puts a new folio into a file's page cache and evaluates the shadow that it replaces.
+    pub(crate) fn page_cache_add(&mut self, pfn: Pfn, file: FileId, page: u64) {
+        let folio = &mut self.memory.folios[pfn];
+        folio.owner = file.0;
+        folio.index = page as u32;
+        let found = self.page_cache_insert(pfn);
+        self.workingset_refault(pfn, found);
+    }
+
+    /// Puts a folio into the page cache of its file; returns what was in its slot.
+    pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
+        let mark = self.mark_of(self.lruvec_of(pfn));
+        let (found, change) = self.memory.index_insert(pfn, mark);
+        self.work.inserted += 1;
+        self.index_changed(pfn, change);
+        self.page_cache_count(pfn, 1);
+        found
+    }
+
+    /// Takes a folio out of the page cache of its file, leaving a shadow, a swap entry or nothing.
+    pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
+        let change = self.memory.index_remove(pfn, left);
+        self.index_changed(pfn, change);
+        self.page_cache_count(pfn, -1);
+    }
+
+    fn page_cache_count(&mut self, pfn: Pfn, sign: i64) {
+        let lruvec = self.lruvec_of(pfn);
+        let pages = sign * self.memory.folios[pfn].pages() as i64;
+        self.count(lruvec, Stat::NrFilePages, pages);
+        if self.memory.folios[pfn].has(FolioFlags::SWAPBACKED) {
+            self.count(lruvec, Stat::NrShmem, pages);
+        }
+        if let Some(events) = &mut self.page_cache_events {
+            let folio = &self.memory.folios[pfn];
+            let (file, page) = (FileId(folio.owner), folio.index.into());
+            events.push(PageCacheEvent { file, page, removed: sign < 0 });
+        }
+    }
+
+    pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
+        let change = self.memory.swap.cache_insert(entry, pfn);
+        self.swap_index_changed(pfn, entry, change);
+        let folio = &mut self.memory.folios[pfn];
+        folio.flags |= FolioFlags::SWAPCACHE;
+        folio.swap = entry.swap;
+        folio.slot = entry.slot;
+        self.work.inserted += 1;
+        self.swap_cache_count(pfn, 1);
+    }
+
+    /// Takes a folio out of the swap cache; the slot keeps the data.
+    pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
+        let entry = self.memory.swap_entry(pfn);
+        let change = self.memory.swap.cache_remove(entry, shadow);
+        self.swap_index_changed(pfn, entry, change);
+        self.memory.folios[pfn].flags -= FolioFlags::SWAPCACHE;
+        self.swap_cache_count(pfn, -1);
+    }
+
+    fn swap_cache_count(&mut self, pfn: Pfn, sign: i64) {
+        let pages = sign * self.memory.folios[pfn].pages() as i64;
+        let lruvec = self.lruvec_of(pfn);
+        self.count(lruvec, Stat::NrSwapcached, pages);
+        // The machine counts the swap cache among its file pages; a group's `file` doesn't.
+        self.count_node(self.memory.folios[pfn].node, Stat::NrFilePages, pages);
+    }
+
+    /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
+    /// page table still leads to the slot.
+    pub(crate) fn free_swap(&mut self, pfn: Pfn) {
+        let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED;
+        #[cfg(test)]
+        let busy = match self.mutant {
+            Some(crate::testing::Mutant::SlotFreedBeforeWritten) => FolioFlags::LOCKED,
+            _ => busy,
+        };
+        if self.memory.folios[pfn].flags.intersects(busy) || self.is_slot_referenced(pfn) {
+            return;
+        }
+        let entry = self.memory.swap_entry(pfn);
+        self.swap_cache_remove(pfn, None);
+        self.free_slot(entry);
+        self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+    }
+
+    pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
+        if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
+            self.forget_shadow_node(IndexNode::of_slot(entry));
+        }
+        let memcg = self.memory.swap.free(entry, self.cpu);
+        self.memcgs.uncharge_swap(memcg);
+        self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+    }
+
+    /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
+    pub(crate) fn is_slot_referenced(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let word = if folio.has(FolioFlags::ANON) {
+            self.memory.mm(MmId(folio.owner)).table.word(folio.index.into())
+        } else {
+            self.memory.file(FileId(folio.owner)).index.word(folio.index.into())
+        };
+        word.decode() == Entry::Swap(self.memory.swap_entry(pfn))
+    }
+
+    /// Swap is so full that pages in memory should not hold slots.
+    pub(crate) fn is_swap_full(&self, memcg: MemcgId) -> bool {
+        self.memcgs.is_swap_half_full(memcg) || self.memory.swap.is_half_full()
+    }
+
+    /// Frees a folio that can't be found any more and that nobody holds; true if it did.
+    pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
+        let in_use = FolioFlags::INDEXED | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        if folio.refs > 0 || folio.mapped > 0 || folio.flags.intersects(in_use) {
+            return false;
+        }
+        if folio.has(FolioFlags::SWAPCACHE) && self.is_slot_referenced(pfn) {
+            return false;
+        }
+        self.tell(pfn, |_| PageEvent::Released);
+        if folio.has(FolioFlags::SWAPCACHE) {
+            let entry = self.memory.swap_entry(pfn);
+            self.swap_cache_remove(pfn, None);
+            self.free_slot(entry);
+        }
+        if folio.has(FolioFlags::LRU) {
+            self.lru_unlink(pfn);
+        }
+        self.free_folio(pfn);
+        true
+    }
+
+    /// Gives back the frame of a folio that nothing refers to.
+    pub(crate) fn free_folio(&mut self, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        debug_assert!(folio.refs == 0 && folio.mapped == 0, "{pfn:?} is freed while in use");
+        debug_assert!(!folio.flags.intersects(FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE));
+        self.memcgs.uncharge(folio.memcg, folio.pages());
+        self.memory.frames.free(folio.node, pfn, folio.order);
+        self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
+        self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
+    }
+}

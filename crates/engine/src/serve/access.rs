@@ -1,0 +1,196 @@
+//! Hits: what an access to a resident page writes.
+//!
+//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does; reclaim
+//! has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache index.
+//! The two channels stay apart, because all that reclaim knows of a page depends on which of them it came through.
+//! [6.12 M; reclaim 9, rows 1 to 5]
+//!
+//! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
+//! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
+
+use crate::machine::step::{Access, AccessError};
+use crate::memory::mm::Mm;
+use crate::memory::table::{Marked, Table};
+use crate::serve::engine::Engine;
+use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
+
+/// Something a task accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Object {
+    /// An open file: read(2) and write(2) of whole pages.
+    File {
+        file: FileId,
+        pages: u64,
+        is_tmpfs: bool,
+        /// Page read or written last through this descriptor.
+        last_page: u64,
+    },
+    /// A mapping: loads and stores.
+    Mapping {
+        mm: MmId,
+        vma: usize,
+        start: u64,
+        pages: u64,
+        /// Stores reach a regular file, which needs writeback.
+        is_regular_file: bool,
+    },
+}
+
+/// No page has been read yet.
+pub(crate) const NO_PAGE: u64 = u64::MAX;
+
+impl Object {
+    pub(crate) fn pages(&self) -> u64 {
+        match *self {
+            Object::File { pages, .. } | Object::Mapping { pages, .. } => pages,
+        }
+    }
+
+    fn refuses_writes(&self) -> bool {
+        matches!(self, Object::File { is_tmpfs: false, .. } | Object::Mapping { is_regular_file: true, .. })
+    }
+}
+
+/// Why a run of hits on one object ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    /// No more accesses to this object in a row.
+    RunOver,
+    /// The next access isn't a hit.
+    NoHit,
+    /// The last access was one, but its page's LRU has to be told.
+    Mark(Pfn),
+}
+
+impl Engine {
+    /// Serves accesses as long as they are hits; returns how many were.
+    ///
+    /// The access after the last one served is for [`Engine::start`], which serves it or says what is wrong with it.
+    /// `decode` turns the machine's own form of an access into the engine's; it must give the same each time.
+    pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
+        self.enter(task);
+        let mm = self.tasks[task.index()].mm;
+        self.memory.mms[mm.index()].used_on_nodes = !0;
+        let mut done = 0;
+        while let Some(&next) = accesses.get(done) {
+            let id = decode(next).object;
+            let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
+            let (hits, stopped) = match object {
+                Object::Mapping { mm, start, pages, is_regular_file, .. } => {
+                    let Mm { table, tlb, .. } = &mut self.memory.mms[mm.index()];
+                    let mut words = table.mapped_words(start, pages);
+                    let rest = &accesses[done..];
+                    match tlb {
+                        None => mapped_hits(
+                            |page, write| words.touch(page, write),
+                            is_regular_file,
+                            id,
+                            rest,
+                            &decode,
+                        ),
+                        Some(tlb) => {
+                            let touch = |page, write| words.touch_through(tlb, start, page, write);
+                            mapped_hits(touch, is_regular_file, id, rest, &decode)
+                        }
+                    }
+                }
+                Object::File { file, is_tmpfs, .. } => {
+                    let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[id.index()]
+                    else {
+                        unreachable!("an object keeps its kind")
+                    };
+                    let index = &mut self.memory.files[file.index()].index;
+                    file_hits(index, is_tmpfs, last_page, id, &accesses[done..], &decode)
+                }
+            };
+            done += hits;
+            match stopped {
+                Stopped::RunOver => {}
+                Stopped::NoHit => break,
+                Stopped::Mark(pfn) => self.mark_accessed(pfn),
+            }
+        }
+        done
+    }
+}
+
+/// Never inlined, and so compiled with all registers to itself.
+#[inline(never)]
+fn mapped_hits<A: Copy>(
+    mut touch: impl FnMut(u64, bool) -> bool,
+    refuses_writes: bool,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+) -> (usize, Stopped) {
+    for (hits, &access) in accesses.iter().enumerate() {
+        let Access { object, page, write } = decode(access);
+        if object != id {
+            return (hits, Stopped::RunOver);
+        }
+        if (write && refuses_writes) || !touch(page, write) {
+            return (hits, Stopped::NoHit);
+        }
+    }
+    (accesses.len(), Stopped::RunOver)
+}
+
+/// Reading the same page twice in a row marks it once, by the rule of Linux: the second read is most likely the rest of the
+/// same request, and says nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
+///
+/// Never inlined, and so compiled with all registers to itself.
+#[inline(never)]
+fn file_hits<A: Copy>(
+    index: &mut Table,
+    is_tmpfs: bool,
+    last_page: &mut u64,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+) -> (usize, Stopped) {
+    // No page, so never equal, where every read marks.
+    let mut last = if is_tmpfs { NO_PAGE } else { *last_page };
+    let mut end = (accesses.len(), Stopped::RunOver);
+    for (hits, &access) in accesses.iter().enumerate() {
+        let Access { object, page, write } = decode(access);
+        if object != id {
+            end = (hits, Stopped::RunOver);
+            break;
+        }
+        if write && !is_tmpfs {
+            end = (hits, Stopped::NoHit);
+            break;
+        }
+        let marked = if page == last { index.reread(page) } else { index.mark(page) };
+        if marked == Marked::Absent {
+            end = (hits, Stopped::NoHit);
+            break;
+        }
+        if !is_tmpfs {
+            last = page;
+        }
+        if let Marked::Slow(pfn) = marked {
+            end = (hits + 1, Stopped::Mark(pfn));
+            break;
+        }
+    }
+    *last_page = last;
+    end
+}
+
+impl Engine {
+    /// Checks what can be wrong with an access before anything is done for it.
+    pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<(), AccessError> {
+        let objects = &self.tasks[task.index()].objects;
+        let object = objects
+            .get(access.object.index())
+            .ok_or(AccessError::NoObject { object: access.object, objects: objects.len() })?;
+        if access.page >= object.pages() {
+            return Err(AccessError::BeyondObject { page: access.page, pages: object.pages() });
+        }
+        if access.write && object.refuses_writes() {
+            return Err(AccessError::FileWrite);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Tasks: what each is in the middle of, and how a call from the machine takes it further.
+
+use crate::kernfs::LruGenWrite;
+use crate::machine::step::{Access, Served, Step, Wait};
+use crate::memcg::high::HighReclaim;
+use crate::reclaim::{UserReclaim, UserReclaimStep};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::fault::Attempt;
+use crate::units::{CpuId, MmId, TaskId};
+
+/// A thread of execution.
+pub(crate) struct Task {
+    pub(crate) mm: MmId,
+    pub(crate) cpu: CpuId,
+    pub(crate) objects: Vec<Object>,
+    /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
+    pub(crate) high_debt: u64,
+    /// The read it waited for has failed.
+    pub(crate) read_failed: bool,
+    stage: Stage,
+    /// The access under way, or the last one. It is not part of the stage because it is worked on where it lies: each miss
+    /// writes it field by field, and a processor that moves it as a whole soon after waits for all stores before.
+    pub(crate) attempt: Attempt,
+}
+
+/// What a task is in the middle of.
+enum Stage {
+    Idle,
+    Access,
+    /// A write to `memory.reclaim`, or a limit lowered below usage.
+    UserReclaim(Box<UserReclaim>),
+    /// A write to `lru_gen`.
+    LruGen(Box<LruGenWrite>),
+    /// A write to `lru_gen/enabled`: folios are being moved.
+    Switch,
+    /// An access is complete; what it owes for `memory.high` is being paid.
+    High(Box<HighReclaim>),
+}
+
+impl Task {
+    pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
+        Task {
+            mm,
+            cpu,
+            objects: Vec::new(),
+            high_debt: 0,
+            read_failed: false,
+            stage: Stage::Idle,
+            attempt: Attempt::default(),
+        }
+    }
+
+    /// What the access under way is to.
+    #[inline]
+    pub(crate) fn accessed(&self) -> &Object {
+        &self.objects[self.attempt.object().index()]
+    }
+
+    pub(crate) fn suspend_access(&mut self) {
+        self.stage = Stage::Access;
+    }
+}
+
+impl Engine {
+    /// What the calls below do, they do as this task on its CPU.
+    pub(crate) fn enter(&mut self, task: TaskId) {
+        self.current = task;
+        self.cpu = self.tasks[task.index()].cpu;
+    }
+
+    /// Begins an access.
+    ///
+    /// The task must not be in the middle of another one.
+    pub fn start(&mut self, task: TaskId, access: Access) -> Step {
+        self.enter(task);
+        assert!(
+            matches!(self.tasks[task.index()].stage, Stage::Idle),
+            "task {} is in the middle of something",
+            task.0
+        );
+        match self.check_access(task, access) {
+            Err(error) => Step::Done(Served::Failed(error)),
+            // What the fast path could have served is a hit here too.
+            Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => self.return_to_user(task, Served::Hit),
+            Ok(()) => {
+                self.tasks[task.index()].attempt.begin(access);
+                self.attempt(task)
+            }
+        }
+    }
+
+    /// Goes on with what a task is in the middle of: after [`Step::Again`], or when its wait is over.
+    pub fn resume(&mut self, task: TaskId) -> Step {
+        self.enter(task);
+        match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
+            Stage::Idle => panic!("task {} is in the middle of nothing", task.0),
+            Stage::Access => self.attempt(task),
+            Stage::UserReclaim(request) => self.user_reclaim(task, request),
+            Stage::LruGen(write) => match self.lru_gen_write(task, write) {
+                Ok(step) => step,
+                Err(error) => Step::Done(Served::Refused(Box::new(error))),
+            },
+            Stage::Switch if self.switch_step() => self.suspend_switch(task),
+            Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
+            Stage::High(high) => self.pay_high(task, high),
+        }
+    }
+
+    /// Whether a task is inside a reclaim call.
+    pub fn in_reclaim(&self, task: TaskId) -> bool {
+        match &self.tasks[task.index()].stage {
+            Stage::Idle | Stage::Switch => false,
+            Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
+            Stage::UserReclaim(_) | Stage::LruGen(_) => true,
+            Stage::High(high) => high.in_reclaim(),
+        }
+    }
+
+    /// Goes on with reclaim that a user asked for.
+    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
+        match self.user_reclaim_step(&mut request) {
+            UserReclaimStep::Again => {
+                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                Step::Again
+            }
+            UserReclaimStep::WaitForWriteback => {
+                self.wait_for_any_write(task);
+                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                Step::Wait(Wait::Io)
+            }
+            UserReclaimStep::Done(reclaimed) => Step::Done(Served::Written { reclaimed }),
+        }
+    }
+
+    /// The last thing before an access is complete: pays what it owes for `memory.high`.
+    /// Always inlined because it is told what it returns: handed over in memory, that costs more than all the rest of it.
+    #[inline(always)]
+    pub(crate) fn return_to_user(&mut self, task: TaskId, served: Served) -> Step {
+        match std::mem::take(&mut self.tasks[task.index()].high_debt) {
+            0 => Step::Done(served),
+            debt => self.pay_high(task, Box::new(HighReclaim::new(debt, served))),
+        }
+    }
+
+    pub(crate) fn suspend_switch(&mut self, task: TaskId) -> Step {
+        self.tasks[task.index()].stage = Stage::Switch;
+        Step::Again
+    }
+
+    pub(crate) fn suspend_lru_gen(&mut self, task: TaskId, write: Box<LruGenWrite>) {
+        self.tasks[task.index()].stage = Stage::LruGen(write);
+    }
+
+    pub(crate) fn suspend_high(&mut self, task: TaskId, high: Box<HighReclaim>) {
+        self.tasks[task.index()].stage = Stage::High(high);
+    }
+}

@@ -1,0 +1,371 @@
+//! Counters under the kernel's names, and how old a reader's copy of them is.
+//!
+//! Every event is counted on its node at once (`/proc/vmstat`) and on the lruvec of its memcg. What reclaim reads of a
+//! memcg's statistics is not that live value but the one of the last *flush*, which also sums up the descendants: a
+//! periodic worker flushes every two seconds, a reader of `memory.stat` when enough updates are pending, reclaim itself
+//! only when the worker is late. In between, the activation counter seems to stand still and lists seem to have their old
+//! length, so active lists grow larger than live counters would let them. Measured on 6.12 this rule alone moves misses
+//! by up to 8 %. [reclaim 2.15 and its 6.12 form]
+
+use crate::lru::lruvec::{Lruvec, LruvecId};
+use crate::serve::engine::Engine;
+use crate::units::{CpuId, LruType, MemcgId, Nanos, NodeId};
+
+macro_rules! stats {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A counter of `/proc/vmstat` or `memory.stat`, under the kernel's name. Unit: pages or events.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[allow(missing_docs)] // the kernel's names say it
+        pub enum Stat {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Stat {
+            /// All counters, those of each kind in the order of `/proc/vmstat`.
+            pub const ALL: &[Stat] = &[$(Stat::$variant),*];
+
+            /// The kernel's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Stat::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+stats! {
+    NrFreePages = "nr_free_pages",
+    NrInactiveAnon = "nr_inactive_anon",
+    NrActiveAnon = "nr_active_anon",
+    NrInactiveFile = "nr_inactive_file",
+    NrActiveFile = "nr_active_file",
+    NrUnevictable = "nr_unevictable",
+    NrMlock = "nr_mlock",
+    NrIsolatedAnon = "nr_isolated_anon",
+    NrIsolatedFile = "nr_isolated_file",
+    WorkingsetNodes = "workingset_nodes",
+    WorkingsetRefaultAnon = "workingset_refault_anon",
+    WorkingsetRefaultFile = "workingset_refault_file",
+    WorkingsetActivateAnon = "workingset_activate_anon",
+    WorkingsetActivateFile = "workingset_activate_file",
+    WorkingsetRestoreAnon = "workingset_restore_anon",
+    WorkingsetRestoreFile = "workingset_restore_file",
+    WorkingsetNodereclaim = "workingset_nodereclaim",
+    NrAnonPages = "nr_anon_pages",
+    NrMapped = "nr_mapped",
+    NrFilePages = "nr_file_pages",
+    NrDirty = "nr_dirty",
+    NrWriteback = "nr_writeback",
+    NrShmem = "nr_shmem",
+    NrVmscanWrite = "nr_vmscan_write",
+    NrVmscanImmediateReclaim = "nr_vmscan_immediate_reclaim",
+    NrDirtied = "nr_dirtied",
+    NrWritten = "nr_written",
+    NrSwapcached = "nr_swapcached",
+    Pgpgin = "pgpgin",
+    Pgpgout = "pgpgout",
+    Pswpin = "pswpin",
+    Pswpout = "pswpout",
+    PgallocNormal = "pgalloc_normal",
+    Pgfree = "pgfree",
+    Pgactivate = "pgactivate",
+    Pgdeactivate = "pgdeactivate",
+    Pglazyfree = "pglazyfree",
+    Pgfault = "pgfault",
+    Pgmajfault = "pgmajfault",
+    Pglazyfreed = "pglazyfreed",
+    Pgrefill = "pgrefill",
+    PgstealDirect = "pgsteal_direct",
+    PgstealProactive = "pgsteal_proactive",
+    PgscanDirect = "pgscan_direct",
+    PgscanProactive = "pgscan_proactive",
+    PgscanAnon = "pgscan_anon",
+    PgscanFile = "pgscan_file",
+    PgstealAnon = "pgsteal_anon",
+    PgstealFile = "pgsteal_file",
+    Pgrotated = "pgrotated",
+    OomKill = "oom_kill",
+    UnevictablePgsCulled = "unevictable_pgs_culled",
+    UnevictablePgsRescued = "unevictable_pgs_rescued",
+    UnevictablePgsMlocked = "unevictable_pgs_mlocked",
+    UnevictablePgsMunlocked = "unevictable_pgs_munlocked",
+}
+
+/// How many counters there are.
+pub(crate) const STATS: usize = Stat::ALL.len();
+
+/// One value a counter.
+pub(crate) type Counters = [i64; STATS];
+
+/// The counter of a pair that belongs to this type of memory.
+pub(crate) trait ByType {
+    fn of(self, kind: LruType) -> Stat;
+}
+
+impl ByType for [Stat; 2] {
+    fn of(self, kind: LruType) -> Stat {
+        self[kind as usize]
+    }
+}
+
+pub(crate) const REFAULT: [Stat; 2] = [Stat::WorkingsetRefaultAnon, Stat::WorkingsetRefaultFile];
+pub(crate) const ACTIVATE: [Stat; 2] = [Stat::WorkingsetActivateAnon, Stat::WorkingsetActivateFile];
+pub(crate) const RESTORE: [Stat; 2] = [Stat::WorkingsetRestoreAnon, Stat::WorkingsetRestoreFile];
+pub(crate) const PGSCAN: [Stat; 2] = [Stat::PgscanAnon, Stat::PgscanFile];
+pub(crate) const PGSTEAL: [Stat; 2] = [Stat::PgstealAnon, Stat::PgstealFile];
+pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
+
+/// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
+const UPDATES_BATCH: u64 = 64;
+
+/// Updates of one group that a CPU has counted without passing them on to the group and its ancestors, which would cost more
+/// than the counting. They are pushed before any of those would have gathered a batch, so nobody can see the difference.
+#[derive(Default)]
+pub(crate) struct Updates {
+    memcg: Option<MemcgId>,
+    made: u64,
+    /// How many complete the first batch.
+    room: u64,
+}
+
+impl Engine {
+    /// Counts an event of a memcg: in its statistics and on the node.
+    #[inline]
+    pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        self.count_memcg(lruvec, stat, n);
+        self.count_node(self.lruvecs[lruvec].node, stat, n);
+    }
+
+    /// Counts an event in `/proc/vmstat` only.
+    pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
+        self.vmstat[node.index()][stat as usize] += n;
+    }
+
+    /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
+    #[inline]
+    pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        let counters = &mut self.lruvecs[lruvec];
+        counters.stat_local[stat as usize] += n;
+        let memcg = counters.memcg;
+        let updates = &mut self.cpus[self.cpu.index()].updates;
+        let made = updates.made + n.unsigned_abs();
+        if updates.memcg == Some(memcg) && made < updates.room {
+            updates.made = made;
+        } else {
+            self.count_slowly(lruvec, stat, n);
+        }
+    }
+
+    /// Counts the first update of a group, or one that completes somebody's batch; where nothing may be stale, any.
+    #[cold]
+    fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        if self.config.stat_flush == crate::StatFlush::Live {
+            return self.count_flushed(lruvec, stat, n);
+        }
+        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
+        // What is kept of another group, or of this one up to now; then this update, so that the room is what is left after it.
+        self.push_updates(cpu);
+        self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: n.unsigned_abs(), room: 0 };
+        self.push_updates(cpu);
+        let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
+        let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
+        self.cpus[cpu.index()].updates = Updates { memcg: Some(memcg), made: 0, room };
+    }
+
+    /// Passes the updates that a CPU has counted on to their group and its ancestors.
+    fn push_updates(&mut self, cpu: CpuId) {
+        let Updates { memcg, made, .. } = std::mem::take(&mut self.cpus[cpu.index()].updates);
+        let mut level = memcg;
+        while let Some(id) = level {
+            let group = &mut self.memcgs[id];
+            let gathered = &mut group.updates_by_cpu[cpu.index()];
+            *gathered += made;
+            if *gathered >= UPDATES_BATCH {
+                group.updates_pending += std::mem::take(gathered);
+            }
+            level = group.parent;
+        }
+    }
+
+    fn push_all_updates(&mut self) {
+        (0..self.config.cpus).for_each(|cpu| self.push_updates(CpuId(cpu)));
+    }
+
+    /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
+    #[cold]
+    fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        for id in self.memcgs.ancestors(memcg) {
+            let lruvec = self.lruvecs.id(id, node);
+            self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
+        }
+    }
+
+    /// What reclaim reads of a counter: its value at the last flush, descendants included, never negative.
+    pub(crate) fn stale(&self, lruvec: LruvecId, stat: Stat) -> u64 {
+        self.lruvecs[lruvec].stat_flushed[stat as usize].max(0) as u64
+    }
+
+    /// The periodic worker: brings every group's statistics up to date.
+    pub fn flush_stats(&mut self) {
+        self.flush_memcg_stats(MemcgId::ROOT);
+        self.last_root_flush = self.now;
+    }
+
+    /// How often the machine must call [`Engine::flush_stats`]; `None` where it need not.
+    pub fn stat_flush_period(&self) -> Option<Nanos> {
+        (self.config.stat_flush == crate::StatFlush::Periodic).then(|| self.config.stat_flush_period())
+    }
+
+    /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
+    /// call costs more than stale numbers do.
+    pub(crate) fn flush_stats_ratelimited(&mut self) {
+        let Some(period) = self.stat_flush_period() else { return };
+        if self.now > self.last_root_flush + period + period {
+            self.flush_stats();
+        }
+    }
+
+    /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
+    pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
+        self.push_all_updates();
+        if self.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.config.cpus) {
+            self.flush_memcg_stats(memcg);
+        }
+    }
+
+    /// Sums up a subtree, children before parents. Groups are numbered in order of creation, so a child comes after its
+    /// parent.
+    fn flush_memcg_stats(&mut self, root: MemcgId) {
+        if self.config.stat_flush == crate::StatFlush::Live {
+            return;
+        }
+        self.push_all_updates();
+        let subtree = self.memcgs.subtree(root);
+        for &id in subtree.iter().rev() {
+            for node in 0..self.config.node_pages.len() {
+                let lruvec = self.lruvecs.id(id, NodeId(node as u8));
+                let mut sum = self.lruvecs[lruvec].stat_local;
+                for &child in &self.memcgs[id].children {
+                    let child = &self.lruvecs[self.lruvecs.id(child, NodeId(node as u8))];
+                    sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
+                }
+                self.lruvecs[lruvec].stat_flushed = sum;
+            }
+            let group = &mut self.memcgs[id];
+            group.updates_pending = 0;
+            group.updates_by_cpu.fill(0);
+        }
+        self.work.stat_flushes += subtree.len() as u64;
+    }
+
+    /// A group's counter as of the last flush, over all nodes.
+    pub fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
+        let nodes = self.memory.nodes();
+        nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
+    }
+
+    /// A group's counter as it is, descendants included: what a flush would make of it.
+    pub fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
+        let subtree = self.memcgs.subtree(memcg);
+        let of_group = |&id: &MemcgId| {
+            let nodes = self.memory.nodes();
+            nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum::<i64>()
+        };
+        subtree.iter().map(of_group).sum()
+    }
+
+    /// A machine-wide counter, always up to date.
+    pub fn vmstat(&self, stat: Stat) -> i64 {
+        match stat {
+            Stat::NrFreePages => {
+                self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum()
+            }
+            _ => self.vmstat.iter().map(|node| node[stat as usize]).sum(),
+        }
+    }
+
+    /// A node's counter, always up to date.
+    pub fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
+        match stat {
+            Stat::NrFreePages => self.memory.frames.free_pages(node) as i64,
+            _ => self.vmstat[node.index()][stat as usize],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Policy};
+    use proptest::prelude::*;
+
+    const CPUS: u16 = 2;
+
+    /// Every update told to every ancestor at once: pending updates and, by CPU, gathered ones, by group.
+    #[derive(Default, Clone, Copy)]
+    struct Told {
+        pending: u64,
+        gathered: [u64; CPUS as usize],
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Count { cpu: u16, group: u16, n: i64 },
+        Read { group: u16 },
+        Flush,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let count = (0..CPUS, 0..4u16, -40..40i64).prop_map(|(cpu, group, n)| Event::Count { cpu, group, n });
+        prop_oneof![30 => count, 1 => (0..4u16).prop_map(|group| Event::Read { group }), 1 => Just(Event::Flush)]
+    }
+
+    proptest! {
+        #[test]
+        fn updates_told_in_lots_are_pending_as_if_each_was_told_at_once(events in prop::collection::vec(event(), 0..400)) {
+            let config = Config { cpus: CPUS, policy: Policy::classic_6_12(), ..Config::default() };
+            let mut engine = Engine::new(config).unwrap();
+            let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+            let first = engine.memcg_create(parent, "b").unwrap();
+            let second = engine.memcg_create(parent, "c").unwrap();
+            let groups = [MemcgId::ROOT, parent, first, second];
+            let mut told = [Told::default(); 4];
+            for event in events {
+                match event {
+                    Event::Count { cpu, group, n } => {
+                        engine.cpu = CpuId(cpu);
+                        let group = groups[usize::from(group)];
+                        engine.count_memcg(engine.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
+                        for id in engine.memcgs.ancestors(group) {
+                            let told = &mut told[id.index()];
+                            let gathered = &mut told.gathered[usize::from(cpu)];
+                            *gathered += n.unsigned_abs();
+                            if *gathered >= UPDATES_BATCH {
+                                told.pending += std::mem::take(gathered);
+                            }
+                        }
+                    }
+                    Event::Read { group } => {
+                        engine.push_all_updates();
+                        for (&group, told) in groups.iter().zip(&told) {
+                            prop_assert_eq!(engine.memcgs[group].updates_pending, told.pending);
+                            prop_assert_eq!(&engine.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
+                        }
+                        let group = groups[usize::from(group)];
+                        let is_due = told[group.index()].pending > UPDATES_BATCH * u64::from(CPUS);
+                        engine.flush_for_reader(group);
+                        if is_due {
+                            engine.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
+                        }
+                    }
+                    Event::Flush => {
+                        engine.flush_stats();
+                        told = [Told::default(); 4];
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The plug: swap writes that a pass of reclaim has begun, held back so that neighbours are merged into one request.
+//!
+//! ```text
+//!   pageout ─► plug [ request: slots 7 to 12 ][ slot 80 ] ...   submitted at the end of the pass, or as soon as it is full
+//! ```
+//! Slots that follow each other are one request. A full plug is submitted although the pass goes on: the device shouldn't be
+//! idle any longer. That happens where slots are scattered (`swap/slots.rs`), and in the middle of a batch, while the pages
+//! are in reclaim's hands. How the race between the device and the rest of the batch ends is no business of the engine's, which
+//! runs a batch as plain code; on a machine whose CPU is slow enough for its disk to win, [`crate::Config::writes_won`] says how
+//! often it does. Pages written by then can't be rotated to the end of a list that they aren't on, and a policy that looks at
+//! its batch a second time frees them at once.
+//!
+//! Each reclaimer has its own, in its scan control.
+//!
+//! The specification knows no plug: it was found in the recordings (`docs/results/fidelity.md`). Not here: a limit to the
+//! length of a request.
+
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::SwapEntry;
+use crate::serve::engine::Engine;
+use crate::units::{IoId, Pfn};
+
+/// Writes held back.
+#[derive(Default, Debug)]
+pub(crate) struct Plug {
+    writes: Vec<Write>,
+    requests: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    io: IoId,
+    pfn: Pfn,
+    to: SwapEntry,
+}
+
+impl Write {
+    fn op(self) -> Op {
+        Op::WriteSwap { io: self.io, swap: self.to.swap, slot: self.to.slot, pfn: self.pfn }
+    }
+
+    /// The slot after this one.
+    fn next(self) -> SwapEntry {
+        SwapEntry { slot: self.to.slot + 1, ..self.to }
+    }
+}
+
+impl Engine {
+    /// Holds a write back until the pass ends, or no other request fits.
+    pub(crate) fn plug(&mut self, plug: &mut Plug, io: IoId, pfn: Pfn, to: SwapEntry) {
+        if plug.writes.last().is_none_or(|last| last.next() != to) {
+            if plug.requests == self.config.plug_requests {
+                self.submit_full(plug);
+            }
+            plug.requests += 1;
+        }
+        plug.writes.push(Write { io, pfn, to });
+    }
+
+    /// Submits what has been held back.
+    pub(crate) fn unplug(&mut self, plug: &mut Plug) {
+        plug.requests = 0;
+        self.ops.extend(plug.writes.drain(..).map(Write::op));
+    }
+
+    fn submit_full(&mut self, plug: &mut Plug) {
+        let won = |fillings: u64| fillings * u64::from(self.config.writes_won) / 100;
+        self.plugs_filled += 1;
+        if won(self.plugs_filled) == won(self.plugs_filled - 1) {
+            return self.unplug(plug);
+        }
+        plug.requests = 0;
+        for write in plug.writes.drain(..) {
+            // What its owner has given up since would be freed in the middle of its batch.
+            let is_listed = self.memory.folios[write.pfn].has(FolioFlags::LRU);
+            if is_listed || self.is_slot_referenced(write.pfn) {
+                self.ops.push(Op::WriteSwapNow { swap: write.to.swap, slot: write.to.slot, pfn: write.pfn });
+                self.io_done(write.io, self.cpu, Ok(()));
+            } else {
+                self.ops.push(write.op());
+            }
+        }
+    }
+}
