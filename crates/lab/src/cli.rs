@@ -456,7 +456,7 @@ pub(crate) struct ReadingOptions {
     /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, size, op,
     /// ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
     /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
-    /// means), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
+    /// means, unless they can hardly be words), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 

@@ -123,3 +123,44 @@ fn times_of_a_fio_log_are_told_in_microseconds() {
     let printed = check_success(&run(directory.path(), "trace info job.iolog"));
     assert!(printed.contains("time                0 to 2000000 us"), "{printed}");
 }
+
+#[test]
+fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let write = |name: &str, numbers: &mut dyn Iterator<Item = u32>| {
+        fs::write(path.join(name), numbers.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    };
+    write("both.u32", &mut (0..1000).map(|access| access % 100 | access % 2 << 28));
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\ntrace = \"TRACE\"\n";
+    let two = format!(
+        "{scenario}[[task.object]]\nchannel = \"file\"\nworkload = {{ pattern = \"fill\", pages = 1 }}\n"
+    );
+    fs::write(path.join("both.toml"), two.replace("TRACE", "both.u32").replace("fill", "sequential"))
+        .unwrap();
+    let note = "some numbers are 2^28 and more, and are read as words";
+    for command in ["replay both.u32 --memory 64pages", "run both.toml"] {
+        let output = run(path, command);
+        check_success(&output);
+        assert!(text(&output.stderr).contains(note), "{}", text(&output.stderr));
+    }
+    assert!(
+        check_success(&run(path, "trace info both.u32")).contains("Note: some numbers are 2^28 and more")
+    );
+    let named = run(path, "replay both.u32 --memory 64pages --format words");
+    check_success(&named);
+    assert_eq!(text(&named.stderr), "");
+
+    write("pages.u32", &mut (0..1000).map(|access| (1 << 28) - 300 + access % 500));
+    fs::write(path.join("pages.toml"), scenario.replace("TRACE", "pages.u32")).unwrap();
+    for command in [
+        "replay pages.u32",
+        "trace info pages.u32",
+        "trace convert pages.u32 pages.pgt",
+        "run pages.toml --check",
+    ] {
+        check_failure(&run(path, command), 2, &["pages.u32", "one has page 268435455", "`pages-u32`"]);
+    }
+    let info = &json(path, "trace info pages.u32 --format pages-u32 --json")[0];
+    assert_eq!((&info["objects"], &info["distinct_pages"]), (&1.into(), &500.into()));
+}

@@ -14,6 +14,7 @@ use published::{Published, is_number};
 
 use super::error::TraceError;
 use super::fio_iolog::shown;
+use super::format::plain_name;
 use super::intern::Names;
 use super::interpretation::Column;
 use super::options::{CsvOptions, ReadOptions};
@@ -47,8 +48,7 @@ impl Csv {
         if csv.offset_unit == 0 || csv.size_unit == 0 {
             return Err(source.error("the read options `offset_unit` and `size_unit` must be at least 1"));
         }
-        let name = source.file().to_lowercase();
-        let is_tsv = name.strip_suffix(".zst").unwrap_or(&name).ends_with(".tsv");
+        let is_tsv = plain_name(source.file()).ends_with(".tsv");
         let delimiter = csv.delimiter.unwrap_or(if is_tsv { '\t' } else { ',' });
         let Some(delimiter) = u8::try_from(delimiter).ok().filter(|byte| byte.is_ascii()) else {
             return Err(source.error(format!("the delimiter must be an ASCII character, got `{delimiter}`")));

@@ -73,7 +73,7 @@ impl Format {
 
     /// File name endings, in lower case, that stand for the format. A list of u32 pages below 2^28 reads the same as
     /// words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it doesn't, and no word tells which was
-    /// meant: such a list has to be called otherwise, or read with its format named.
+    /// meant; see [`Format::says_words`].
     const fn suffixes(self) -> &'static [&'static str] {
         match self {
             Format::Pgt => &[".pgt"],
@@ -97,8 +97,7 @@ impl Format {
         if first.starts_with(b"fio version ") {
             return Ok(Format::FioIolog);
         }
-        let name = path.to_string_lossy().to_lowercase();
-        let name = name.strip_suffix(".zst").unwrap_or(&name);
+        let name = plain_name(&path.to_string_lossy());
         let by_name = Format::ALL
             .into_iter()
             .find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)));
@@ -110,6 +109,17 @@ impl Format {
             TraceError::new(&path.to_string_lossy(), None, Place::default(), reason)
         })
     }
+
+    /// Whether a file's name stands for words and nothing else, as `.u32` does not.
+    pub(super) fn says_words(name: &str) -> bool {
+        plain_name(name).ends_with(".words")
+    }
+}
+
+/// A file's name, in lower case, as it would be without compression.
+pub(super) fn plain_name(name: &str) -> String {
+    let name = name.to_lowercase();
+    name.strip_suffix(".zst").map(str::to_string).unwrap_or(name)
 }
 
 fn known() -> String {

@@ -171,7 +171,7 @@ pub(super) fn reader_of(
             Box::new(Replay::new(Csv::new(source, options)?, options))
         }
         Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),
-        Format::Words => Box::new(Replay::new(Words::new(source), options)),
+        Format::Words => Box::new(Replay::new(Words::new(source, options), options)),
         Format::PagesU32 => Box::new(Replay::new(PageList::of_u32(source), options)),
         Format::PagesU64 => Box::new(Replay::new(PageList::of_u64(source), options)),
     })

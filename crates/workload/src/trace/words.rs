@@ -1,27 +1,86 @@
 //! The ground truth's words: u32 little-endian, bit 31 write, bits 30..28 object, bits 27..0 page.
+//!
+//! A file called `.u32` may as well be a plain list of page numbers. Below 2^28 both read the same, from there on one is the
+//! other's garbage, and no word says which it is. So where only that name spoke for words, words with any of the upper bits
+//! set are told, and such as no recording has are refused: an object whose predecessors are never accessed, and a page
+//! beyond half of what a word can say, both of which page numbers that run on through 2^28 have at once.
 
 use super::error::TraceError;
+use super::format::Format;
+use super::options::ReadOptions;
 use super::record::{Record, RecordReader, Target};
 use super::source::Source;
 
+/// Upper pages of a word's range, where no recorded object reached: 512 GiB of 4 KiB pages.
+const PAGES_PLAUSIBLE: u32 = 1 << 27;
+
 pub(super) struct Words {
     source: Source,
+    /// What was seen of them, while they may be page numbers.
+    doubt: Option<Doubt>,
+}
+
+#[derive(Default)]
+struct Doubt {
+    /// A bit for each object accessed.
+    objects: u8,
+    /// A word had bits above the page.
+    has_upper: bool,
+    highest_page: u32,
 }
 
 impl Words {
-    pub(super) fn new(source: Source) -> Words {
-        Words { source }
+    pub(super) fn new(source: Source, options: &ReadOptions) -> Words {
+        let is_named = options.format == Some(Format::Words) || Format::says_words(source.file());
+        Words { source, doubt: (!is_named).then(Doubt::default) }
     }
+}
+
+impl Doubt {
+    /// Takes a word in; an error tells why it is none.
+    fn add(&mut self, word: u32) -> Result<(), String> {
+        let (object, page) = (word >> 28 & 7, word & ((1 << 28) - 1));
+        self.objects |= 1 << object;
+        self.has_upper |= word >> 28 != 0;
+        self.highest_page = self.highest_page.max(page);
+        if self.has_upper && self.highest_page >= PAGES_PLAUSIBLE {
+            return Err(format!(
+                "some words have object or write bits, and one has page {}, as page numbers of 2^28 and more do; {}",
+                self.highest_page,
+                Doubt::ADVICE
+            ));
+        }
+        Ok(())
+    }
+
+    /// Looks at all of them; an error tells why they are no words.
+    fn end(&self) -> Result<(), String> {
+        let highest = self.objects.checked_ilog2().unwrap_or(0);
+        if self.objects.count_ones() == highest + 1 {
+            return Ok(());
+        }
+        let missing = self.objects.trailing_ones();
+        Err(format!(
+            "as words, they access object {highest} and never object {missing}, as page numbers of 2^28 and more do; {}",
+            Doubt::ADVICE
+        ))
+    }
+
+    const ADVICE: &str = "name the format: `pages-u32` if they are page numbers, `words` if they are not";
 }
 
 impl RecordReader for Words {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         let mut bytes = [0; 4];
         if !self.source.read_record(&mut bytes)? {
-            return Ok(None);
+            let end = self.doubt.as_ref().map_or(Ok(()), Doubt::end);
+            return end.map(|()| None).map_err(|reason| self.source.error(reason));
+        }
+        let word = u32::from_le_bytes(bytes);
+        if let Some(doubt) = &mut self.doubt {
+            doubt.add(word).map_err(|reason| self.source.error(reason))?;
         }
         self.source.count_records(1);
-        let word = u32::from_le_bytes(bytes);
         Ok(Some(Record {
             object: (word >> 28) & 7,
             target: Target::Place((word & ((1 << 28) - 1)).into()),
@@ -34,5 +93,15 @@ impl RecordReader for Words {
 
     fn source(&self) -> &Source {
         &self.source
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let told = "some numbers are 2^28 and more, and are read as words: bit 31 is a write, bits 30 to 28 are the object";
+        let has_upper = self.doubt.as_ref().is_some_and(|doubt| doubt.has_upper);
+        if has_upper { vec![format!("{told}; {}", Doubt::ADVICE)] } else { Vec::new() }
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        self.doubt.as_ref().is_some_and(|doubt| !doubt.has_upper)
     }
 }

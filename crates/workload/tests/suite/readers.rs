@@ -143,15 +143,66 @@ fn a_record_cut_short_is_located() {
     assert_eq!((error.file(), error.format()), ("t.oracleGeneral", Some(Format::OracleGeneral)));
 }
 
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
 #[test]
 fn words_carry_object_and_write() {
-    let words = [5u32, 1 << 31 | 6, 3 << 28 | 7, (1 << 28) - 1];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = words(&[5, 1 << 31 | 6, 3 << 28 | 7, (1 << 28) - 1]);
     let expected = [(0, 5, false), (0, 6, true), (3, 7, false), (0, (1 << 28) - 1, false)];
-    check("t.u32", &bytes, &ReadOptions::default(), &expected);
-    check_cuts("t.u32", &bytes, &ReadOptions::default(), |cut| cut > 0 && cut % 4 == 0);
+    check("t.words", &bytes, &ReadOptions::default(), &expected);
+    check("t.u32", &bytes, &as_format(Format::Words), &expected);
+    check_cuts("t.words", &bytes, &ReadOptions::default(), |cut| cut > 0 && cut % 4 == 0);
     let dense = ReadOptions { page_ids: PageIds::Dense, ..ReadOptions::default() };
-    check("t.u32", &bytes, &dense, &[(0, 0, false), (0, 1, true), (3, 0, false), (0, 2, false)]);
+    check("t.words", &bytes, &dense, &[(0, 0, false), (0, 1, true), (3, 0, false), (0, 2, false)]);
+    let bytes = words(&[1 << 31 | 6, 1 << 28 | 7, 5]);
+    check("t.u32", &bytes, &ReadOptions::default(), &[(0, 6, true), (1, 7, false), (0, 5, false)]);
+    check_cuts("t.u32", &bytes, &ReadOptions::default(), |cut| cut > 0 && cut % 4 == 0);
+}
+
+#[test]
+fn a_u32_whose_numbers_can_be_pages_or_words_is_told() {
+    let doubts = |name: &str, numbers: &[u32], options: &ReadOptions| {
+        let file = Scratch::new(name, &words(numbers));
+        let doubts = trace::interpretation(&file.0, options).unwrap().doubts;
+        let info = trace::info(&file.0, options, &mut |_| {}).unwrap();
+        assert_eq!(info.interpretation.doubts, doubts);
+        doubts
+    };
+    let default = ReadOptions::default();
+    // However late the first such word comes.
+    let late: Vec<u32> = (0..200_000).chain([1 << 31 | 7]).collect();
+    for numbers in [&[0, 1 << 28][..], &[1 << 31], &late] {
+        let told = doubts("told.u32", numbers, &default);
+        assert!(
+            told.len() == 1 && told[0].contains("`pages-u32`") && told[0].contains("`words`"),
+            "{told:?}"
+        );
+        assert_eq!(doubts("named.words", numbers, &default), [""; 0]);
+        assert_eq!(doubts("named.u32", numbers, &as_format(Format::Words)), [""; 0]);
+    }
+    assert_eq!(doubts("low.u32", &[0, (1 << 28) - 1], &default), [""; 0]);
+}
+
+#[test]
+fn a_u32_of_numbers_that_are_hardly_words_is_refused() {
+    let default = ReadOptions::default();
+    let advice = ["`pages-u32` if they are page numbers", "`words` if they are not"];
+    let refused = |numbers: &[u32], reason: &str| {
+        let bytes = words(numbers);
+        check_error("t.u32", &bytes, &default, &[reason, advice[0], advice[1]]);
+        let pages: Vec<Plain> = numbers.iter().map(|&page| (0, page.into(), false)).collect();
+        check("t.u32", &bytes, &as_format(Format::PagesU32), &pages);
+        check("t.pages32", &bytes, &default, &pages);
+        assert_eq!(read("t.u32", &bytes, &as_format(Format::Words)).unwrap().len(), numbers.len());
+    };
+    // Objects that nothing comes before.
+    refused(&[3 << 28 | 5], "access object 3 and never object 0");
+    refused(&[1, 2 << 28, 2], "access object 2 and never object 1");
+    // Numbers that run on through 2^28, in either order.
+    refused(&[(1 << 28) - 1, 1 << 28], "one has page 268435455");
+    refused(&[1 << 31, 200_000_000], "one has page 200000000");
 }
 
 #[test]
@@ -467,14 +518,6 @@ fn an_option_that_the_trace_has_no_use_for_is_refused() {
     ] {
         check_error(name, bytes, options, &[option]);
     }
-}
-
-#[test]
-fn a_u32_of_no_other_name_is_a_list_of_words() {
-    let bytes = (3 << 28 | 5u32).to_le_bytes();
-    check("t.u32", &bytes, &ReadOptions::default(), &[(3, 5, false)]);
-    check("t.u32", &bytes, &as_format(Format::PagesU32), &[(0, 3 << 28 | 5, false)]);
-    check("t.pages32", &bytes, &ReadOptions::default(), &[(0, 3 << 28 | 5, false)]);
 }
 
 #[test]
