@@ -138,7 +138,7 @@ parameters! {
         "0: every access shows, as with a small cache that is flushed often.";
     Kernel "folio_batch": folio_batch: usize = 31, Values::Number(1, 255), "folios",
         "Folios a CPU collects before it takes the lruvec lock."
-        "31 since 6.8, 15 before.";
+        "31 since 6.9, 15 before.";
     Kernel "charge_stock": charge_stock: u64 = 64, Values::Number(1, 4096), "pages",
         "Pages a CPU charges to a cgroup ahead of use."
         "The kernel's MEMCG_CHARGE_BATCH.";

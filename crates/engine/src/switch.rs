@@ -4,9 +4,11 @@
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
 use crate::balance::{BalanceRule, RefTierGains, TypeRule};
-use crate::lru::{AgingRule, FaultIn, Interface, Lru, NewFile, ProtectTo, References, Rejected, Switching};
+use crate::lru::{
+    AgingRule, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected, Switching,
+};
 use crate::policy::Policy;
-use crate::workingset::Workingset;
+use crate::workingset::{Restore, Workingset};
 
 /// An enumeration whose values have names, as switches are set by text.
 macro_rules! choice {
@@ -171,6 +173,8 @@ pub const SWITCHES: &[Switch] = &[
     },
     switch!("lru.tiers", bool generations.tiers, Some(("tiers-of-read-pages.toml", "false")),
         "Pages read repeatedly through file descriptors are spared where their tier refaults more; else use through a descriptor counts for nothing."),
+    switch!("lru.full_count", bool generations.full_count, Some(("tiers-of-read-pages.toml", "false")),
+        "Pages read so often that the count is full are spared whatever the controller says (since 6.7); else their tier decides. It lies between tiers and controller: without the controller it is all that spares."),
     switch!("lru.references", References: generations.references, Some(("mechanisms.toml", "6.16")),
         "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16."),
     switch!("lru.fault_in", FaultIn: generations.fault_in, Some(("mechanisms.toml", "like_read")),
@@ -178,7 +182,9 @@ pub const SWITCHES: &[Switch] = &[
     switch!("lru.rejected", Rejected: generations.rejected, Some(("mechanisms.toml", "second_youngest")),
         "Where a page goes that reclaim could not free: the youngest generation (6.12) or the second youngest (6.16)."),
     switch!("lru.new_file", NewFile: generations.new_file, Some(("regressions/m6-files-used-twice.toml", "oldest")),
-        "Where a page goes that was read: the oldest generation (before 6.8), the second oldest while the window is full (6.12), by whether it was in use when evicted (6.16)."),
+        "Where a page goes that was read: the oldest generation (before 6.7), the second oldest while the window is full (6.12), by whether it was in use when evicted (6.16)."),
+    switch!("lru.new_anon", NewAnon: generations.new_anon, Some(("mechanisms.toml", "second_oldest")),
+        "Where a page goes that needs a write before it can be freed: the second oldest generation (before 6.7) or the second youngest. The same while only three generations exist."),
     switch!("lru.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
         "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16)."),
     switch!("lru.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
@@ -193,6 +199,8 @@ pub const SWITCHES: &[Switch] = &[
         "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
+    switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),
+        "Which pages that come back soon get back what was known of their use: those with a full count, as in use (before 6.7), or those with one use less as well, with their count full (6.12). By the references of 6.12 alone."),
     switch!("balance.rule", BalanceRule: balance.rule, Some(("mechanisms.toml", "cost")),
         "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone."),
     switch!("balance.controller", bool balance.controller, Some(("tiers-of-read-pages.toml", "false")),

@@ -32,7 +32,8 @@ use crate::story::PageEvent;
 use crate::switch::choice;
 use crate::units::Pfn;
 pub use generations::{
-    AgingRule, FaultIn, GenerationInfo, GenerationRules, Interface, NewFile, ProtectTo, References, Rejected,
+    AgingRule, FaultIn, GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, References,
+    Rejected,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, GenerationsPass, Place, Refused, Requested,

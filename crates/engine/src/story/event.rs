@@ -210,6 +210,8 @@ pub enum RefaultRule {
         evicted_from: u64,
         /// The oldest now.
         oldest: u64,
+        /// Uses from which on a page that was only read gets back what was known of them.
+        restored_from: u8,
     },
     /// Whether the generation from which it was evicted could still exist.
     AnyGeneration {

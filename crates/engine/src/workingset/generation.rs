@@ -5,7 +5,8 @@
 //! its tier, or spare its type. Later eras count all generations that could still exist.
 //!
 //! In 6.12 a page that comes back by a fault, or that had been read often, is restored with its count full: it will be
-//! protected when the evictor meets it next. [reclaim 3.4 and its 6.12 form]
+//! protected when the evictor meets it next. Before 6.7 it was only known to have been in use ([`Restore`]).
+//! [reclaim 3.4 and its 6.12 form]
 //!
 //! *When it misleads:* where generations last long (pages read through descriptors under little pressure), every refault is
 //! recent; where they are short, none is.
@@ -18,11 +19,31 @@ use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
+use crate::switch::choice;
 use crate::units::{LruType, Pfn};
 
-/// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those would
-/// spare pages that a scan has passed by. [6.12 3.4]
-const REFS_TO_RESTORE: u8 = 3;
+choice! {
+    /// Which pages that come back soon are given back what was known of their use, by the references of 6.12. Those of 6.16 give
+    /// back what the shadow holds.
+    Restore {
+        /// Before 6.7: those that come back by a fault or had a full count. They have been in use; their count begins anew.
+        Full = "full",
+        /// 6.7 to 6.12: also those one use short of it. Their count comes back full, so that they are spared when eviction
+        /// meets them next.
+        NearlyFull = "nearly_full",
+    }
+}
+
+impl Restore {
+    /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those
+    /// would spare pages that a scan has passed by. [6.12 3.4]
+    pub(super) fn least_refs(self) -> u8 {
+        match self {
+            Restore::Full => 4,
+            Restore::NearlyFull => 3,
+        }
+    }
+}
 
 impl Engine {
     pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
@@ -52,9 +73,14 @@ impl Engine {
         match references {
             References::Linux6_12 => {
                 self.count(lruvec, ACTIVATE.of(kind), pages);
-                if self.in_lru_fault || shadow.refs >= REFS_TO_RESTORE {
+                let restore = policy.generations.restore;
+                if self.in_lru_fault || shadow.refs >= restore.least_refs() {
                     let use_bits = self.memory.use_bits(pfn) | UseBits::WORKINGSET;
-                    self.memory.set_use_bits(pfn, use_bits.with_counter(UseBits::COUNTER_MAX));
+                    let count = match restore {
+                        Restore::Full => use_bits.counter(),
+                        Restore::NearlyFull => UseBits::COUNTER_MAX,
+                    };
+                    self.memory.set_use_bits(pfn, use_bits.with_counter(count));
                     self.count(lruvec, RESTORE.of(kind), pages);
                 }
             }

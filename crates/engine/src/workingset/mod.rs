@@ -16,6 +16,7 @@ use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
 use crate::units::{LruType, Pfn};
+pub use generation::Restore;
 pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
 
 choice! {
@@ -125,6 +126,7 @@ impl Engine {
             (Workingset::OldestGeneration, Some(lists)) => RefaultRule::OldestGeneration {
                 evicted_from: shadow.stamp,
                 oldest: lists.min_seq[kind as usize],
+                restored_from: self.generation_rules(lruvec).restore.least_refs(),
             },
             (Workingset::AnyGeneration, Some(lists)) => RefaultRule::AnyGeneration {
                 evicted_from: shadow.stamp,

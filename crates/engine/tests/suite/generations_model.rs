@@ -2,10 +2,10 @@
 //!
 //! Written from the specification's rules (3.4, 4.1 to 4.4 and 4.9 in their 6.12 form) with deques and maps, and nothing of the
 //! engine's. No swap: only file memory may be evicted. Nothing is mapped, so that no page is found young, and all that reclaim
-//! isolates is clean and goes. Compared access by access.
+//! isolates is clean and goes. Compared access by access, also with the rules of before 6.7, each alone and together.
 
 use crate::reader::{Reader, file_pages, pages, stretch};
-use pageout_engine::{Config, Policy, Stat, StatFlush};
+use pageout_engine::{Config, Policy, Stat, StatFlush, Switch};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -41,9 +41,21 @@ struct Counts {
     protected: u64,
 }
 
+/// The rules of 6.12 that came with 6.7; where one is false, what was before.
+#[derive(Clone, Copy, Default)]
+struct Since6_7 {
+    /// New pages of a full window go to the second oldest generation; before, to the oldest.
+    place: bool,
+    /// A full count is spared whatever the controller says.
+    full_count: bool,
+    /// Three uses are restored, with a full count; before, four, as in use.
+    restore: bool,
+}
+
 /// Lists have their head at the front.
 #[derive(Default)]
 struct Model {
+    rules: Since6_7,
     limit: u64,
     usage: u64,
     stock: u64,
@@ -65,8 +77,8 @@ struct Model {
 }
 
 impl Model {
-    fn new(limit: u64) -> Model {
-        Model { limit, max: 3, ..Model::default() }
+    fn new(rules: Since6_7, limit: u64) -> Model {
+        Model { rules, limit, max: 3, ..Model::default() }
     }
 
     fn generations(&self) -> usize {
@@ -114,8 +126,9 @@ impl Model {
             if generation == self.min {
                 self.recent_refaults += 1;
                 self.history[self.min % 4][tier(refs)].refaulted += 1;
-                if refs >= 3 {
-                    used = Use { referenced: false, workingset: true, count: 3 };
+                let (least, count) = if self.rules.restore { (3, 3) } else { (4, 0) };
+                if refs >= least {
+                    used = Use { referenced: false, workingset: true, count };
                     self.restores += 1;
                 }
             }
@@ -129,7 +142,8 @@ impl Model {
 
     fn drain(&mut self) {
         for page in std::mem::take(&mut self.add_batch) {
-            let generation = if self.generations() == 4 { self.min + 1 } else { self.min };
+            let is_spaced = self.rules.place && self.generations() == 4;
+            let generation = if is_spaced { self.min + 1 } else { self.min };
             self.lists[generation % 4].push_front(page);
         }
     }
@@ -214,7 +228,7 @@ impl Model {
                 looked_at += 1;
                 let used = self.resident.get_mut(&page).expect("resident");
                 let refs = used.refs();
-                if tier(refs) >= spared || refs == 4 {
+                if tier(refs) >= spared || self.rules.full_count && refs == 4 {
                     self.history[self.min % 4][tier(refs)].protected += 1;
                     *used = Use::default();
                     self.lists[(self.min + 1) % 4].push_back(page);
@@ -255,16 +269,26 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn reads_of_one_file_miss_where_the_rules_say(
         limit in 130..1500u64,
         stretches in prop::collection::vec(stretch(), 1..20),
+        [place, full_count, restore] in any::<[bool; 3]>(),
     ) {
-        let config = Config { stat_flush: StatFlush::Live, policy: Policy::mglru_6_12(), ..Config::default() };
+        let mut policy = Policy::mglru_6_12();
+        for (is_new, switch, old) in [
+            (place, "lru.new_file", "oldest"),
+            (full_count, "lru.full_count", "false"),
+            (restore, "workingset.restore", "full"),
+        ] {
+            let switch = Switch::by_name(switch).expect("a switch of the engine");
+            prop_assert!(is_new || switch.set(&mut policy, old));
+        }
+        let config = Config { stat_flush: StatFlush::Live, policy, ..Config::default() };
         let mut reader = Reader::new(config, limit, file_pages(limit));
-        let mut model = Model::new(limit);
+        let mut model = Model::new(Since6_7 { place, full_count, restore }, limit);
         let accesses = stretches.iter().flat_map(|stretch| pages(stretch, limit));
         for (at, page) in accesses.enumerate() {
             prop_assert_eq!(reader.read(page), model.read(page), "access {}, of page {}", at, page);

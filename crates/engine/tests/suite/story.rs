@@ -168,7 +168,7 @@ fn a_refault_says_which_numbers_made_it_recent() {
         for (rule, recent) in refaults {
             let expected = match rule {
                 RefaultRule::Distance { distance, room } => distance <= room,
-                RefaultRule::OldestGeneration { evicted_from, oldest } => evicted_from == oldest,
+                RefaultRule::OldestGeneration { evicted_from, oldest, .. } => evicted_from == oldest,
                 RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
                     youngest - evicted_from < count
                 }

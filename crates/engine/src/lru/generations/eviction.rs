@@ -9,7 +9,7 @@
 //! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
-use super::{Aging, GenerationLists, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
+use super::{Aging, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
 use crate::lru::lruvec::LruvecId;
 use crate::lru::{Lru, Round};
@@ -238,13 +238,14 @@ impl Engine {
         let use_bits = self.memory.use_bits(pfn);
         let references = rules.references;
         let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
-        if tier <= limit.highest && !references.is_full(use_bits) {
+        let at_top = rules.full_count && references.is_full(use_bits);
+        if tier <= limit.highest && !at_top {
             return false;
         }
         let to = self.generations(lruvec).min_seq[kind as usize] + 1;
         self.tell(pfn, |engine| {
             let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
-            PageEvent::Protected { tier: tier as u8, limit, spared, at_top: references.is_full(use_bits), to }
+            PageEvent::Protected { tier: tier as u8, limit, spared, at_top, to }
         });
         self.note_protected(lruvec, pfn);
         let next = self.generations(lruvec).slot(to);
@@ -259,9 +260,9 @@ impl Engine {
     pub(super) fn note_protected(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         let (kind, use_bits) = (folio.lru_type(), self.memory.use_bits(pfn));
-        let references = self.generation_rules(lruvec).references;
+        let GenerationRules { references, full_count, .. } = self.generation_rules(lruvec);
         // 6.16: at the top of the ladder it would be spared whatever the controller says, so that it says nothing about it.
-        if references == References::Linux6_16 && references.is_full(use_bits) {
+        if references == References::Linux6_16 && full_count && references.is_full(use_bits) {
             return;
         }
         let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));

@@ -37,6 +37,7 @@ use crate::serve::engine::Engine;
 use crate::story::{PageEvent, Whereabouts};
 use crate::switch::choice;
 use crate::units::{LruType, Nanos, Pfn};
+use crate::workingset::Restore;
 pub(crate) use aging::Aging;
 pub(crate) use eviction::GenerationsPass;
 pub use references::References;
@@ -68,12 +69,23 @@ choice! {
 choice! {
     /// Where a new page goes that nobody has mapped: one read through a file descriptor.
     NewFile {
-        /// Before 6.8: to the oldest generation.
+        /// Before 6.7: to the oldest generation.
         Oldest = "oldest",
-        /// 6.12: to the second oldest while the window is full, so that the feedback loop has time to see its refault.
+        /// 6.7 to 6.12: to the second oldest while the window is full, so that the feedback loop has time to see its refault.
         SecondOldest = "second_oldest",
         /// 6.16: to the oldest, but to the second oldest if it was in use when it was evicted.
         ByWorkingset = "by_workingset",
+    }
+}
+
+choice! {
+    /// Where a page goes that needs a write before it can be freed: anonymous and not in the swap cache, or waiting for its
+    /// writeback.
+    NewAnon {
+        /// Before 6.7: to the second oldest generation, which of a full window may be evicted next.
+        SecondOldest = "second_oldest",
+        /// Since 6.7: to the second youngest, which eviction spares.
+        SecondYoungest = "second_youngest",
     }
 }
 
@@ -138,6 +150,13 @@ pub struct GenerationRules {
     pub rejected: Rejected,
     /// Where a page goes that was read.
     pub new_file: NewFile,
+    /// Where a page goes that needs a write first.
+    pub new_anon: NewAnon,
+    /// A page whose count is full is spared whatever the controller says, for a further access could not show; else its tier
+    /// decides, as for all others.
+    pub full_count: bool,
+    /// What a page that comes back soon is given of the count that it had.
+    pub restore: Restore,
     /// Where a protected page goes.
     pub protect_to: ProtectTo,
     /// When eviction ages.
@@ -157,6 +176,9 @@ impl GenerationRules {
             fault_in: FaultIn::Youngest,
             rejected: Rejected::Youngest,
             new_file: NewFile::SecondOldest,
+            new_anon: NewAnon::SecondYoungest,
+            full_count: true,
+            restore: Restore::NearlyFull,
             protect_to: ProtectTo::Tail,
             aging: AgingRule::Linux6_12,
             interface: Interface::Linux6_12,
@@ -172,6 +194,9 @@ impl GenerationRules {
             fault_in: FaultIn::SecondYoungest,
             rejected: Rejected::SecondYoungest,
             new_file: NewFile::ByWorkingset,
+            new_anon: NewAnon::SecondYoungest,
+            full_count: true,
+            restore: Restore::NearlyFull,
             protect_to: ProtectTo::Head,
             aging: AgingRule::Linux6_16,
             interface: Interface::Linux6_16,
@@ -364,7 +389,11 @@ impl Engine {
         let is_being_written = folio.has(FolioFlags::RECLAIM)
             && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
         if is_unwritten_anon || is_being_written {
-            return (below_max(1), PlaceRule::NeedsWrite);
+            let seq = match rules.new_anon {
+                NewAnon::SecondOldest => (min + 1).min(max),
+                NewAnon::SecondYoungest => below_max(1),
+            };
+            return (seq, PlaceRule::NeedsWrite);
         }
         if arrival == Arrival::Rotated {
             return (min, PlaceRule::Rotated);

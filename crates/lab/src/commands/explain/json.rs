@@ -190,8 +190,8 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
 fn refault_rule(rule: &RefaultRule) -> Value {
     let mut value = match *rule {
         RefaultRule::Distance { distance, room } => json!({ "distance": distance, "room": room }),
-        RefaultRule::OldestGeneration { evicted_from, oldest } => {
-            json!({ "evicted_from": evicted_from, "oldest": oldest })
+        RefaultRule::OldestGeneration { evicted_from, oldest, restored_from } => {
+            json!({ "evicted_from": evicted_from, "oldest": oldest, "restored_from": restored_from })
         }
         RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
             json!({ "evicted_from": evicted_from, "youngest": youngest, "count": count })

@@ -315,14 +315,14 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
             count(distance),
             count(room)
         ),
-        RefaultRule::OldestGeneration { evicted_from, .. } if recent => {
-            let restored = if refs >= 3 { ", and read often enough to come back protected" } else { "" };
+        RefaultRule::OldestGeneration { evicted_from, restored_from, .. } if recent => {
+            let restored = if refs >= restored_from { ", and read often enough to be restored" } else { "" };
             format!(
                 "refault: evicted with generation {evicted_from} the oldest of {}, which it still is: counts against tier {tier}{restored}",
                 type_name(kind)
             )
         }
-        RefaultRule::OldestGeneration { evicted_from, oldest } => format!(
+        RefaultRule::OldestGeneration { evicted_from, oldest, .. } => format!(
             "refault: evicted with generation {evicted_from} the oldest of {}, now it is {oldest}: too long ago to count",
             type_name(kind)
         ),
