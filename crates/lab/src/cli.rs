@@ -68,7 +68,8 @@ pub(crate) enum Command {
     /// A policy is a set of switches in four seams: harvest (how accessed bits are found), order (which lists, who is next),
     /// workingset (what a refault means), balance (anonymous against file memory). The scenario runs as it is, and once more
     /// for every other value of every switch, each with several seeds; the table has a line a value. A mechanism that can be
-    /// turned off without harm has not earned its place in this scenario; it may in another.
+    /// turned off without harm has not earned its place in this scenario; it may in another, or in this one with more memory:
+    /// --over says over which values of a key an effect keeps its sign.
     ///
     /// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan doesn't: under generations it leaves
     /// out what is only sorted, and active pages everywhere.
@@ -162,8 +163,10 @@ Examples:
   pageout ablate web.toml --set kernel.profile=mglru@6.12
   pageout ablate web.toml --switch harvest.bloom_filter --switch balance
   pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
+  pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \
+      --set kernel.profile=mglru@6.12 --over memcg./web.memory.max=10%,25%,50%
   pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
-  pageout keys kernel.order                                         what the switches of a seam do
+  pageout keys kernel.lru                                           what the switches of a seam do
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
 noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
 
@@ -172,6 +175,7 @@ Examples:
   pageout crossover web.toml
   pageout crossover web.toml --set kernel.executable_protection=false --repeat 10
   pageout crossover web.toml --all                                  all figures, also those that reclaim costs
+  pageout crossover scenarios/zipf-under-limit.toml --repeat 3 --over memcg./web.memory.max=10%,25%,50%
   pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'
 On two lists no refault is from the oldest generation, as they have none: there `oldest_generation` means that refaults
 are only counted.";
@@ -332,6 +336,11 @@ pub(crate) struct AblateArgs {
     #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
     pub(crate) switches: Vec<Wanted>,
 
+    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
+    /// there; may be given several times, and then at all combinations
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    pub(crate) over: Vec<Variation>,
+
     /// Run everything with so many seeds, counted up from the scenario's
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
@@ -354,6 +363,11 @@ pub(crate) struct CrossoverArgs {
     /// Print every figure, not only those that tell the story
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
+    /// there; may be given several times, and then at all combinations
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    pub(crate) over: Vec<Variation>,
 
     /// Run every combination with so many seeds, counted up from the scenario's
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

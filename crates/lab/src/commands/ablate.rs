@@ -2,7 +2,9 @@
 //!
 //! One factor at a time: the scenario as it is stands against the scenario with one switch at another value, for every switch
 //! and every value, seed by seed. It tells what a mechanism is worth *among the others*; what it would be worth with other
-//! lists or another balance is `crossover.rs`'s business.
+//! lists or another balance is `crossover.rs`'s business; whether it is worth that in another scenario, `over.rs`'s.
+
+mod over;
 
 use std::fmt::Write;
 
@@ -16,16 +18,20 @@ use crate::print::progress::name_of;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::variants::{Plan, Runs, verdict};
-use crate::scenario::load::load;
-use crate::scenario::source::Source;
+use crate::scenario::grid::{self, Point};
+use crate::scenario::source::{OVER, Source};
 use crate::scenario::switches::{self, Turn, seam};
 
-/// Runs the scenario as it is and with each switch turned, and prints the effects. Values that fail are shown as such, and the
-/// exit code says that not everything is there.
+/// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
+/// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
 pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
-    let scenario = load(&source, &args.options, &[])?;
-    let policy = switches::policy_of(&scenario);
+    let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
+    let policy = switches::policy_of(&points[0].scenario);
+    if points.iter().any(|point| switches::policy_of(&point.scenario) != policy) {
+        let message = "--over changes what the switches are, which are turned one by one; give them by --set";
+        return Err(Failure::Input(anyhow::anyhow!(message)));
+    }
     let turns = switches::turns(&policy, &args.switches)?;
     let plan = Plan {
         name: name_of(&args.scenario),
@@ -33,30 +39,45 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         jobs: args.jobs,
         output: &args.options.output,
     };
-    let turned = turns.iter().map(|turn| switches::with_switch(scenario.clone(), turn.switch(), &turn.value));
-    let scenarios: Vec<Scenario> = std::iter::once(scenario.clone()).chain(turned).collect();
+    let scenarios: Vec<Scenario> = points
+        .iter()
+        .flat_map(|Point { scenario, .. }| {
+            let turned =
+                turns.iter().map(|turn| switches::with_switch(scenario.clone(), turn.switch(), &turn.value));
+            std::iter::once(scenario.clone()).chain(turned)
+        })
+        .collect();
     let mut results = plan.run(&scenarios)?.into_iter();
-    let base = results.next().expect("the scenario as it is was run first");
-    if !base.failures.is_empty() {
-        let failure = Failure::several("the scenario fails as it is", &base.failures);
+    let points: Vec<Ablation> = points
+        .into_iter()
+        .map(|point| {
+            let base = results.next().expect("the scenario as it is was run first");
+            let rows = turns.iter().cloned().zip(results.by_ref());
+            let rows = rows.map(|(turn, runs)| Row { turn, runs }).collect();
+            Ablation { args, point, policy, plan: &plan, base, rows }
+        })
+        .collect();
+    if points.iter().all(|point| !point.base.failures.is_empty()) {
+        let failures: Vec<Failure> = points.into_iter().flat_map(|ablation| ablation.base.failures).collect();
+        let failure = Failure::several("the scenario fails as it is", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
-    let rows: Vec<Row> = turns.into_iter().zip(results).map(|(turn, runs)| Row { turn, runs }).collect();
-    let ablation = Ablation { args, scenario: &scenario, policy, plan: &plan, base, rows };
+    let is_grid = !args.over.is_empty();
     if args.options.output.json {
-        output::print_json(&ablation.to_json())?;
+        let json = if is_grid { over::to_json(&points) } else { points[0].to_json() };
+        output::print_json(&json)?;
     } else {
-        output::print(&ablation.to_text())?;
+        let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
+        output::print(&text)?;
     }
-    let failures: Vec<Failure> =
-        ablation.rows.iter().flat_map(|row| row.runs.failures_of(&row.turn.to_string())).collect();
+    let failures: Vec<Failure> = points.iter().flat_map(Ablation::failures).collect();
     verdict(&failures, scenarios.len() * args.repeat as usize)
 }
 
-/// All that was found out.
+/// All that was found out at one point.
 struct Ablation<'a> {
     args: &'a AblateArgs,
-    scenario: &'a Scenario,
+    point: Point,
     policy: Policy,
     plan: &'a Plan<'a>,
     base: Runs,
@@ -77,21 +98,32 @@ impl Row {
 }
 
 impl Ablation<'_> {
+    /// Of all runs, saying whose they are.
+    fn failures(&self) -> Vec<Failure> {
+        let at = match self.point.settings.is_empty() {
+            true => String::new(),
+            false => format!(" at {}", grid::label(&self.point.settings)),
+        };
+        let base = self.base.failures_of(&format!("the scenario as it is{at}"));
+        let turned = self.rows.iter().flat_map(|row| row.runs.failures_of(&format!("{}{at}", row.turn)));
+        base.into_iter().chain(turned).collect()
+    }
+
     fn to_text(&self) -> String {
         let width = output::width();
         let mut text = String::new();
-        if !self.scenario.question.is_empty() {
-            text += &output::wrap(&self.scenario.question, width, "");
+        if !self.point.scenario.question.is_empty() {
+            text += &output::wrap(&self.point.scenario.question, width, "");
             text.push('\n');
         }
-        let seeds = self.plan.seeds(self.scenario.seed);
+        let seeds = self.plan.seeds(self.point.scenario.seed);
         let _ = writeln!(
             text,
             "{}: {}, and what changes when one switch is turned; {seeds}",
             self.args.scenario.display(),
-            self.scenario.kernel.profile
+            self.point.scenario.kernel.profile
         );
-        text += &untouched(self.scenario);
+        text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
             let figures: Vec<&Figure> =
                 FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
@@ -103,64 +135,60 @@ impl Ablation<'_> {
             text += "\nWithout any effect on these figures, in any run\n";
             text += &output::wrap(&names.join(", "), width, "  ");
         }
-        let failed: Vec<&Row> = self.rows.iter().filter(|row| !row.runs.failures.is_empty()).collect();
-        if !failed.is_empty() {
-            text += "\nFailed\n";
-        }
-        for row in failed {
-            let why = row.runs.failures[0].to_string();
-            let why = why.lines().next().unwrap_or_default();
-            text += &output::wrap(&format!("{}: {why}", row.turn), width, "  ");
-        }
+        let failed = self.rows.iter().filter(|row| !row.runs.failures.is_empty());
+        text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
         text.push('\n');
         text + &effect::legend(self.args.repeat, true)
     }
 
-    /// A line for every value of every switch, below its seam; those of a choice below its name.
+    /// A line for every value of every switch that changes anything.
     fn table(&self, figures: &[&Figure]) -> Vec<Vec<String>> {
         let mut rows = vec![vec![String::new()]];
         rows[0].extend(figures.iter().map(|figure| figure.heading.to_string()));
-        let mut base = vec![self.scenario.kernel.profile.clone()];
+        let mut base = vec![self.point.scenario.kernel.profile.clone()];
         base.extend(figures.iter().map(|figure| figure.show(&self.base)));
         rows.push(base);
-        let (mut last_seam, mut last_switch) = ("", "");
-        for row in self.rows.iter().filter(|row| !row.changes_nothing(&self.base)) {
-            let switch = row.turn.switch();
-            let short = switch.name.split_once('.').map_or(switch.name, |(_, name)| name);
-            if seam(switch) != last_seam {
-                last_seam = seam(switch);
-                rows.push(vec![last_seam.to_string()]);
-            }
-            let is_bool = switch.values == Values::Bool;
-            if !is_bool && switch.name != last_switch {
-                rows.push(vec![format!("  {short} ({})", switch.get(&self.policy))]);
-            }
-            last_switch = switch.name;
-            let label = if is_bool {
-                format!("  {short}={}", row.turn.value)
-            } else {
-                format!("    {}", row.turn.value)
-            };
-            let mut cells = vec![label];
-            if row.runs.failures.is_empty() {
-                cells.extend(figures.iter().map(|figure| {
+        let shown = self.rows.iter().filter(|row| !row.changes_nothing(&self.base));
+        let lines = shown.map(|row| {
+            let cells = if row.runs.failures.is_empty() {
+                let cell = |figure: &&Figure| {
                     figure
                         .effect(&self.base, &row.runs)
                         .map_or("-".to_string(), |effect| figure.show_effect(&effect))
-                }));
+                };
+                figures.iter().map(cell).collect()
             } else {
-                cells.push(format!("failed {} of {}", row.runs.failures.len(), self.args.repeat));
-            }
-            rows.push(cells);
-        }
+                vec![format!("failed {} of {}", row.runs.failures.len(), self.args.repeat)]
+            };
+            (&row.turn, cells)
+        });
+        rows.extend(below_seams(&self.policy, lines));
         rows
     }
 
     fn to_json(&self) -> Value {
+        output::merged(self.head(), self.found())
+    }
+
+    /// What was asked, whatever the point.
+    fn head(&self) -> Value {
         let switches: Map<String, Value> = pageout_engine::SWITCHES
             .iter()
             .map(|switch| (switch.name.to_string(), switch.get(&self.policy).into()))
             .collect();
+        json!({
+            "scenario": self.args.scenario.to_string_lossy(),
+            "profile": self.point.scenario.kernel.profile,
+            "switches": switches,
+            "not_applied_to": switches::untouched(&self.point.scenario),
+            "seed": self.point.scenario.seed,
+            "repeat": self.args.repeat,
+            "criterion": effect::CRITERION,
+        })
+    }
+
+    /// What was found out at this point.
+    fn found(&self) -> Value {
         let variants: Vec<Value> = self
             .rows
             .iter()
@@ -182,18 +210,36 @@ impl Ablation<'_> {
             })
             .collect();
         json!({
-            "complete": self.rows.iter().all(|row| row.runs.failures.is_empty()),
-            "scenario": self.args.scenario.to_string_lossy(),
-            "profile": self.scenario.kernel.profile,
-            "switches": switches,
-            "not_applied_to": switches::untouched(self.scenario),
-            "seed": self.scenario.seed,
-            "repeat": self.args.repeat,
-            "criterion": effect::CRITERION,
+            "complete": self.failures().is_empty(),
             "base": { "figures": effect::figures_json(&self.base), "runs": self.base.results },
             "variants": variants,
         })
     }
+}
+
+/// Lines of a table, one a turned switch, below its seam; those of a choice below its name.
+fn below_seams<'a>(
+    policy: &Policy,
+    lines: impl Iterator<Item = (&'a Turn, Vec<String>)>,
+) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let (mut last_seam, mut last_switch) = ("", "");
+    for (turn, cells) in lines {
+        let switch = turn.switch();
+        let short = switch.name.split_once('.').map_or(switch.name, |(_, name)| name);
+        if seam(switch) != last_seam {
+            last_seam = seam(switch);
+            rows.push(vec![last_seam.to_string()]);
+        }
+        let is_bool = switch.values == Values::Bool;
+        if !is_bool && switch.name != last_switch {
+            rows.push(vec![format!("  {short} ({})", switch.get(policy))]);
+        }
+        last_switch = switch.name;
+        let label = if is_bool { format!("  {short}={}", turn.value) } else { format!("    {}", turn.value) };
+        rows.push(std::iter::once(label).chain(cells).collect());
+    }
+    rows
 }
 
 /// A line about cgroups that the switches leave alone.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use pageout_sim::scenario::Scenario;
 use serde_json::{Value, json};
 
-use crate::cli::{CompareArgs, Variation};
+use crate::cli::CompareArgs;
 use crate::commands::expectations;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
@@ -20,21 +20,19 @@ use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::run_result::RunResult;
 use crate::result::spread::Spread;
 use crate::result::variants::{Plan, Runs, verdict};
-use crate::scenario::load::load;
+use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
 use crate::scenario::own_variants::Variant;
-use crate::scenario::source::{Setting, Source, VARY};
+use crate::scenario::source::{Source, VARY};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
-    check_seed(&args.vary, args.repeat)?;
-    let mut variants = Vec::new();
-    for settings in combinations(&args.vary) {
-        let scenario = load(&source, &args.options, &settings)?;
-        variants.push(Variant { label: label(&settings), settings, scenario });
-    }
+    let mut variants: Vec<Variant> = grid::points(&source, &args.options, &args.vary, VARY, args.repeat)?
+        .into_iter()
+        .map(|Point { settings, scenario }| Variant { label: grid::label(&settings), settings, scenario })
+        .collect();
     let own = args.vary.is_empty();
     if own {
         variants = own_variants::all(&source, &args.options, &variants[0].scenario)?;
@@ -109,36 +107,6 @@ impl Column<'_> {
             })
             .collect()
     }
-}
-
-/// The seed is varied by one of the two options that can.
-fn check_seed(vary: &[Variation], repeat: u32) -> Result<(), Failure> {
-    if repeat > 1 && vary.iter().any(|variation| variation.key == "seed") {
-        let message = "--vary seed and --repeat both vary the seed: give one of them";
-        return Err(Failure::Input(anyhow::anyhow!(message)));
-    }
-    Ok(())
-}
-
-/// Every combination of the values, the last `--vary` running fastest.
-fn combinations(vary: &[Variation]) -> Vec<Vec<Setting>> {
-    vary.iter().fold(vec![Vec::new()], |combinations, variation| {
-        combinations
-            .iter()
-            .flat_map(|before| {
-                variation.values.iter().map(move |value| {
-                    let (key, value) = (variation.key.clone(), value.clone());
-                    let setting = Setting { key, value, option: VARY, written_at: None };
-                    before.iter().cloned().chain([setting]).collect()
-                })
-            })
-            .collect()
-    })
-}
-
-/// What a column is called: the values; what they are values of stands above the table.
-fn label(settings: &[Setting]) -> String {
-    settings.iter().map(|setting| setting.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column]) -> String {
@@ -278,12 +246,7 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
                 (name, values)
             })
             .collect();
-        let settings: serde_json::Map<String, Value> = column
-            .variant
-            .settings
-            .iter()
-            .map(|setting| (setting.key.clone(), setting.value.clone().into()))
-            .collect();
+        let settings = grid::settings_json(&column.variant.settings);
         json!({
             "label": column.variant.label,
             "settings": settings,
@@ -304,19 +267,6 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn variations_combine_with_the_last_one_fastest() {
-        let vary = |key: &str, values: &[&str]| Variation {
-            key: key.to_string(),
-            values: values.iter().map(|value| value.to_string()).collect(),
-        };
-        let labels: Vec<String> = combinations(&[vary("a", &["1", "2"]), vary("b", &["x", "y"])])
-            .iter()
-            .map(|settings| label(settings))
-            .collect();
-        assert_eq!(labels, ["1, x", "1, y", "2, x", "2, y"]);
-    }
 
     #[test]
     fn a_difference_from_nothing_has_no_percentage() {

@@ -11,13 +11,15 @@
 //! switches say holds for all of them. If mechanisms were independent, their effects would add up; how far they don't is the
 //! interaction, the last line of each figure.
 
+mod over;
+
 use std::fmt::Write;
 
 use pageout_engine::Switch;
 use pageout_sim::scenario::Scenario;
 use serde_json::{Map, Value, json};
 
-use crate::cli::CrossoverArgs;
+use crate::cli::{CrossoverArgs, Variation};
 use crate::commands::ablate::untouched;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
@@ -25,8 +27,8 @@ use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::spread::Paired;
 use crate::result::variants::{Plan, Runs, verdict};
-use crate::scenario::load::load;
-use crate::scenario::source::Source;
+use crate::scenario::grid::{self, Point};
+use crate::scenario::source::{OVER, Source};
 use crate::scenario::switches;
 
 /// What is exchanged at one seam, from classic's choice to MGLRU's.
@@ -144,10 +146,11 @@ fn scenario_of(base: &Scenario, combination: Combination) -> Scenario {
     })
 }
 
-/// Runs all combinations and prints how they compare with both corners.
+/// Runs all combinations and prints how they compare with both corners; all that at every point of a grid, if one is asked for.
 pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
-    let scenario = load(&source, &args.options, &[])?;
+    refuse_exchanged(&args.over)?;
+    let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
@@ -155,31 +158,51 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         output: &args.options.output,
     };
     let combinations = combinations();
-    let scenarios: Vec<Scenario> =
-        combinations.iter().map(|&combination| scenario_of(&scenario, combination)).collect();
-    let runs = plan.run(&scenarios)?;
-    let cells: Vec<(Combination, Runs)> = combinations.into_iter().zip(runs).collect();
-    let failures: Vec<Failure> = cells
+    let scenarios: Vec<Scenario> = points
         .iter()
-        .flat_map(|(combination, runs)| runs.failures_of(&names(*combination).join(" ")))
+        .flat_map(|point| combinations.iter().map(|&combination| scenario_of(&point.scenario, combination)))
         .collect();
-    if cells.iter().all(|(_, runs)| runs.results.is_empty()) {
+    let mut runs = plan.run(&scenarios)?.into_iter();
+    let points: Vec<Crossover> = points
+        .into_iter()
+        .map(|point| {
+            let cells = combinations.iter().copied().zip(runs.by_ref()).collect();
+            Crossover { args, point, plan: &plan, cells }
+        })
+        .collect();
+    let failures: Vec<Failure> = points.iter().flat_map(Crossover::failures).collect();
+    if points.iter().flat_map(|point| &point.cells).all(|(_, runs)| runs.results.is_empty()) {
         let failure = Failure::several("every combination failed", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
-    let crossover = Crossover { args, scenario: &scenario, plan: &plan, cells };
+    let is_grid = !args.over.is_empty();
     if args.options.output.json {
-        output::print_json(&crossover.to_json())?;
+        let json = if is_grid { over::to_json(&points) } else { points[0].to_json() };
+        output::print_json(&json)?;
     } else {
-        output::print(&crossover.to_text())?;
+        let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
+        output::print(&text)?;
     }
     verdict(&failures, scenarios.len() * args.repeat as usize)
 }
 
-/// All that was found out.
+/// What the combinations set themselves would be the same at every point.
+fn refuse_exchanged(over: &[Variation]) -> Result<(), Failure> {
+    let is_exchanged = |key: &&str| {
+        let sets = SEAMS.iter().flat_map(|seam| seam.choices).flat_map(|choice| choice.sets);
+        sets.into_iter().any(|(switch, _)| key.strip_prefix("kernel.") == Some(switch))
+    };
+    let Some(key) = over.iter().map(|variation| variation.key.as_str()).find(is_exchanged) else {
+        return Ok(());
+    };
+    let message = format!("--over {key}: that is one of the switches which the combinations set");
+    Err(Failure::Input(anyhow::anyhow!(message)))
+}
+
+/// All that was found out at one point.
 struct Crossover<'a> {
     args: &'a CrossoverArgs,
-    scenario: &'a Scenario,
+    point: Point,
     plan: &'a Plan<'a>,
     cells: Vec<(Combination, Runs)>,
 }
@@ -194,6 +217,22 @@ struct Step {
 }
 
 impl Crossover<'_> {
+    /// Of all runs, saying whose they are.
+    fn failures(&self) -> Vec<Failure> {
+        let at = match self.point.settings.is_empty() {
+            true => String::new(),
+            false => format!(" at {}", grid::label(&self.point.settings)),
+        };
+        let cells = self.cells.iter();
+        cells.flat_map(|(cell, runs)| runs.failures_of(&format!("{}{at}", names(*cell).join(" ")))).collect()
+    }
+
+    /// A figure in which nothing differs from 0 tells nothing.
+    fn is_shown(&self, figure: &Figure) -> bool {
+        (self.args.all || DEFAULT_FIGURES.contains(&figure.name))
+            && self.cells.iter().any(|(_, runs)| figure.values(runs).iter().any(|value| *value != 0.0))
+    }
+
     fn runs(&self, combination: Combination) -> &Runs {
         let cell = self.cells.iter().find(|(known, _)| *known == combination);
         &cell.expect("every combination was run").1
@@ -259,24 +298,20 @@ impl Crossover<'_> {
 
     fn to_text(&self) -> String {
         let mut text = String::new();
-        if !self.scenario.question.is_empty() {
-            text += &output::wrap(&self.scenario.question, output::width(), "");
+        if !self.point.scenario.question.is_empty() {
+            text += &output::wrap(&self.point.scenario.question, output::width(), "");
             text.push('\n');
         }
-        let seeds = self.plan.seeds(self.scenario.seed);
+        let seeds = self.plan.seeds(self.point.scenario.seed);
         let _ = writeln!(
             text,
             "{}: classic's and MGLRU's choices at the four seams in all combinations, {seeds};\nall else as in {}. A cell: \
              difference to classic / to MGLRU.",
             self.args.scenario.display(),
-            self.scenario.kernel.profile
+            self.point.scenario.kernel.profile
         );
-        text += &untouched(self.scenario);
-        for figure in FIGURES.iter().filter(|figure| self.args.all || DEFAULT_FIGURES.contains(&figure.name))
-        {
-            if self.cells.iter().all(|(_, runs)| figure.values(runs).iter().all(|value| *value == 0.0)) {
-                continue;
-            }
+        text += &untouched(&self.point.scenario);
+        for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
             let corner = |combination| {
                 let runs = self.runs(combination);
                 if runs.failures.is_empty() { figure.show(runs) } else { "failed".to_string() }
@@ -284,7 +319,7 @@ impl Crossover<'_> {
             let _ = writeln!(
                 text,
                 "\n{}: classic {}, MGLRU {}\n",
-                capitalised(figure.title),
+                effect::capitalised(figure.title),
                 corner(CLASSIC),
                 corner(mglru())
             );
@@ -292,55 +327,31 @@ impl Crossover<'_> {
             text.push('\n');
             text += &table::layout(&self.step_table(figure), 1);
         }
-        let failed: Vec<&(Combination, Runs)> =
-            self.cells.iter().filter(|(_, runs)| !runs.failures.is_empty()).collect();
-        if !failed.is_empty() {
-            text += "\nFailed\n";
-        }
-        for (combination, runs) in failed {
-            let why = runs.failures[0].to_string();
-            let why = why.lines().next().unwrap_or_default();
-            let line = format!("{}: {why}", names(*combination).join(", "));
-            text += &output::wrap(&line, output::width(), "  ");
-        }
+        let failed = self.cells.iter().filter(|(_, runs)| !runs.failures.is_empty());
+        text += &output::failed(
+            failed.map(|(cell, runs)| format!("{}: {}", names(*cell).join(", "), runs.failures[0])),
+        );
         text.push('\n');
         text + &effect::legend(self.args.repeat, false)
     }
 
-    /// Lists and harvest downwards, workingset and balance to the right.
     fn matrix(&self, figure: &Figure) -> Vec<Vec<String>> {
         let mglru = mglru();
-        let mut heading = vec![String::new(); 2];
-        for workingset in SEAMS[2].choices {
-            heading.extend(
-                SEAMS[3].choices.iter().map(|balance| format!("{}\n{}", workingset.name, balance.name)),
-            );
-        }
-        let mut rows = vec![heading];
-        for (combination, runs) in &self.cells {
-            let [lists, harvest, ..] = names(*combination);
-            if combination[2..] == [0, 0] {
-                let is_first = combination[1] == 0;
-                rows.push(vec![
-                    if is_first { lists.to_string() } else { String::new() },
-                    harvest.to_string(),
-                ]);
-            }
+        lay_out(|combination| {
+            let runs = self.runs(combination);
             let against = |corner: Combination, name: &str| {
-                if *combination == corner {
+                if combination == corner {
                     return name.to_string();
                 }
                 let effect = figure.effect(self.runs(corner), runs);
                 effect.map_or("-".to_string(), |effect| figure.show_effect_alone(&effect))
             };
-            let cell = if runs.failures.is_empty() {
+            if runs.failures.is_empty() {
                 format!("{} / {}", against(CLASSIC, "CLASSIC"), against(mglru, "MGLRU"))
             } else {
                 format!("failed {} of {}", runs.failures.len(), self.args.repeat)
-            };
-            rows.last_mut().expect("the heading is there").push(cell);
-        }
-        rows
+            }
+        })
     }
 
     fn step_table(&self, figure: &Figure) -> Vec<Vec<String>> {
@@ -368,6 +379,23 @@ impl Crossover<'_> {
     }
 
     fn to_json(&self) -> Value {
+        output::merged(self.head(), self.found())
+    }
+
+    /// What was asked, whatever the point.
+    fn head(&self) -> Value {
+        json!({
+            "scenario": self.args.scenario.to_string_lossy(),
+            "profile": self.point.scenario.kernel.profile,
+            "not_applied_to": switches::untouched(&self.point.scenario),
+            "seed": self.point.scenario.seed,
+            "repeat": self.args.repeat,
+            "criterion": effect::CRITERION,
+        })
+    }
+
+    /// What was found out at this point.
+    fn found(&self) -> Value {
         let cells: Vec<Value> = self
             .cells
             .iter()
@@ -426,17 +454,30 @@ impl Crossover<'_> {
             })
             .collect();
         json!({
-            "complete": self.cells.iter().all(|(_, runs)| runs.failures.is_empty()),
-            "scenario": self.args.scenario.to_string_lossy(),
-            "profile": self.scenario.kernel.profile,
-            "not_applied_to": switches::untouched(self.scenario),
-            "seed": self.scenario.seed,
-            "repeat": self.args.repeat,
-            "criterion": effect::CRITERION,
+            "complete": self.failures().is_empty(),
             "cells": cells,
             "steps": steps,
         })
     }
+}
+
+/// Lists and harvest downwards, workingset and balance to the right.
+fn lay_out(cell: impl Fn(Combination) -> String) -> Vec<Vec<String>> {
+    let mut heading = vec![String::new(); 2];
+    for workingset in SEAMS[2].choices {
+        heading
+            .extend(SEAMS[3].choices.iter().map(|balance| format!("{}\n{}", workingset.name, balance.name)));
+    }
+    let mut rows = vec![heading];
+    for combination in combinations() {
+        let [lists, harvest, ..] = names(combination);
+        if combination[2..] == [0, 0] {
+            let is_first = combination[1] == 0;
+            rows.push(vec![if is_first { lists.to_string() } else { String::new() }, harvest.to_string()]);
+        }
+        rows.last_mut().expect("the heading is there").push(cell(combination));
+    }
+    rows
 }
 
 /// Figures that are printed without `--all`.
@@ -451,11 +492,6 @@ fn range(figure: &Figure, effects: &[Paired]) -> String {
         }
         _ => "-".to_string(),
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -76,6 +76,21 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}").trim_end().to_string() + "\n").collect()
 }
 
+/// The first line of each failure under a heading; nothing where there are none.
+pub(crate) fn failed(failures: impl Iterator<Item = String>) -> String {
+    let lines: String =
+        failures.map(|failure| wrap(failure.lines().next().unwrap_or_default(), width(), "  ")).collect();
+    if lines.is_empty() { lines } else { format!("\nFailed\n{lines}") }
+}
+
+/// The members of two JSON objects in one.
+pub(crate) fn merged(mut first: Value, second: Value) -> Value {
+    if let (Value::Object(members), Value::Object(more)) = (&mut first, second) {
+        members.extend(more);
+    }
+    first
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -118,6 +118,11 @@ impl Figure {
         if spread.count == 1 { mean } else { format!("{mean} ± {}", self.unit.show(spread.deviation)) }
     }
 
+    /// The mean without its deviation.
+    pub(crate) fn show_alone(&self, runs: &Runs) -> String {
+        self.unit.show(Spread::of(&self.values(runs)).mean)
+    }
+
     /// The difference to a base; nothing where runs of either failed, since pairs are missing then.
     pub(crate) fn effect(&self, base: &Runs, runs: &Runs) -> Option<Paired> {
         let is_whole = base.failures.is_empty() && runs.failures.is_empty();
@@ -162,6 +167,12 @@ impl Figure {
             "values": values,
         })
     }
+}
+
+/// With a capital, to begin a line.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// An effect as JSON.

@@ -7,3 +7,4 @@ pub(crate) mod variants; // several scenarios with several seeds
 pub(crate) mod metrics; // a result as a flat list of figures
 pub(crate) mod spread; // repeated runs: mean, deviation, noise
 pub(crate) mod effect; // what turning a rule does, in figures
+pub(crate) mod sign; // which way, over a grid of scenarios

@@ -5,5 +5,6 @@ pub mod diagnostic; // a message with its place in the file
 pub(crate) mod nearest; // "did you mean"
 pub(crate) mod load; // with all options applied
 pub(crate) mod prepare; // what only a look into other files can tell
+pub(crate) mod grid; // at all combinations of some keys' values
 pub(crate) mod own_variants; // the variants that a scenario brings along
 pub(crate) mod switches; // the engine's switches in a scenario

@@ -21,7 +21,7 @@ use toml_edit::{Document, DocumentMut};
 use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use crate::scenario::nearest::nearest;
 pub use set::Setting;
-pub(crate) use set::{VARY, apply};
+pub(crate) use set::{OVER, VARY, apply};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
 const LENGTH_MAX: u64 = 64 << 20;
@@ -242,17 +242,18 @@ struct Changed {
 
 /// One key has one column for each of its values. Varied twice, under whatever names, the last value would be all that counts.
 fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
-    let is_variation = |changed: &&Changed| changed.by.option == VARY;
+    let is_variation = |changed: &&Changed| changed.by.is_variation();
     for new in keys.iter().filter(is_variation) {
         let is_same =
             |old: &&Changed| is_at_or_below(&new.key, &old.key) || is_at_or_below(&old.key, &new.key);
         if let Some(old) = before.iter().filter(is_variation).find(is_same) {
             let message = format!("`{}` is varied twice", new.key);
+            let option = new.by.option;
             let help = format!(
-                "{VARY} {} changes it, too; give all its values to one {VARY}, separated by commas",
+                "{option} {} changes it, too; give all its values to one {option}, separated by commas",
                 old.by
             );
-            let origin = Origin::Option(format!("{VARY} {}", new.by));
+            let origin = Origin::Option(format!("{option} {}", new.by));
             return Err(Diagnostics(vec![Diagnostic { message, origin, help: vec![help] }]));
         }
     }
@@ -261,18 +262,18 @@ fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), D
 
 /// What is varied has the values of the columns, and a setting of the same key would be as if it weren't there.
 fn refuse_setting_without_effect(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
-    let Some(new) = keys.first().filter(|new| new.by.option == VARY) else { return Ok(()) };
+    let Some(new) = keys.first().filter(|new| new.by.is_variation()) else { return Ok(()) };
     let is_covered = |old: &Changed| keys.iter().any(|new| is_at_or_below(&old.key, &new.key));
     // A setting of several keys, of which only some are varied, still has its effect on the others.
     let is_lost = |old: &&Changed| {
-        old.by.option != VARY && before.iter().filter(|other| other.by == old.by).all(is_covered)
+        !old.by.is_variation() && before.iter().filter(|other| other.by == old.by).all(is_covered)
     };
     let Some(old) = before.iter().find(is_lost) else { return Ok(()) };
     let set = format!("{} {}", old.by.option, old.by);
     Err(Diagnostics(vec![Diagnostic {
         message: format!("`{}` is both set and varied", old.key),
         origin: Origin::Option(set),
-        help: vec![format!("{VARY} {} would undo it: leave one of them out", new.by.key)],
+        help: vec![format!("{} {} would undo it: leave one of them out", new.by.option, new.by.key)],
     }]))
 }
 

@@ -263,3 +263,177 @@ fn groups_with_a_policy_of_their_own_are_said_to_be_left_alone() {
         assert!(text.contains("Not turned for /web"), "{text}");
     }
 }
+
+/// Two sizes of memory and two numbers of accesses: four points.
+const OVER: &str = "--over memcg./app.memory.max=768KiB,1MiB --over task.app.object.2.workload.ops=1000,3000";
+
+#[test]
+fn an_ablation_over_a_grid_is_the_ablation_at_each_of_its_points() {
+    let command = "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12 --switch balance.controller \
+                   --switch lru.lists=two_lists,single_list";
+    let over = json(MIXED, &format!("{command} {OVER}"));
+    let points = over["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    let (limits, ops) = (["768KiB", "1MiB"], ["1000", "3000"]);
+    for (at, point) in points.iter().enumerate() {
+        let [limit, ops] = [limits[at / 2], ops[at % 2]];
+        let settings = &point["settings"];
+        assert_eq!(
+            (&settings["memcg./app.memory.max"], &settings["task.app.object.2.workload.ops"]),
+            (&limit.into(), &ops.into())
+        );
+        let set = format!("--set memcg./app.memory.max={limit} --set task.app.object.2.workload.ops={ops}");
+        let alone = json(MIXED, &format!("{command} {set}"));
+        assert_eq!(
+            (&point["base"], &point["variants"]),
+            (&alone["base"], &alone["variants"]),
+            "{limit} {ops}"
+        );
+    }
+    for (row, signs) in over["signs"].as_array().unwrap().iter().enumerate() {
+        for (name, figure) in signs["figures"].as_object().unwrap() {
+            let letters = figure["signs"].as_str().unwrap();
+            let expected: String =
+                points.iter().map(|point| letter(&point["variants"][row]["effects"][name])).collect();
+            assert_eq!(letters, expected, "{} {name}", signs["switch"]);
+            assert_eq!(figure["turns"], letters.contains('-') && letters.contains('+'));
+        }
+    }
+}
+
+/// The sign of an effect, going by its numbers.
+fn letter(effect: &Value) -> char {
+    match (effect["same_in_every_run"] == true, effect["within_noise"] == true) {
+        (true, _) => '=',
+        (_, true) => '~',
+        _ if effect["difference"].as_f64().unwrap() < 0.0 => '-',
+        _ => '+',
+    }
+}
+
+#[test]
+fn a_grid_of_ablations_prints_its_points_signs_sizes_and_what_turns() {
+    let text = printed(
+        MIXED,
+        &format!("ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12 --switch harvest {OVER}"),
+    );
+    check_order(
+        &text,
+        &[
+            "at 4 points; seeds 1 to 2",
+            "\n   1  memcg./app.memory.max=768KiB  task.app.object.2.workload.ops=1000",
+            "\n   4  memcg./app.memory.max=1MiB  task.app.object.2.workload.ops=3000",
+            "What comes of it: signs",
+            "\nharvest",
+            "\n  rmap=false",
+            "What reclaim does for it: signs",
+            "Pages read from devices",
+            "768KiB",
+            "mglru@6.12",
+            "More at one point and less at another",
+            "signs: one letter a point",
+            "~ may be noise",
+        ],
+    );
+}
+
+#[test]
+fn a_crossover_over_a_grid_is_the_crossover_at_each_of_its_points() {
+    let over = json(MIXED, "crossover scenario.toml --repeat 2 --over memcg./app.memory.max=768KiB,1MiB");
+    let points = over["points"].as_array().unwrap();
+    let alone = json(MIXED, "crossover scenario.toml --repeat 2");
+    assert_eq!((&points[1]["cells"], &points[1]["steps"]), (&alone["cells"], &alone["steps"]));
+    assert_ne!(points[0]["cells"], points[1]["cells"]);
+    let signs = &over["signs"]["pages_read"];
+    for (at, cell) in signs["cells"].as_array().unwrap().iter().enumerate() {
+        for corner in ["against_classic", "against_mglru"] {
+            let expected: String =
+                points.iter().map(|point| letter(&point["cells"][at][corner]["pages_read"])).collect();
+            assert_eq!(cell[corner]["signs"], expected);
+        }
+    }
+    let text = printed(MIXED, "crossover scenario.toml --repeat 2 --over memcg./app.memory.max=768KiB,1MiB");
+    check_order(
+        &text,
+        &[
+            "at 2 points, seeds 1 to 2",
+            "\n   2  memcg./app.memory.max=1MiB",
+            "Pages read from devices",
+            "\nclassic",
+            "\nMGLRU",
+            "CLASSIC / ",
+            " / MGLRU",
+            "lists: two_lists to generations",
+            "signs: one letter a point",
+        ],
+    );
+}
+
+#[test]
+fn a_grid_does_not_depend_on_how_many_run_at_the_same_time() {
+    let command =
+        "ablate scenario.toml --switch balance --repeat 2 --over memcg./app.memory.max=768KiB,1MiB --json";
+    let with_jobs = |jobs: &str| printed(MIXED, &format!("{command} --jobs {jobs}"));
+    assert!(with_jobs("1") == with_jobs("3"));
+}
+
+#[test]
+fn a_grid_that_makes_no_sense_is_refused() {
+    let directory = with_scenario(MIXED);
+    for (command, parts) in [
+        ("ablate scenario.toml --over memcg./app.memory.max=1MiB", &["fewer than two values", "--set"][..]),
+        ("ablate scenario.toml --over memcg./ap.memory.max=1MiB,2MiB", &["did you mean `memcg./app`?"]),
+        (
+            "ablate scenario.toml --over kernel.profile=classic@6.12,mglru@6.12",
+            &["--over changes what the switches are"],
+        ),
+        (
+            "ablate scenario.toml --over kernel.lru.tiers=true,false",
+            &["--over changes what the switches are"],
+        ),
+        ("ablate scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
+        (
+            "ablate scenario.toml --over memcg./app.memory.max=1MiB,2MiB --set memcg./app.memory.max=3MiB",
+            &["both set and varied", "--over memcg./app.memory.max would undo it"],
+        ),
+        (
+            "crossover scenario.toml --over memcg./app.memory.max=1MiB,2MiB --over memcg.0.memory.max=1MiB,3MiB",
+            &["varied twice", "give all its values to one --over"],
+        ),
+        (
+            "crossover scenario.toml --over kernel.lru.lists=two_lists,generations",
+            &["--over kernel.lru.lists", "one of the switches which the combinations set"],
+        ),
+        ("crossover scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
+    ] {
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        check_failure(&pageout(directory.path(), &arguments), 2, parts);
+    }
+}
+
+#[test]
+fn a_point_where_the_scenario_fails_is_missing_and_the_others_are_shown() {
+    let directory = with_scenario(NARROW);
+    let arguments = "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12 --switch lru.tiers \
+                     --switch lru.lists=single_list --over memcg./app.memory.max=1MiB,2MiB";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let output = pageout(directory.path(), &arguments);
+    let (stdout, stderr) = (super::text(&output.stdout), super::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    check_order(
+        &stdout,
+        &["What comes of it: signs", "single_list", "x", "\nFailed", "the scenario as it is at 1MiB: seed 1"],
+    );
+    assert!(stderr.contains("out of memory"), "{stderr}");
+    let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["complete"], false);
+    assert_eq!(
+        (&result["points"][0]["complete"], &result["points"][1]["complete"]),
+        (&false.into(), &true.into())
+    );
+    let everywhere =
+        ["ablate", "scenario.toml", "--set", "kernel.profile=mglru@6.12", "--repeat", "1", "--over"];
+    let everywhere = [&everywhere[..], &["memcg./app.memory.max=1MiB,900KiB"]].concat();
+    check_failure(&pageout(directory.path(), &everywhere), 1, &["fails as it is", "out of memory"]);
+}

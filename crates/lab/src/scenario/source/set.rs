@@ -21,6 +21,9 @@ use crate::scenario::nearest::nearest;
 /// The option that gives one key several values.
 pub(crate) const VARY: &str = "--vary";
 
+/// The option that gives one key several values, at each of which all is done.
+pub(crate) const OVER: &str = "--over";
+
 /// One setting as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
@@ -32,6 +35,13 @@ pub struct Setting {
     pub option: &'static str,
     /// The key of the file that it was read from, if it was not an option.
     pub written_at: Option<String>,
+}
+
+impl Setting {
+    /// Whether it is one of several values of its key.
+    pub(crate) fn is_variation(&self) -> bool {
+        [VARY, OVER].contains(&self.option)
+    }
 }
 
 impl std::str::FromStr for Setting {

@@ -1,0 +1,150 @@
+//! An ablation at every point of a grid: which effects keep their sign, and which are one point's.
+//!
+//! The signs of all figures come first, a letter a point; then the sizes of what comes of it, a column a point; then, in one
+//! list, what is more here and less there.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::{Ablation, below_seams, untouched};
+use crate::print::{output, table};
+use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::sign::{self, Signs};
+use crate::result::spread::Paired;
+use crate::scenario::grid;
+use crate::scenario::switches::Turn;
+
+/// Figures whose sizes are shown at each point.
+const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
+
+/// One switch at one value, at all points.
+struct Turned<'a> {
+    turn: &'a Turn,
+    at: usize,
+    points: &'a [Ablation<'a>],
+}
+
+impl Turned<'_> {
+    /// What it does to a figure, point by point.
+    fn effects(&self, figure: &Figure) -> Vec<Option<Paired>> {
+        self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
+    }
+
+    fn signs(&self, figure: &Figure) -> Signs {
+        Signs::of(self.effects(figure).iter().map(Option::as_ref))
+    }
+
+    fn changes_nothing(&self) -> bool {
+        FIGURES.iter().all(|figure| self.signs(figure).is_same())
+    }
+
+    /// Titles of the figures that are more at one point and less at another.
+    fn turning(&self) -> Vec<&'static str> {
+        FIGURES.iter().filter(|figure| self.signs(figure).turns()).map(|figure| figure.title).collect()
+    }
+}
+
+fn turned<'a>(points: &'a [Ablation<'a>]) -> Vec<Turned<'a>> {
+    let turns = points[0].rows.iter().enumerate();
+    turns.map(|(at, row)| Turned { turn: &row.turn, at, points }).collect()
+}
+
+pub(super) fn to_text(points: &[Ablation]) -> String {
+    let Ablation { args, point, policy, plan, .. } = &points[0];
+    let width = output::width();
+    let mut text = String::new();
+    if !point.scenario.question.is_empty() {
+        text += &output::wrap(&point.scenario.question, width, "");
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "{}: {}, and what changes when one switch is turned, at {} points; {}",
+        args.scenario.display(),
+        point.scenario.kernel.profile,
+        points.len(),
+        plan.seeds(point.scenario.seed)
+    );
+    text += &untouched(&point.scenario);
+    text += &grid::list(points.iter().map(|point| &point.point));
+    let all = turned(points);
+    let (idle, shown): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.changes_nothing());
+    for (title, is_outcome) in [("What comes of it: signs", true), ("What reclaim does for it: signs", false)]
+    {
+        let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
+        let mut rows = vec![vec![String::new()]];
+        rows[0].extend(figures.iter().map(|figure| figure.heading.to_string()));
+        let cells = |turned: &Turned| figures.iter().map(|figure| turned.signs(figure).to_string()).collect();
+        rows.extend(below_seams(policy, shown.iter().map(|turned| (turned.turn, cells(turned)))));
+        let _ = write!(text, "\n{title}\n{}", table::layout(&rows, 1));
+    }
+    for figure in FIGURES.iter().filter(|figure| SIZES.contains(&figure.name)) {
+        let is_idle = shown.iter().all(|turned| turned.signs(figure).is_same());
+        if !is_idle {
+            let _ =
+                write!(text, "\n{}\n{}", effect::capitalised(figure.title), sizes(figure, points, &shown));
+        }
+    }
+    let turning: Vec<String> = shown
+        .iter()
+        .filter(|turned| !turned.turning().is_empty())
+        .map(|turned| format!("{} ({})", turned.turn, turned.turning().join(", ")))
+        .collect();
+    text += "\nMore at one point and less at another\n";
+    text += &output::wrap(
+        &if turning.is_empty() { "nothing".to_string() } else { turning.join("; ") },
+        width,
+        "  ",
+    );
+    if !idle.is_empty() {
+        let names: Vec<String> = idle.iter().map(|turned| turned.turn.to_string()).collect();
+        text += "\nWithout any effect on these figures, in any run at any point\n";
+        text += &output::wrap(&names.join(", "), width, "  ");
+    }
+    text += &output::failed(points.iter().flat_map(Ablation::failures).map(|failure| failure.to_string()));
+    text.push('\n');
+    text + &sign::legend(args.repeat)
+}
+
+/// The base's figure and each effect's size, a column a point.
+fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
+    let mut rows = vec![vec![String::new()], vec![points[0].point.scenario.kernel.profile.clone()]];
+    for point in points {
+        rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
+        let is_whole = point.base.failures.is_empty();
+        rows[1].push(if is_whole { figure.show_alone(&point.base) } else { "failed".to_string() });
+    }
+    let cells = |turned: &Turned| {
+        let effects = turned.effects(figure);
+        effects
+            .iter()
+            .map(|effect| effect.as_ref().map_or("x".to_string(), |effect| figure.show_effect_alone(effect)))
+            .collect()
+    };
+    let lines = shown.iter().filter(|turned| !turned.signs(figure).is_same());
+    rows.extend(below_seams(&points[0].policy, lines.map(|turned| (turned.turn, cells(turned)))));
+    table::layout(&rows, 1)
+}
+
+pub(super) fn to_json(points: &[Ablation]) -> Value {
+    let signs: Vec<Value> = turned(points)
+        .iter()
+        .map(|turned| {
+            let figures: Map<String, Value> =
+                FIGURES.iter().map(|figure| (figure.name.to_string(), turned.signs(figure).json())).collect();
+            json!({ "switch": turned.turn.switch().name, "value": turned.turn.value, "figures": figures })
+        })
+        .collect();
+    let found = points.iter().map(|point| {
+        output::merged(json!({ "settings": grid::settings_json(&point.point.settings) }), point.found())
+    });
+    output::merged(
+        points[0].head(),
+        json!({
+            "complete": points.iter().all(|point| point.failures().is_empty()),
+            "points": found.collect::<Vec<_>>(),
+            "signs": signs,
+        }),
+    )
+}

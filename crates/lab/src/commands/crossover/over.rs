@@ -1,0 +1,146 @@
+//! A cross-over at every point of a grid: which of the 32 differences keep their sign, and which are one point's.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names, range};
+use crate::commands::ablate::untouched;
+use crate::print::{output, table};
+use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::sign::{self, Signs};
+use crate::result::spread::Paired;
+use crate::scenario::grid;
+
+/// Of a combination against a corner.
+fn signs(points: &[Crossover], figure: &Figure, corner: Combination, cell: Combination) -> Signs {
+    let effects: Vec<Option<Paired>> =
+        points.iter().map(|point| figure.effect(point.runs(corner), point.runs(cell))).collect();
+    Signs::of(effects.iter().map(Option::as_ref))
+}
+
+/// One seam's step at all points: alone out of classic, and the last into MGLRU.
+struct Steps {
+    name: String,
+    from_classic: Vec<Option<Paired>>,
+    to_mglru: Vec<Option<Paired>>,
+}
+
+fn steps(points: &[Crossover], figure: &Figure) -> Vec<Steps> {
+    let by_point: Vec<_> = points.iter().map(|point| point.steps(figure)).collect();
+    let step = |at: usize| Steps {
+        name: by_point[0][at].name.clone(),
+        from_classic: by_point.iter().map(|steps| steps[at].in_classic).collect(),
+        to_mglru: by_point.iter().map(|steps| steps[at].in_mglru).collect(),
+    };
+    (0..SEAMS.len()).map(step).collect()
+}
+
+pub(super) fn to_text(points: &[Crossover]) -> String {
+    let Crossover { args, point, plan, .. } = &points[0];
+    let mut text = String::new();
+    if !point.scenario.question.is_empty() {
+        text += &output::wrap(&point.scenario.question, output::width(), "");
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "{}: classic's and MGLRU's choices at the four seams in all combinations, at {} points, {};\nall else as in {}. A \
+         cell: signs of the difference to classic / to MGLRU.",
+        args.scenario.display(),
+        points.len(),
+        plan.seeds(point.scenario.seed),
+        point.scenario.kernel.profile
+    );
+    text += &untouched(&point.scenario);
+    text += &grid::list(points.iter().map(|point| &point.point));
+    for figure in FIGURES.iter().filter(|figure| points.iter().any(|point| point.is_shown(figure))) {
+        let _ = writeln!(text, "\n{}\n", effect::capitalised(figure.title));
+        text += &table::layout(&corners(points, figure), 1);
+        text.push('\n');
+        let against = |corner: Combination, name: &str, cell: Combination| {
+            if cell == corner { name.to_string() } else { signs(points, figure, corner, cell).to_string() }
+        };
+        let matrix = lay_out(|cell| {
+            format!("{} / {}", against(CLASSIC, "CLASSIC", cell), against(mglru(), "MGLRU", cell))
+        });
+        text += &table::layout(&matrix, 2);
+        text.push('\n');
+        text += &table::layout(&step_table(points, figure), 1);
+    }
+    text += &output::failed(points.iter().flat_map(Crossover::failures).map(|failure| failure.to_string()));
+    text.push('\n');
+    text + &sign::legend(args.repeat)
+}
+
+/// Both corners, a column a point, and how far MGLRU is from classic.
+fn corners(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
+    let mut rows =
+        vec![vec![String::new()], vec!["classic".into()], vec!["MGLRU".into()], vec!["  difference".into()]];
+    for point in points {
+        rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
+        for (row, corner) in [(1, CLASSIC), (2, mglru())] {
+            let runs = point.runs(corner);
+            let is_whole = runs.failures.is_empty();
+            rows[row].push(if is_whole { figure.show_alone(runs) } else { "failed".to_string() });
+        }
+        let effect = figure.effect(point.runs(CLASSIC), point.runs(mglru()));
+        rows[3].push(effect.map_or("x".to_string(), |effect| figure.show_effect_alone(&effect)));
+    }
+    rows
+}
+
+/// The step at each seam: its signs, and from least to most over the points.
+fn step_table(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
+    let heading = ["one step, in parts of classic's figure", "from classic", "", "to MGLRU", ""];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for step in steps(points, figure) {
+        let mut row = vec![format!("  {}", step.name)];
+        for effects in [&step.from_classic, &step.to_mglru] {
+            row.push(Signs::of(effects.iter().map(Option::as_ref)).to_string());
+            let known: Vec<Paired> = effects.iter().copied().flatten().collect();
+            row.push(range(figure, &known));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+pub(super) fn to_json(points: &[Crossover]) -> Value {
+    let by_figure: Map<String, Value> = FIGURES
+        .iter()
+        .map(|figure| {
+            let cells = combinations().into_iter().map(|cell| {
+                let [lists, harvest, workingset, balance] = names(cell);
+                json!({
+                    "lists": lists,
+                    "harvest": harvest,
+                    "workingset": workingset,
+                    "balance": balance,
+                    "against_classic": signs(points, figure, CLASSIC, cell).json(),
+                    "against_mglru": signs(points, figure, mglru(), cell).json(),
+                })
+            });
+            let steps = steps(points, figure).into_iter().map(|step| {
+                json!({
+                    "step": step.name,
+                    "from_classic": Signs::of(step.from_classic.iter().map(Option::as_ref)).json(),
+                    "to_mglru": Signs::of(step.to_mglru.iter().map(Option::as_ref)).json(),
+                })
+            });
+            let value = json!({ "cells": cells.collect::<Vec<_>>(), "steps": steps.collect::<Vec<_>>() });
+            (figure.name.to_string(), value)
+        })
+        .collect();
+    let found = points.iter().map(|point| {
+        output::merged(json!({ "settings": grid::settings_json(&point.point.settings) }), point.found())
+    });
+    output::merged(
+        points[0].head(),
+        json!({
+            "complete": points.iter().all(|point| point.failures().is_empty()),
+            "points": found.collect::<Vec<_>>(),
+            "signs": by_figure,
+        }),
+    )
+}
