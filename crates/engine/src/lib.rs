@@ -45,6 +45,7 @@ pub use machine::work::Work;
 pub use memory::mm::Advice;
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
+pub use reclaim::{FlushRule, ReclaimRules};
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{

@@ -8,6 +8,7 @@ use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{GenerationRules, Interface, Lru};
+use crate::reclaim::ReclaimRules;
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -23,6 +24,8 @@ pub struct Policy {
     pub workingset: Workingset,
     /// How much to take from anonymous and how much from file memory.
     pub balance: Balance,
+    /// When a reclaim call flushes statistics, and what it tries before it gives up.
+    pub reclaim: ReclaimRules,
     /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
     /// paged out can't even wait well.
     pub executable_protection: bool,
@@ -40,6 +43,7 @@ impl Policy {
             generations: GenerationRules::linux_6_12(),
             workingset: Workingset::Distance,
             balance: Balance::cost(),
+            reclaim: ReclaimRules::linux_6_12(),
             executable_protection: true,
             proactive_counters: false,
         }
@@ -53,6 +57,7 @@ impl Policy {
             generations: GenerationRules::linux_6_12(),
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
+            reclaim: ReclaimRules::linux_6_12(),
             executable_protection: true,
             proactive_counters: false,
         }
@@ -66,6 +71,7 @@ impl Policy {
             generations: GenerationRules::linux_6_16(),
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
+            reclaim: ReclaimRules::linux_6_12(),
             executable_protection: false,
             proactive_counters: true,
         }
@@ -91,7 +97,8 @@ impl Policy {
     }
 
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
-    /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have.
+    /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have, and so
+    /// do the rules of a call.
     pub(crate) fn with_generations(self, enabled: bool) -> Policy {
         if enabled == (self.lru == Lru::Generations) {
             return self;
@@ -102,7 +109,7 @@ impl Policy {
             (true, Interface::Linux6_16) => Policy::mglru_6_16(),
         };
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
-        Policy { harvest, generations: self.generations, ..other }
+        Policy { harvest, generations: self.generations, reclaim: self.reclaim, ..other }
     }
 }
 

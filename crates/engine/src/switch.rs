@@ -8,6 +8,7 @@ use crate::lru::{
     AgingRule, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected, Switching,
 };
 use crate::policy::Policy;
+use crate::reclaim::FlushRule;
 use crate::workingset::{Restore, Workingset};
 
 /// An enumeration whose values have names, as switches are set by text.
@@ -197,6 +198,14 @@ pub const SWITCHES: &[Switch] = &[
         "A used page of a program's code stays active after one use. 6.16 dropped it for generations, where it shows in pgactivate alone: what was used is young there anyway."),
     switch!("reclaim.proactive_counters", bool proactive_counters, Some(("proactive-reclaim.toml", "true")),
         "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim."),
+    switch!("reclaim.stat_flush", FlushRule: reclaim.stat_flush, Some(("regressions/premature-oom.toml", "6.1")),
+        "When a pass over two lists flushes the statistics that it decides by: where the periodic worker is late by a whole period (6.12), or where the CPUs have told of enough updates since the last flush, which is far more often (6.1)."),
+    switch!("reclaim.drain_before_giving_up", bool reclaim.drain_before_giving_up, Some(("regressions/premature-oom.toml", "true")),
+        "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. What waits in a batch is on no list, so reclaim can't find it. Puts the end off, until what waits there is active too."),
+    switch!("reclaim.force_active_anon", bool reclaim.force_active_anon, Some(("regressions/premature-oom.toml", "true")),
+        "Where a pass has nothing but active anonymous pages to scan, and the call found nothing in any other way, forced deactivation reaches them. No kernel does so: there a pass needs inactive or file pages to begin."),
+    switch!("reclaim.flush_after_failure", bool reclaim.flush_after_failure, Some(("regressions/premature-oom.toml", "true")),
+        "A call that reclaimed nothing brings its group's statistics up to date, so that the next attempt decides by fresh ones. No kernel does so."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),

@@ -140,6 +140,11 @@ impl Engine {
         }
     }
 
+    /// Whether folios wait in a batch of the current CPU.
+    pub(crate) fn lru_add_pending(&self) -> bool {
+        self.cpus[self.cpu.index()].batches.iter().next().is_some()
+    }
+
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
         let mut queued = std::mem::take(&mut self.cpus[cpu.index()].batches.batches[batch as usize]);
         if !queued.is_empty() {

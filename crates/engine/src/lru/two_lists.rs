@@ -23,11 +23,14 @@ use super::{Lru, Round};
 use crate::harvest::{Referenced, Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
-use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
+use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
+
+/// The lists that keep a pass going as long as pages of them are left to scan.
+const KEEPS_GOING: [LruList; 3] = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
 
 /// What is left to do of a pass.
 pub(crate) struct TwoListsPass {
@@ -94,6 +97,9 @@ impl Engine {
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
+        if self.memcgs[sc.target].policy.reclaim.stat_flush == FlushRule::Updates {
+            self.flush_stats_if_updated();
+        }
         for kind in LruType::BOTH {
             // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
             // deserve the place of some active ones.
@@ -144,8 +150,8 @@ impl Engine {
             return Round::More;
         }
         // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
-        let keeps_going = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
-        if keeps_going.iter().all(|&list| pass.remaining[list as usize] == 0) {
+        let is_over = KEEPS_GOING.iter().all(|&list| pass.remaining[list as usize] == 0);
+        if is_over && !self.forces_active_anon(lruvec, pass, sc) {
             return self.two_lists_end(lruvec, pass, sc);
         }
         for list in LruList::EVICTABLE {
@@ -162,6 +168,20 @@ impl Engine {
             return self.two_lists_end(lruvec, pass, sc);
         }
         Round::More
+    }
+
+    /// Whether the active anonymous list keeps a pass going after all: where the policy lets it, nothing else was to be
+    /// scanned from the start, and deactivation is forced. Until it is, an empty inactive list tells the call that something was
+    /// held back.
+    fn forces_active_anon(&self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> bool {
+        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.reclaim.force_active_anon
+            || pass.remaining[LruList::ActiveAnon as usize] == 0
+            || KEEPS_GOING.iter().any(|&list| pass.targets[list as usize] > 0)
+        {
+            return false;
+        }
+        sc.skipped_deactivate |= self.lruvecs[lruvec].sizes[LruList::InactiveAnon as usize] == 0;
+        sc.force_deactivate
     }
 
     fn two_lists_end(&mut self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> Round {

@@ -217,8 +217,8 @@ impl OomReport {
             causes.push("what could not be written to swap stays in memory".to_string());
         } else if let Some(age) = self.stale {
             causes.push(format!(
-                "all anonymous pages are active, of which the statistics that reclaim goes by, {age} old, know nothing: as in \
-                 Linux, but for the time of the flush (stat_flush_phase); statistics kept live (stat_flush) avoid it"
+                "all anonymous pages are active, and reclaim's statistics, {age} old, do not show it: Linux 6.12 kills here too, \
+                 kernel.reclaim.stat_flush = \"6.1\" avoids it"
             ));
         }
         causes

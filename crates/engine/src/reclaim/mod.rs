@@ -14,6 +14,7 @@
 //! Throttling on congestion needs dirty file pages and comes with writeback.
 
 mod isolate;
+mod rules;
 mod scan_control;
 mod shrink_list;
 mod user;
@@ -22,6 +23,7 @@ use crate::lru::{Pass, Round};
 use crate::memcg::MemcgEvent;
 use crate::serve::engine::Engine;
 use crate::units::{MemcgId, NodeId};
+pub use rules::{FlushRule, ReclaimRules};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub(crate) use user::{UserReclaim, UserReclaimStep};
@@ -147,8 +149,20 @@ impl Engine {
         for node in 0..self.config.node_pages.len() {
             self.workingset_end_cycle(self.lruvecs.id(sc.target, NodeId(node as u8)));
         }
-        if sc.nr_reclaimed == 0 && sc.try_harder() {
-            return None;
+        if sc.nr_reclaimed == 0 {
+            let rules = self.memcgs[sc.target].policy.reclaim;
+            if rules.drain_before_giving_up && !sc.has_drained && self.lru_add_pending() {
+                self.lru_add_drain();
+                sc.has_drained = true;
+                sc.priority = PRIORITY_DEFAULT;
+                return None;
+            }
+            if sc.try_harder() {
+                return None;
+            }
+            if rules.flush_after_failure {
+                self.flush_memcg_stats(sc.target);
+            }
         }
         self.work.reclaim_calls += 1;
         Some(ReclaimStep::Done(sc.nr_reclaimed))

@@ -30,6 +30,8 @@ pub(crate) struct ScanControl {
     pub(crate) deactivation: [Option<Deactivation>; 2],
     pub(crate) force_deactivate: bool,
     pub(crate) skipped_deactivate: bool,
+    /// The call has emptied its CPU's batches because it had found nothing.
+    pub(crate) has_drained: bool,
     /// Groups below their effective `memory.low` are reclaimed too.
     pub(crate) low_reclaim: bool,
     pub(crate) low_skipped: bool,
@@ -58,6 +60,7 @@ impl ScanControl {
             deactivation: [None; 2],
             force_deactivate: false,
             skipped_deactivate: false,
+            has_drained: false,
             low_reclaim: false,
             low_skipped: false,
             all_groups: false,

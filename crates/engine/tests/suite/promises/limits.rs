@@ -230,6 +230,76 @@ memory.swap.max of 6 pages: raise it or memory.max)
     );
 }
 
+/// Leaves a group at its limit with 32 active pages and eight new ones in its CPU's batch, on no list. The last flush was
+/// when all pages were inactive.
+fn with_active_pages_behind_old_statistics(switches: &str, rest: &str) {
+    check(&format!(
+        "
+        config charge_stock=1 reclaim_batch=4 {switches}
+        group job max=40
+        swap 1000 sync
+        task t in job
+        t anon 100 as a
+        t write a 0..40           => 40m
+        flush
+        t write a 0..40           => 40H
+        t sets job reclaim 4
+        t write a 0..40
+        t sets job reclaim 4      # what was used twice is active
+        t write a 0..40
+        t sets job reclaim 4
+        t sets job reclaim 4
+        t write a 40..48          => 8m
+        {rest}
+    "
+    ));
+}
+
+#[test]
+fn active_anonymous_pages_that_statistics_do_not_show_yet_are_out_of_reach() {
+    with_active_pages_behind_old_statistics(
+        "",
+        "
+        lists job                 => anon 0+32 file 0+0
+        usage job                 => 40
+        work scanned
+        t write a 48              => O
+        work scanned              => 0
+        events job oom_kill       => 1
+        why => out of memory in /job: 40 of 40 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
+            inactive + 32 active, file 0 inactive + 0 active, 0 unevictable, 8 on no list (waiting in a CPU's batch, or in \
+            a reclaimer's hands); free swap 992 pages (all anonymous pages are active, and reclaim's statistics, 0 ns old, \
+            do not show it: Linux 6.12 kills here too, kernel.reclaim.stat_flush = \"6.1\" avoids it)
+        flush
+        t write a 48              => m
+        ",
+    );
+}
+
+#[test]
+fn fresh_statistics_after_a_call_that_reclaimed_nothing_serve_the_next() {
+    for (after_failure, expected) in [(false, "0"), (true, "20")] {
+        check(&format!(
+            "
+            config charge_stock=1 folio_batch=1 reclaim.flush_after_failure={after_failure}
+            group job
+            task t in job
+            t anon 100 as a           # there is no swap
+            t write a 0..20
+            t sets job reclaim 4      => reclaimed 0
+            stat job nr_anon_pages    => {expected}
+            "
+        ));
+    }
+}
+
+#[test]
+fn each_last_resort_alone_reaches_active_anonymous_pages_behind_old_statistics() {
+    for remedy in ["reclaim.drain_before_giving_up=true", "reclaim.force_active_anon=true"] {
+        with_active_pages_behind_old_statistics(remedy, "t write a 48 => m");
+    }
+}
+
 #[test]
 fn out_of_memory_under_protection_names_the_protection() {
     check(

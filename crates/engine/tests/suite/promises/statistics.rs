@@ -100,6 +100,27 @@ fn a_worker_more_than_two_periods_late_makes_reclaim_flush_for_itself() {
     );
 }
 
+/// A page read is four updates or five; reclaim adds some.
+#[test]
+fn a_pass_of_linux_6_1_flushes_after_two_batches_of_65_updates_where_there_is_one_cpu() {
+    for (rule, cpus, pages, expected) in
+        [("6.1", 1, 20, 0), ("6.1", 1, 30, 2), ("6.1", 2, 30, 0), ("6.12", 1, 30, 0)]
+    {
+        check(&format!(
+            "
+            config cpus={cpus} folio_batch=1 charge_stock=1 reclaim.stat_flush={rule}
+            group job
+            file data 1000
+            task t in job
+            t open data as f
+            t read f 0..{pages}
+            t sets job reclaim 1
+            work stat_flushes         => {expected}    # of the group and the root
+        "
+        ));
+    }
+}
+
 #[test]
 fn a_parents_numbers_hold_its_childrens() {
     check(
