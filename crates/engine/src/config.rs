@@ -160,6 +160,9 @@ parameters! {
     Recording "writes_won": writes_won: u8 = 0, Values::Number(0, 100), "%",
         "How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were submitted. Such writes are operations like those of a synchronous device, and a machine that prices them as such is wrong."
         "0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.";
+    Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
+        "Another thread may run in the middle of a reclaim call, so that an address space counts as used since its last walk. Seed of when it does: at half of the walks that would pass one by for want of use."
+        "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";
 }
 
 /// The largest translation buffer, a power of two as all of them are.

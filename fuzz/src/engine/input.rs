@@ -97,6 +97,7 @@ impl Setup {
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
             tlb_entries: 0,
+            interruptions: 0,
             policy: {
                 let policy = policy(bytes.arbitrary()?);
                 // Zero, which inputs are padded with, turns nothing.
