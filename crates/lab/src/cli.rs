@@ -499,6 +499,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "RUN")]
     pub(crate) expect_short: Vec<String>,
 
+    /// How close is close enough; the directory's tolerances.toml if absent
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tolerances: Option<PathBuf>,
+
     /// Show every figure of the runs that pass, too
     #[arg(long, short)]
     pub(crate) verbose: bool,

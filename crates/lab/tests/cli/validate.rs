@@ -120,12 +120,54 @@ fn a_run_that_can_not_be_played_is_named_with_the_reason_and_fails() {
     let strange = copy_of_ground_truth();
     change_runs(strange.path(), |run| {
         if run["id"] == "fr-loop.classic.1" {
-            run["zswap"] = 1.into();
+            run["swap"] = "tape".into();
         }
     });
-    let output = validate(strange.path(), &["fr-loop.classic.1"]);
+    let output = validate(strange.path(), &["fr-loop.classic.*"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stdout).contains("zswap is not modelled"), "{}", text(&output.stdout));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("NOT PLAYED  swap is `tape`, and must be none, disk or zram"), "{printed}");
+    assert!(printed.contains("0 fall short, 1 can't be played"), "{printed}");
+}
+
+#[test]
+fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
+    let strange = copy_of_ground_truth();
+    change_runs(strange.path(), |run| match run["id"].as_str().unwrap() {
+        "fr-loop.classic.1" => run["zswap"] = 1.into(),
+        "fr-loop.classic.2" => {
+            run["objects"] = serde_json::json!(["ra:10240:/mnt/f:4"]);
+            run["limit_pages"] = 0.into();
+            run["wl_options"] = "-m -S -l 12 -w 60 -f 8".into();
+        }
+        _ => {}
+    });
+    let printed = check_success(&validate(strange.path(), &["fr-loop.classic.*"]));
+    assert!(printed.contains("fr-loop.classic.1            skipped  not modelled: zswap\n"), "{printed}");
+    let several = "fr-loop.classic.2            skipped  not modelled: a machine short of memory as a whole \
+                   (kswapd, watermarks), readahead, requests of several pages, the program's option `-S`, \
+                   the program's option `-l 12`, the program's option `-f 8`\n";
+    assert!(printed.contains(several), "{printed}");
+    assert!(
+        printed.contains("2 of 4 runs pass, 0 fall short, 0 can't be played, 2 are skipped"),
+        "{printed}"
+    );
+    // Alone, nothing is left that could have passed, and what is skipped can't be expected to fall short.
+    check_failure_of(&validate(strange.path(), &["fr-loop.classic.1"]), 2, &["no run was played"]);
+    let short = ["fr-loop.classic.*", "--expect-short", "fr-loop.classic.1"];
+    check_failure_of(
+        &validate(strange.path(), &short),
+        4,
+        &["fr-loop.classic.1 is not short: it is skipped"],
+    );
+}
+
+/// With results on standard output, unlike `check_failure`.
+#[track_caller]
+fn check_failure_of(output: &std::process::Output, code: i32, parts: &[&str]) {
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    parts.iter().for_each(|part| assert!(told.contains(part), "{part:?} is not in {told}"));
 }
 
 #[test]
@@ -151,6 +193,9 @@ fn a_malformed_folder_is_refused_by_file() {
     let copy = copy_of_ground_truth();
     fs::write(copy.path().join("tolerances.toml"), "floor = 2\n[class.exact]\ncounter = 1\n").unwrap();
     check_failure(&validate(copy.path(), &[]), 2, &["tolerances.toml is malformed", "counter"]);
+    let rule = "floor = 2\n[class.a]\n[[run]]\nworkload = 'fr-['\npolicy = '*'\nclass = 'a'\n";
+    fs::write(copy.path().join("tolerances.toml"), rule).unwrap();
+    check_failure(&validate(copy.path(), &[]), 2, &["tolerances.toml is malformed", "the pattern `fr-[`"]);
 }
 
 #[test]
@@ -209,7 +254,80 @@ fn missing_flushes_are_told_from_a_missing_entry() {
     let run = || validate(copy.path(), &["fr-loop.classic.t"]);
     check_failure(&run(), 2, &["flush-ops.json: there is no entry for fr-loop.classic.t"]);
     fs::remove_file(&path).unwrap();
-    check_failure(&run(), 2, &["flush-ops.json: the file is missing", "fr-loop.classic.t"]);
+    let parts = ["flush-ops.json or flushes.json: neither is there", "fr-loop.classic.t"];
+    check_failure(&run(), 2, &parts);
+}
+
+#[test]
+fn flushes_are_taken_before_the_next_access_than_the_one_that_they_came_in() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("flush-ops.json");
+    let fitted: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let runs = ["--json", "fr-zipf099.classic.t", "--expect-short", "fr-zipf099.classic.t"];
+    let as_fitted = simulated(&validate(copy.path(), &runs));
+    let before = fitted["fr-zipf099.classic.t"]["flush_before_access"].as_array().unwrap();
+    let rows: Vec<Value> =
+        before.iter().map(|access| serde_json::json!([access.as_u64().unwrap() - 1, 0, 4])).collect();
+    let flushes = serde_json::json!({ "fr-zipf099.classic.t": rows });
+    fs::write(copy.path().join("flushes.json"), flushes.to_string()).unwrap();
+    let parts = ["flushes.json: fr-zipf099.classic.t has its flushes in", "flush-ops.json too"];
+    check_failure(&validate(copy.path(), &runs), 2, &parts);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(simulated(&validate(copy.path(), &runs)), as_fitted);
+    // One of them elsewhere is another run.
+    let moved = flushes.to_string().replacen("[14811,", "[13811,", 1);
+    assert_ne!(moved, flushes.to_string());
+    fs::write(copy.path().join("flushes.json"), moved).unwrap();
+    assert_ne!(simulated(&validate(copy.path(), &runs)), as_fitted);
+    let beyond = flushes.to_string().replacen("[350,", "[300000,", 1);
+    fs::write(copy.path().join("flushes.json"), beyond).unwrap();
+    let parts = ["a flush of fr-zipf099.classic.t comes before access 300001 of 300000"];
+    check_failure(&validate(copy.path(), &runs), 2, &parts);
+}
+
+#[test]
+fn a_run_without_repeats_is_simulated_as_often_as_phases_single_says() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("tolerances.toml");
+    let tolerances = fs::read_to_string(&path).unwrap();
+    let simulations = |phases: &str| {
+        let changed = tolerances
+            .replace("phases = 16\nphases_single = 64      # of a run that was recorded once", phases);
+        assert_ne!(changed, tolerances);
+        fs::write(&path, changed).unwrap();
+        let runs = ["--json", "an-zipf-disk-noflush.mglru.1", "an-zipf-disk.mglru.1", "fr-loop.mglru.1"];
+        let judged: Value = serde_json::from_str(&text(&validate(copy.path(), &runs).stdout)).unwrap();
+        let counts = judged.as_array().unwrap().iter().map(|run| run["simulations"].as_u64().unwrap());
+        counts.collect::<Vec<u64>>()
+    };
+    assert_eq!(simulations("phases = 2\nphases_single = 3"), [3, 2, 1]);
+    assert_eq!(simulations("phases = 2"), [2, 2, 1]);
+    fs::write(&path, tolerances.replace("phases_single = 64", "phases_single = 0")).unwrap();
+    let output = validate(copy.path(), &["fr-loop.mglru.1"]);
+    check_failure(&output, 2, &["class `envelope` asks for no simulation (phases_single = 0)"]);
+}
+
+#[test]
+fn other_tolerances_can_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("strict.toml");
+    let strict =
+        "floor = 0\nclass.all.activity = 0.0\nrun = [{ workload = '*', policy = '*', class = 'all' }]";
+    fs::write(&path, strict).unwrap();
+    let run = ["fr-zipf099.classic.t", "--tolerances", path.to_str().unwrap()];
+    let output = validate(&ground_truth(), &run);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stdout).contains("(class all)"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_class_that_limits_what_is_not_modelled_is_named() {
+    let copy = copy_of_ground_truth();
+    let path = copy.path().join("tolerances.toml");
+    let tolerances = fs::read_to_string(&path).unwrap();
+    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\npressure = 2.0", 1)).unwrap();
+    let printed = check_success(&validate(copy.path(), &["fr-loop.mglru.1", "fr-loop.classic.1"]));
+    assert!(printed.contains("not modelled: the limit `pressure` of class `exact`"), "{printed}");
 }
 
 #[test]

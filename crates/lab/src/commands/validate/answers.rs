@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use pageout_workload::Access;
 use serde::Deserialize;
 
-use super::recording::read_json;
+use super::recording::{is_traced, read_json};
 
 /// The answers of a folder.
 pub(crate) struct Answers {
@@ -57,6 +57,11 @@ pub(crate) const REMOVED: u32 = 1 << 31;
 const MISSED: u8 = 2 | 4;
 
 impl Answer {
+    /// Whether it was recorded which accesses missed.
+    pub(crate) fn tells_of_accesses(&self) -> bool {
+        self.misses_file.is_some() || self.page_cache_stream.is_some()
+    }
+
     /// Which of its fields says nothing, if one does that should: a counter that stayed as it was is left out, but not all did.
     pub(crate) fn blank(&self, misses: Option<&MissMap>) -> Option<&'static str> {
         let counters = [("vmstat_delta", &self.vmstat_delta), ("memcg_delta", &self.memcg_delta)];
@@ -79,7 +84,7 @@ impl Answers {
     /// The untraced repeats of the same run, this one included.
     pub(crate) fn repeats(&self, answer: &Answer) -> Vec<&Answer> {
         let same = |other: &&Answer| other.workload == answer.workload && other.policy == answer.policy;
-        self.runs.iter().filter(same).filter(|other| other.rep != "t").collect()
+        self.runs.iter().filter(same).filter(|other| !is_traced(&other.rep)).collect()
     }
 
     /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.

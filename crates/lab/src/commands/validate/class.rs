@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::recording::Run;
+use super::recording::{Recording, Run};
 
 /// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tolerances {
+    /// For messages.
+    #[serde(skip)]
+    path: PathBuf,
     /// No limit is tighter than so many events.
     pub(crate) floor: f64,
     class: BTreeMap<String, Limits>,
@@ -36,11 +40,29 @@ pub(crate) struct Limits {
     /// Simulations, what the recording leaves open (the phase of the statistics worker, and more: see `rig`) being spread evenly
     /// over them; counters are judged by their envelope.
     pub(crate) phases: Option<usize>,
+    /// Simulations of a run that was recorded once: no range of the kernel's own widens its envelope. As many as `phases` if absent.
+    phases_single: Option<usize>,
     /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
     pub(crate) agreement_slack: Option<f64>,
+    // Limits on what mechanisms do that are not modelled yet.
+    insertions: Option<IgnoredAny>,
+    requests: Option<IgnoredAny>,
+    shares: Option<IgnoredAny>,
+    pressure: Option<IgnoredAny>,
 }
 
 impl Limits {
+    /// One that nothing can be judged by yet.
+    pub(crate) fn later(&self) -> Option<&'static str> {
+        let all = [
+            ("insertions", &self.insertions),
+            ("requests", &self.requests),
+            ("shares", &self.shares),
+            ("pressure", &self.pressure),
+        ];
+        all.into_iter().find_map(|(key, limit)| limit.as_ref().map(|_| key))
+    }
+
     /// Those that are set, by their keys.
     fn fractions(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = [
@@ -65,8 +87,10 @@ pub(crate) enum Victims {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
-    workload: String,
-    policy: String,
+    #[serde(deserialize_with = "pattern")]
+    workload: glob::Pattern,
+    #[serde(deserialize_with = "pattern")]
+    policy: glob::Pattern,
     traced: Option<bool>,
     class: String,
 }
@@ -86,11 +110,11 @@ impl Class {
 }
 
 impl Tolerances {
-    pub(crate) fn open(dir: &Path) -> anyhow::Result<Tolerances> {
-        let path = dir.join("tolerances.toml");
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let tolerances: Tolerances =
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Tolerances> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut tolerances: Tolerances =
             toml_edit::de::from_str(&text).with_context(|| format!("{} is malformed", path.display()))?;
+        tolerances.path = path.to_owned();
         for rule in &tolerances.run {
             if !tolerances.class.contains_key(&rule.class) {
                 return Err(anyhow!(
@@ -112,9 +136,17 @@ impl Tolerances {
             for (key, limit) in limits.fractions() {
                 require(&format!("class `{name}`: "), key, limit)?;
             }
-            if limits.phases == Some(0) {
+            for (key, phases) in [("phases", limits.phases), ("phases_single", limits.phases_single)] {
+                if phases == Some(0) {
+                    return Err(anyhow!(
+                        "{}: class `{name}` asks for no simulation ({key} = 0)",
+                        path.display()
+                    ));
+                }
+            }
+            if limits.phases.is_none() && limits.phases_single.is_some() {
                 return Err(anyhow!(
-                    "{}: class `{name}` asks for no simulation (phases = 0)",
+                    "{}: class `{name}` has `phases_single`, but no `phases`",
                     path.display()
                 ));
             }
@@ -122,20 +154,27 @@ impl Tolerances {
         Ok(tolerances)
     }
 
-    pub(crate) fn class_of(&self, run: &Run) -> anyhow::Result<Class> {
+    pub(crate) fn class_of(&self, recording: &Recording, run: &Run) -> anyhow::Result<Class> {
         for rule in &self.run {
-            if matches(&rule.workload, &run.workload)?
-                && matches(&rule.policy, &run.policy)?
+            if rule.workload.matches(&run.workload)
+                && rule.policy.matches(&run.policy)
                 && rule.traced.is_none_or(|traced| traced == run.is_traced())
             {
-                return Ok(Class { name: rule.class.clone(), limits: self.class[&rule.class].clone() });
+                let mut limits = self.class[&rule.class].clone();
+                if !recording.is_repeated(run) {
+                    limits.phases = limits.phases_single.or(limits.phases);
+                }
+                return Ok(Class { name: rule.class.clone(), limits });
             }
         }
-        Err(anyhow!("tolerances.toml has no rule for {}", run.id))
+        Err(anyhow!("{} has no rule for {}: none of its `[[run]]` matches", self.path.display(), run.id))
     }
 }
 
-fn matches(pattern: &str, name: &str) -> anyhow::Result<bool> {
-    let pattern = glob::Pattern::new(pattern);
-    Ok(pattern.with_context(|| "tolerances.toml holds a malformed pattern")?.matches(name))
+/// Reads a glob.
+fn pattern<'de, D: serde::Deserializer<'de>>(text: D) -> Result<glob::Pattern, D::Error> {
+    let text = String::deserialize(text)?;
+    glob::Pattern::new(&text).map_err(|error| {
+        serde::de::Error::custom(format!("the pattern `{text}` is malformed: {}", error.msg))
+    })
 }

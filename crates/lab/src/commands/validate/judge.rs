@@ -5,6 +5,7 @@
 //! misses) must agree with the run as well as the repeats do, and its misses, refaults and stolen pages must lie within the
 //! class's fraction of the repeats' span.
 
+use pageout_workload::Access;
 use serde::Serialize;
 
 use super::answers::{Answer, Answers, MissMap, REMOVED};
@@ -19,6 +20,8 @@ pub(crate) struct Judged {
     pub(crate) class: Option<String>,
     /// Why it could not be played.
     pub(crate) not_played: Option<String>,
+    /// Which mechanisms it needs that are not modelled.
+    pub(crate) skipped: Option<String>,
     /// A field of its answer that says nothing, so that it can't be compared.
     pub(crate) blank: Option<&'static str>,
     /// Simulations made of it.
@@ -117,21 +120,36 @@ const MISSED: &str = "missed";
 const DISAGREEMENT: &str = "disagreement";
 const AGREEMENT: &str = "agreement";
 const VICTIMS: &str = "victims that differ";
+/// Insertions and removals in the recorded order, from the first on.
+const STREAM: &str = "stream alike up to";
 
 impl Judged {
     pub(crate) fn not_played(run: &Run, reason: &Unplayable) -> Judged {
+        let (not_played, skipped) = match reason {
+            Unplayable::Missing(_) => (None, Some(reason.to_string())),
+            Unplayable::Bad(_) => (Some(reason.to_string()), None),
+        };
         Judged {
             run: run.id.clone(),
             class: None,
-            not_played: Some(reason.to_string()),
+            not_played,
+            skipped,
             blank: None,
             simulations: 0,
             rows: Vec::new(),
         }
     }
 
+    fn is_played(&self) -> bool {
+        self.not_played.is_none() && self.skipped.is_none()
+    }
+
     pub(crate) fn passes(&self) -> bool {
-        self.not_played.is_none() && self.rows.iter().all(|row| row.passes != Some(false))
+        self.is_played() && self.rows.iter().all(|row| row.passes != Some(false))
+    }
+
+    pub(crate) fn falls_short(&self) -> bool {
+        self.is_played() && !self.passes()
     }
 }
 
@@ -154,7 +172,7 @@ pub(crate) fn judge(
         rows.iter_mut().filter(|row| row.passes.is_some()).for_each(|row| row.passes = Some(false));
     }
     let (run, class, simulations) = (run.id.clone(), Some(class.name.clone()), played.len());
-    Ok(Judged { run, class, not_played: None, blank, simulations, rows })
+    Ok(Judged { run, class, not_played: None, skipped: None, blank, simulations, rows })
 }
 
 struct Comparison<'a> {
@@ -249,6 +267,11 @@ impl Comparison<'_> {
                 passes: Some(differing == 0.0),
                 is_share: false,
             });
+        }
+        if let Some(real) = self.answers.stream(self.answer)? {
+            let (simulated, real) = (up_to_last_added(&played.stream), up_to_last_added(&real));
+            let alike = simulated.iter().zip(real).take_while(|(a, b)| a == b).count();
+            rows.push(self.within(STREAM, alike as f64, real.len() as f64, None, 0.0));
         }
         Ok(rows)
     }
@@ -379,13 +402,14 @@ impl Comparison<'_> {
         Ok(span(values.into_iter()))
     }
 
-    /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of the hole at page 0.
+    /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of a hole at page 0.
     fn comparable_misses(&self, played: &Played) -> MissMap {
-        let unseen = played.hole.filter(|_| self.answer.rep != "t");
-        let accesses = played.missed.iter().zip(&played.sequence);
-        accesses
-            .map(|(&missed, access)| missed && !(access.page() == 0 && unseen == Some(access.object())))
-            .collect()
+        let is_hole = |access: &Access| access.page() == 0 && played.hole == Some(access.object());
+        // The first access to a page always misses; if no block was read for it, there is none.
+        let first = played.sequence.iter().position(is_hole);
+        let is_unseen = first.zip(self.real_map.as_ref()).is_some_and(|(first, real_map)| !real_map[first]);
+        let accesses = played.missed.iter().zip(played.sequence.iter());
+        accesses.map(|(&missed, access)| missed && !(is_unseen && is_hole(access))).collect()
     }
 
     fn real_counter(&self, answer: &Answer, name: &str) -> f64 {
@@ -423,11 +447,14 @@ fn differing(a: &MissMap, b: &MissMap) -> usize {
     a.iter().zip(b).filter(|(a, b)| a != b).count()
 }
 
-/// Compared up to the last insertion: what was evicted after it may have come after the recording's end.
+/// What was evicted after the last insertion may have come after the recording's end.
+fn up_to_last_added(stream: &[u32]) -> &[u32] {
+    &stream[..stream.iter().rposition(|word| word & REMOVED == 0).map_or(0, |at| at + 1)]
+}
+
+/// Compared up to the last insertion.
 fn differing_victims(simulated: &[u32], real: &[u32]) -> usize {
-    let up_to_last_added =
-        |stream: &[u32]| stream.iter().rposition(|word| word & REMOVED == 0).map_or(0, |at| at + 1);
-    let (simulated, real) = (&simulated[..up_to_last_added(simulated)], &real[..up_to_last_added(real)]);
+    let (simulated, real) = (up_to_last_added(simulated), up_to_last_added(real));
     let pairs = simulated.iter().zip(real).filter(|(a, b)| a != b).count();
     pairs + simulated.len().abs_diff(real.len())
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use pageout_workload::{Access, ReadOptions};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::class::Class;
+use crate::print::output;
 use crate::scenario::nearest;
 
 /// A folder of recorded runs.
@@ -16,8 +19,8 @@ use crate::scenario::nearest;
 pub(crate) struct Recording {
     dir: PathBuf,
     runs: Vec<Run>,
-    /// For traced runs: the accesses before which the kernel flushed its memcg statistics. Nothing where the file is missing.
-    flushes: Option<BTreeMap<String, FlushOps>>,
+    /// By run, the accesses before which the kernel flushed its memcg statistics.
+    flushes: BTreeMap<String, Vec<u64>>,
 }
 
 /// One run, as far as it was chosen by whoever recorded it.
@@ -25,23 +28,59 @@ pub(crate) struct Recording {
 pub(crate) struct Run {
     pub(crate) id: String,
     pub(crate) workload: String,
+    /// `classic` or `mglru`, of the kernel's era; or a profile's name.
     pub(crate) policy: String,
     pub(crate) rep: String,
+    /// Its version.
+    pub(crate) kernel: Option<String>,
     pub(crate) sequence: String,
     /// Pages that fit; 0 for no limit.
     pub(crate) limit_pages: u64,
-    /// `kind:pages[:path]`.
+    /// `kind:pages[:path[:request]]`.
     pub(crate) objects: Vec<String>,
     pub(crate) swap: String,
+    #[serde(default = "swap_pages")]
+    pub(crate) swap_pages: u64,
     pub(crate) swappiness: u8,
+    #[serde(default)]
     pub(crate) zswap: u8,
     pub(crate) cmdline: String,
     #[serde(default)]
     pub(crate) wl_options: String,
     pub(crate) mem_total_kb: u64,
     pub(crate) cpus: u16,
+    #[serde(default = "hz")]
+    pub(crate) hz: u32,
+    #[serde(default)]
+    pub(crate) read_ahead_kb: u64,
+    /// A page or less: off.
+    #[serde(default)]
+    pub(crate) fault_around_bytes: u64,
+    /// Translations that the recording's processor held; those of the recording program's emulator if absent.
+    pub(crate) tlb_entries: Option<u32>,
+    /// What the group held beside the objects; by kind of run if absent.
+    pub(crate) base_pages: Option<Vec<BasePage>>,
+    /// Pages that the program charged on its way out, before `lru_gen` was read.
+    #[serde(default = "exit_pages")]
+    pub(crate) exit_pages: u64,
+    /// Another task at the same time.
+    pub(crate) second: Option<IgnoredAny>,
     pub(crate) ops: u64,
     pub(crate) windows: Vec<Window>,
+}
+
+/// A page of the group's that belongs to none of the objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum BasePage {
+    /// The program's flags of first touches, anonymous.
+    Flags,
+    /// Program data, mapped and touched once.
+    Data,
+    /// Program text, the same.
+    Text,
+    /// A busy page of the block device: active from the start, and never dropped.
+    Device,
 }
 
 /// A point on the run's clock.
@@ -53,34 +92,143 @@ pub(crate) struct Window {
     pub(crate) t: f64,
 }
 
+/// What `ground-truth.json` says of a run: inputs, answers, and what is for people to read.
+const FIELDS: &[&str] = &[
+    "id",
+    "workload",
+    "policy",
+    "rep",
+    "kernel",
+    "sequence",
+    "limit_pages",
+    "objects",
+    "swap",
+    "swap_pages",
+    "swappiness",
+    "zswap",
+    "zswap_shrinker",
+    "cmdline",
+    "wl_options",
+    "mem_total_kb",
+    "cpus",
+    "hz",
+    "read_ahead_kb",
+    "fault_around_bytes",
+    "tlb_entries",
+    "base_pages",
+    "exit_pages",
+    "second",
+    "ops",
+    "windows",
+    "vmstat_delta",
+    "memcg_delta",
+    "lru_gen",
+    "misses_file",
+    "page_cache_stream",
+    "events_file",
+    "ops_missed",
+    "task",
+    "disk",
+    "vmstat_end",
+    "memcg_end",
+    "memcg_events",
+    "runtime_s",
+    "start_s",
+    "traced",
+    "ftrace_file",
+    "state_at_start",
+];
+
+fn swap_pages() -> u64 {
+    131_072
+}
+
+fn hz() -> u32 {
+    250
+}
+
+fn exit_pages() -> u64 {
+    2
+}
+
 #[derive(Deserialize)]
 struct GroundTruth {
     runs: Vec<Run>,
 }
 
+/// The same, for the names of the fields.
+#[derive(Deserialize)]
+struct Fields {
+    runs: Vec<BTreeMap<String, IgnoredAny>>,
+}
+
+/// An entry of `flush-ops.json`.
 #[derive(Debug, Deserialize)]
 struct FlushOps {
     flush_before_access: Vec<u64>,
 }
 
+/// A row of `flushes.json`: the access in which it came (or after it, before the next), how many pages had entered and left
+/// the page cache by then, and who asked for it.
+type FlushRow = (u64, u64, u64);
+
 impl Run {
-    /// Recorded with a page-cache trace.
+    /// Recorded with a page-cache trace in place of a miss map.
     pub(crate) fn is_traced(&self) -> bool {
-        self.rep == "t"
+        is_traced(&self.rep)
     }
+
+    /// Whether the recording program noted each access in the kernel's trace.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.wl_options.split_whitespace().any(|option| option == "-m")
+    }
+
+    /// Refuses what no simulation could make sense of.
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.ops > 0, "run {}: `ops` is 0", self.id);
+        ensure!(!self.windows.is_empty(), "run {}: without `windows` its clock is unknown", self.id);
+        let mut before = Window { op: 0, t: 0.0 };
+        for (at, window) in self.windows.iter().enumerate() {
+            let which = format!("run {}: `windows[{at}]`", self.id);
+            ensure!(
+                window.op > before.op && window.op <= self.ops,
+                "{which}: `op` is {}, and must be above {} and at most `ops`, {}",
+                window.op,
+                before.op,
+                self.ops
+            );
+            ensure!(
+                window.t.is_finite() && window.t >= before.t,
+                "{which}: `t` is {} s, and must not be before {} s",
+                window.t,
+                before.t
+            );
+            before = Window { op: window.op, t: window.t };
+        }
+        Ok(())
+    }
+}
+
+/// A repeat `t`, or `t2`, ... has a page-cache trace in place of a miss map.
+pub(crate) fn is_traced(rep: &str) -> bool {
+    rep.starts_with('t')
 }
 
 impl Recording {
     /// Reads a folder's inputs.
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Recording> {
-        let truth: GroundTruth = read_json(&dir.join("ground-truth.json"))?;
+        let path = dir.join("ground-truth.json");
+        let truth: GroundTruth = read_json(&path)?;
         if truth.runs.is_empty() {
-            bail!("{}: holds no runs", dir.join("ground-truth.json").display());
+            bail!("{}: holds no runs", path.display());
         }
-        let flushes = match dir.join("flush-ops.json") {
-            path if path.exists() => Some(read_json(&path)?),
-            _ => None,
-        };
+        let mut ids = std::collections::BTreeSet::new();
+        for run in &truth.runs {
+            run.check().with_context(|| path.display().to_string())?;
+            ensure!(ids.insert(&run.id), "{}: there are two runs {}", path.display(), run.id);
+        }
+        tell_of_unknown_fields(&path)?;
+        let flushes = read_flushes(dir, &truth.runs)?;
         Ok(Recording { dir: dir.to_owned(), runs: truth.runs, flushes })
     }
 
@@ -112,30 +260,36 @@ impl Recording {
 
     /// The accesses before which the kernel flushed its statistics, where they are known.
     pub(crate) fn flushes(&self, run: &Run) -> Option<&[u64]> {
-        Some(&self.flushes.as_ref()?.get(&run.id)?.flush_before_access)
+        self.flushes.get(&run.id).map(Vec::as_slice)
     }
 
     /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
     pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
-        if class.limits.phases.is_none() && run.policy == "classic" && self.flushes(run).is_none() {
-            let path = self.dir.join("flush-ops.json");
-            let missing = if self.flushes.is_some() {
-                "there is no entry"
-            } else {
-                "the file is missing; it is needed"
-            };
-            bail!(
-                "{}: {missing} for {}, which class `{}` simulates once, with the statistics flushes of the recording",
-                path.display(),
-                run.id,
-                class.name
-            );
+        if class.limits.phases.is_some() || !run.policy.starts_with("classic") || self.flushes(run).is_some()
+        {
+            return Ok(());
         }
-        Ok(())
+        let exists = |name: &&&str| self.dir.join(name).exists();
+        let missing = match FLUSH_FILES.iter().filter(exists).copied().collect::<Vec<&str>>()[..] {
+            [] => format!("{}: neither is there, and one is needed", FLUSH_FILES.join(" or ")),
+            ref files => format!("{}: there is no entry", files.join(", ")),
+        };
+        bail!(
+            "{}/{missing} for {}, which class `{}` simulates once, with the statistics flushes of the recording",
+            self.dir.display(),
+            run.id,
+            class.name
+        );
+    }
+
+    /// Whether another untraced repeat of a run tells how far the kernel is from itself.
+    pub(crate) fn is_repeated(&self, run: &Run) -> bool {
+        let same = |other: &&Run| other.workload == run.workload && other.policy == run.policy;
+        self.runs.iter().filter(same).any(|other| other.id != run.id && !other.is_traced())
     }
 
     /// The run's accesses, in order.
-    pub(crate) fn sequence(&self, run: &Run) -> anyhow::Result<Vec<Access>> {
+    pub(crate) fn sequence(&self, run: &Run) -> anyhow::Result<Arc<[Access]>> {
         let path = self.dir.join("sequences").join(format!("{}.u32.zst", run.sequence));
         let options =
             ReadOptions { format: Some(pageout_workload::trace::Format::Words), ..ReadOptions::default() };
@@ -145,8 +299,52 @@ impl Recording {
         if accesses.len() as u64 != run.ops {
             bail!("{}: holds {} accesses, but {} made {}", path.display(), accesses.len(), run.id, run.ops);
         }
-        Ok(accesses)
+        Ok(accesses.into())
     }
+}
+
+/// When statistics were flushed: `FlushOps` by run, and rows by run.
+const FLUSH_FILES: &[&str] = &["flush-ops.json", "flushes.json"];
+
+/// A flush in an access, or after it, comes before the next.
+fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec<u64>>> {
+    let [fitted, traced] = [FLUSH_FILES[0], FLUSH_FILES[1]].map(|name| dir.join(name));
+    let mut flushes = BTreeMap::new();
+    if fitted.exists() {
+        let by_run: BTreeMap<String, FlushOps> = read_json(&fitted)?;
+        flushes.extend(by_run.into_iter().map(|(run, ops)| (run, ops.flush_before_access)));
+    }
+    if traced.exists() {
+        let by_run: BTreeMap<String, Vec<FlushRow>> = read_json(&traced)?;
+        for (run, rows) in by_run {
+            let before = rows.into_iter().map(|(access, ..)| access.saturating_add(1)).collect();
+            ensure!(
+                flushes.insert(run.clone(), before).is_none(),
+                "{}: {run} has its flushes in {} too",
+                traced.display(),
+                fitted.display()
+            );
+        }
+    }
+    for run in runs {
+        let beyond = flushes.get(&run.id).and_then(|before| before.iter().find(|&&before| before > run.ops));
+        if let Some(beyond) = beyond {
+            bail!("{}: a flush of {} comes before access {beyond} of {}", dir.display(), run.id, run.ops);
+        }
+    }
+    Ok(flushes)
+}
+
+/// A misspelt optional field would be silently left out.
+fn tell_of_unknown_fields(path: &Path) -> anyhow::Result<()> {
+    let fields: Fields = read_json(path)?;
+    let names: std::collections::BTreeSet<&String> = fields.runs.iter().flat_map(BTreeMap::keys).collect();
+    for name in names.into_iter().filter(|name| !FIELDS.contains(&name.as_str())) {
+        let hint = nearest::nearest(name, FIELDS.iter().copied());
+        let hint = hint.map_or(String::new(), |known| format!("; did you mean `{known}`?"));
+        output::remark(&format!("{}: the field `{name}` of runs is ignored{hint}", path.display()));
+    }
+    Ok(())
 }
 
 /// A JSON file of the folder.

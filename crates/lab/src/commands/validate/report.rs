@@ -13,11 +13,11 @@ pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
     text += &summary(judged);
     let passed = judged.iter().filter(|run| run.passes()).count();
     let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
-    let short = judged.len() - passed - not_played;
-    text += &format!(
-        "\n{passed} of {} runs pass, {short} fall short, {not_played} can't be played\n",
-        judged.len()
-    );
+    let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
+    let short = judged.iter().filter(|run| run.falls_short()).count();
+    let all = judged.len();
+    text += &format!("\n{passed} of {all} runs pass, {short} fall short, {not_played} can't be played");
+    text += &if skipped > 0 { format!(", {skipped} are skipped\n") } else { "\n".to_string() };
     text
 }
 
@@ -66,7 +66,8 @@ fn number(row: &Row, value: f64) -> String {
 fn summary(judged: &[Judged]) -> String {
     let mut rows = vec![["run", "class", "verdict", ""].map(str::to_string).to_vec()];
     for run in judged {
-        let (verdict, detail) = match &run.not_played {
+        let (verdict, detail) = match run.not_played.as_ref().or(run.skipped.as_ref()) {
+            Some(reason) if run.skipped.is_some() => ("skipped", reason.clone()),
             Some(reason) => ("NOT PLAYED", reason.clone()),
             None if run.passes() => ("ok", String::new()),
             None => {

@@ -12,7 +12,8 @@
 //!   files a busy block-device page that was marked twice while it was read (active from the start, and activated again each
 //!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes. Runs with
 //!   anonymous memory have one page of it more than the object, as the last `memory.stat` of the group counts: a page of the
-//!   program's flags, which `script` tells of.
+//!   program's flags, which `script` tells of. Where the program marks each access in the kernel's trace, the
+//!   block-device page is the only one.
 //! - **The add batch.** Other programs have left folios in the CPU's add batch, between none and all but one. How many decides
 //!   when a batch of the object's first pages is drained, and so which of them are activated in the batch and which on the list,
 //!   in what order. It is as little recorded as the statistics worker's phase, and varies with it from one simulation of
@@ -20,18 +21,19 @@
 //! - **Races with the disk.** Where a plug is full in the middle of a batch, the disk may have written it before the CPU, which is
 //!   emulated, is through with the batch. How often it wins differs from none to all from one simulation of an envelope to the
 //!   next: the recorded repeats differ by a factor of four.
-//! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the two pages of its
+//! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the pages of its
 //!   program. On its way out it took a few pages more: in `fr-twophase`, which ends a page below its limit, the lists are shorter
 //!   by then than in the last `memory.stat`, so that there was another batch of reclaim. Two pages are the fewest that ask for
 //!   one; the other exact runs have room for more than any program takes to end.
 
 use std::fmt;
+use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use pageout_engine::{
     Access, Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, GenerationInfo, IoId, MemcgId, MmId,
-    Nanos, NodeId, ObjectId, Op, PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind, SwapSpec,
-    TaskId,
+    Nanos, NodeId, ObjectId, Op, PROFILES, PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind,
+    SwapSpec, TaskId,
 };
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
@@ -39,7 +41,9 @@ use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
 use pageout_workload as workload;
 
 use super::answers::REMOVED;
-use super::recording::{Recording, Run};
+use super::missing;
+use super::object::{Kind, Object};
+use super::recording::{BasePage, Recording, Run};
 use super::script::{Flags, Script};
 use crate::failure::told;
 
@@ -55,69 +59,39 @@ pub(crate) struct Played {
     /// The group's generations after the process has ended, oldest first.
     pub(crate) generations: Vec<GenerationInfo>,
     /// The sequence it played.
-    pub(crate) sequence: Vec<workload::Access>,
-    /// The object whose file has a hole at page 0: reading it misses, but needs no block.
+    pub(crate) sequence: Arc<[workload::Access]>,
+    /// The object whose file may have a hole at page 0: reading it misses, but needs no block.
     pub(crate) hole: Option<u32>,
 }
 
 /// Why a run could not be played.
 #[derive(Debug)]
-pub(crate) struct Unplayable(anyhow::Error);
+pub(crate) enum Unplayable {
+    /// It needs mechanisms that are not modelled.
+    Missing(Vec<String>),
+    /// What was recorded of it makes no sense, or the simulator came to no end with it.
+    Bad(anyhow::Error),
+}
 
 impl fmt::Display for Unplayable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&told(&self.0))
+        match self {
+            Unplayable::Missing(mechanisms) => write!(f, "not modelled: {}", mechanisms.join(", ")),
+            Unplayable::Bad(error) => f.write_str(&told(error)),
+        }
     }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Unplayable {
     fn from(error: E) -> Unplayable {
-        Unplayable(error.into())
+        Unplayable::Bad(error.into())
     }
 }
 
 const GROUP: &str = "job";
 const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
-const HZ: u32 = 250;
-const SWAP_PAGES: u64 = 131_072;
 const PROGRAM_PAGES: u64 = 2;
-const LAST_PAGES: u64 = 2;
-
-/// A kind of object of the recordings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Read,
-    Tmpfs,
-    Mapped,
-    MappedRandom,
-    Anon,
-}
-
-struct Object {
-    kind: Kind,
-    pages: u64,
-}
-
-impl Object {
-    fn parse(text: &str) -> Result<Object, Unplayable> {
-        let mut parts = text.splitn(3, ':');
-        let (kind, pages, path) = (parts.next(), parts.next(), parts.next());
-        let pages = pages.and_then(|pages| pages.parse().ok());
-        let kind = match (kind, path) {
-            (Some("read"), Some(path)) if path.starts_with("/tmpfs/") => Some(Kind::Tmpfs),
-            (Some("read"), _) => Some(Kind::Read),
-            (Some("mmap"), _) => Some(Kind::Mapped),
-            (Some("mrand"), _) => Some(Kind::MappedRandom),
-            (Some("anon"), _) => Some(Kind::Anon),
-            _ => None,
-        };
-        match (kind, pages) {
-            (Some(kind), Some(pages)) => Ok(Object { kind, pages }),
-            _ => Err(Unplayable(anyhow!("object `{text}` is no `kind:pages[:path]` of a known kind"))),
-        }
-    }
-}
 
 /// What a recording leaves open. Each simulation of an envelope supposes something else, spread evenly over what can be.
 #[derive(Clone, Copy)]
@@ -147,61 +121,49 @@ impl Unrecorded {
     }
 }
 
-/// Plays a run.
-pub(crate) fn play(recording: &Recording, run: &Run, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
-    let objects = run.objects.iter().map(|text| Object::parse(text)).collect::<Result<Vec<Object>, _>>()?;
-    refuse_what_is_not_modelled(run, &objects)?;
-    let sequence = recording.sequence(run)?;
-    check_sequence(run, &objects, &sequence)?;
-    let flushes = recording.flushes(run);
-    let stage = Stage::build(run, &objects, flushes.is_some(), unrecorded)?;
-    stage.perform(run, sequence, flushes, unrecorded)
+/// A run that can be played, as often as is asked.
+pub(crate) struct Playable<'a> {
+    run: &'a Run,
+    objects: Vec<Object>,
+    policy: Policy,
+    sequence: Arc<[workload::Access]>,
+    flushes: Option<&'a [u64]>,
 }
 
-fn refuse_what_is_not_modelled(run: &Run, objects: &[Object]) -> Result<(), Unplayable> {
-    let refuse = |what: &str| Err(Unplayable(anyhow!("{what} is not modelled")));
-    if run.limit_pages == 0 {
-        return refuse("a machine without a group limit (kswapd, watermarks)");
+impl<'a> Playable<'a> {
+    /// Reads what a run accesses, if everything that it needs is modelled.
+    pub(crate) fn new(recording: &'a Recording, run: &'a Run) -> Result<Playable<'a>, Unplayable> {
+        if run.objects.is_empty() {
+            return Err(anyhow!("the run has no objects").into());
+        }
+        let objects =
+            run.objects.iter().map(|text| Object::parse(text)).collect::<anyhow::Result<Vec<Object>>>()?;
+        let missing = missing::mechanisms(run, &objects);
+        if !missing.is_empty() {
+            return Err(Unplayable::Missing(missing));
+        }
+        let policy = policy_of(run)?;
+        let sequence = recording.sequence(run)?;
+        check_sequence(&objects, &sequence)?;
+        if let Some(missing) = missing::mechanisms_of_accesses(&objects, &sequence) {
+            return Err(Unplayable::Missing(vec![missing]));
+        }
+        Ok(Playable { run, objects, policy, sequence, flushes: recording.flushes(run) })
     }
-    if run.zswap != 0 {
-        return refuse("zswap");
+
+    pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
+        Stage::build(self, unrecorded)?.perform(self, unrecorded)
     }
-    if !run.cmdline.contains("cgroup.memory=nokmem") {
-        return refuse("charging kernel memory to the group");
-    }
-    if !["", "-f 0"].contains(&run.wl_options.as_str()) {
-        return Err(Unplayable(anyhow!("the program's options `{}` are not modelled", run.wl_options)));
-    }
-    if run.cpus != 1 {
-        return refuse("a recording of more than one CPU");
-    }
-    if objects.is_empty() {
-        return Err(Unplayable(anyhow!("the run has no objects")));
-    }
-    Ok(())
 }
 
-fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) -> Result<(), Unplayable> {
+fn check_sequence(objects: &[Object], sequence: &[workload::Access]) -> anyhow::Result<()> {
     for (number, access) in sequence.iter().enumerate() {
         match objects.get(access.object() as usize) {
             None => {
-                return Err(Unplayable(anyhow!(
-                    "access {number} is to object {}, but the run has {}",
-                    access.object(),
-                    objects.len()
-                )));
+                bail!("access {number} is to object {}, but the run has {}", access.object(), objects.len())
             }
             Some(object) if access.page() >= object.pages => {
-                return Err(Unplayable(anyhow!(
-                    "access {number} is to page {} of {}",
-                    access.page(),
-                    run.objects[access.object() as usize]
-                )));
-            }
-            Some(object) if access.is_write() && !matches!(object.kind, Kind::Tmpfs | Kind::Anon) => {
-                return Err(Unplayable(anyhow!(
-                    "access {number} writes to a file: file writeback is not modelled"
-                )));
+                bail!("access {number} is to page {} of {}", access.page(), object.text)
             }
             Some(_) => {}
         }
@@ -209,18 +171,48 @@ fn check_sequence(run: &Run, objects: &[Object], sequence: &[workload::Access]) 
     Ok(())
 }
 
-fn policy_of(run: &Run) -> Result<Policy, Unplayable> {
-    match run.policy.as_str() {
-        "classic" => Ok(Policy::classic_6_12()),
-        "mglru" => Ok(Policy::mglru_6_12()),
-        other => Err(Unplayable(anyhow!("policy `{other}` is not modelled"))),
+/// A profile by its name, or the one of the kernel's version: `mglru` of 6.12.117 is `mglru@6.12`.
+fn policy_of(run: &Run) -> anyhow::Result<Policy> {
+    if let Some(policy) = Policy::by_name(&run.policy) {
+        return Ok(policy);
     }
+    let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+    let known = known.join(", ");
+    let Some(kernel) = &run.kernel else {
+        bail!(
+            "`kernel`, which says whose `{}` it is, is missing (or name a profile in `policy`: {known})",
+            run.policy
+        );
+    };
+    let era: Vec<&str> = kernel.split('.').take(2).collect();
+    let name = format!("{}@{}", run.policy, era.join("."));
+    Policy::by_name(&name).ok_or_else(|| {
+        anyhow!("there is no profile `{name}`; the one to compare with can be named in `policy`: {known}")
+    })
 }
 
 /// Most recordings flush translations every 32 accesses, so that the accessed bits are ideal. Those that say `-f 0` don't: there
 /// the emulator's own cache of translations shows, direct-mapped with 256 entries as it starts out.
 fn tlb_entries(run: &Run) -> u32 {
-    if run.wl_options == "-f 0" { 256 } else { 0 }
+    let is_flushed = !run.wl_options.contains("-f 0");
+    run.tlb_entries.unwrap_or(if is_flushed { 0 } else { 256 })
+}
+
+/// In the order in which they are charged. See the head of this file.
+fn base_pages(run: &Run, objects: &[Object]) -> Vec<BasePage> {
+    use BasePage::{Data, Device, Flags, Text};
+    let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
+    let has_files = has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]);
+    match &run.base_pages {
+        Some(declared) => declared.clone(),
+        None if run.is_marked() => vec![Device],
+        None => {
+            let is_tmpfs_alone = objects.len() == 1 && has(&[Kind::Tmpfs]);
+            let kinds =
+                [(has(&[Kind::Anon]), Flags), (true, Data), (!is_tmpfs_alone, Text), (has_files, Device)];
+            kinds.into_iter().filter_map(|(is_there, page)| is_there.then_some(page)).collect()
+        }
+    }
 }
 
 /// An engine with the run's group, objects and base pages, before the first access.
@@ -233,6 +225,8 @@ struct Stage {
     first: u32,
     channels: Vec<Channel>,
     files: Vec<FileId>,
+    /// The program's own file.
+    program: FileId,
     swap: Option<pageout_engine::SwapId>,
     hole: Option<u32>,
     flags: Option<Flags>,
@@ -241,20 +235,16 @@ struct Stage {
 }
 
 impl Stage {
-    fn build(
-        run: &Run,
-        objects: &[Object],
-        flushes_known: bool,
-        unrecorded: Unrecorded,
-    ) -> Result<Stage, Unplayable> {
+    fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
+        let &Playable { run, ref objects, policy, flushes, .. } = playable;
         let config = Config {
-            node_pages: vec![run.mem_total_kb * 1024 / pageout_engine::PAGE_SIZE],
-            hz: HZ,
+            node_pages: vec![run.mem_total_kb.saturating_mul(1024) / pageout_engine::PAGE_SIZE],
+            hz: run.hz,
             swappiness: run.swappiness,
-            stat_flush: if flushes_known { StatFlush::Manual } else { StatFlush::Periodic },
+            stat_flush: if flushes.is_some() { StatFlush::Manual } else { StatFlush::Periodic },
             writes_won: unrecorded.writes_won(),
             tlb_entries: tlb_entries(run),
-            policy: policy_of(run)?,
+            policy,
             ..Config::default()
         };
         let queued = unrecorded.queued_folios(config.folio_batch);
@@ -263,14 +253,17 @@ impl Stage {
         let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
         let mm = engine.process_create(group);
         let task = engine.task_create(mm, CpuId(0));
+        let mut swap_on = |kind| engine.swap_on(SwapSpec { pages: run.swap_pages, kind });
         let swap = match run.swap.as_str() {
             "none" => None,
-            "disk" => Some(engine.swap_on(SwapSpec { pages: SWAP_PAGES, kind: SwapKind::Device })?),
-            "zram" => Some(engine.swap_on(SwapSpec { pages: SWAP_PAGES, kind: SwapKind::Synchronous })?),
-            other => return Err(Unplayable(anyhow!("swap `{other}` is not modelled"))),
+            "disk" => Some(swap_on(SwapKind::Device)?),
+            "zram" => Some(swap_on(SwapKind::Synchronous)?),
+            other => return Err(anyhow!("swap is `{other}`, and must be none, disk or zram").into()),
         };
-        let limit = (run.limit_pages * pageout_engine::PAGE_SIZE).to_string();
+        let limit = run.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
+        let program = FileSpec { name: "program".to_string(), pages: PROGRAM_PAGES, kind: FileKind::Regular };
+        let program = engine.file_create(program)?;
         let mut stage = Stage {
             engine,
             group,
@@ -278,13 +271,16 @@ impl Stage {
             task,
             first: 0,
             channels: Vec::new(),
-            files: Vec::new(),
+            files: vec![program],
+            program,
             swap,
             hole: objects.iter().position(|object| object.kind == Kind::Read).map(|at| at as u32),
             flags: None,
             first_flags: first_flags(objects),
         };
-        stage.add_base_pages(objects)?;
+        for page in base_pages(run, objects) {
+            stage.add_base_page(page, objects)?;
+        }
         stage.first = stage.channels.len() as u32;
         for object in objects {
             stage.add_object(object)?;
@@ -321,46 +317,59 @@ impl Stage {
                 self.engine.map_anon(task, pages, Advice::Normal)?;
                 Channel::Mapped
             }
+            Kind::Readahead | Kind::MappedReadahead => unreachable!("such runs are not played"),
         };
         self.channels.push(channel);
         Ok(())
     }
 
-    /// See the head of this file.
-    fn add_base_pages(&mut self, objects: &[Object]) -> Result<(), Unplayable> {
-        let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
-        let program = self.add_file("program", PROGRAM_PAGES, FileKind::Regular)?;
-        let are_mapped = has(&[Kind::Mapped, Kind::MappedRandom]);
-        let data = self.engine.map_file(self.task, program, Advice::Normal, false)?;
-        let text = self.engine.map_file(self.task, program, Advice::Normal, true)?;
-        self.channels.extend([Channel::Mapped; 2]);
-        if has(&[Kind::Tmpfs]) && objects.len() == 1 {
-            return self.touch(data, 0);
-        }
-        if has(&[Kind::Anon]) {
-            let object = self.channels.len() as u32;
-            let flags = self.engine.map_anon(self.task, 1, Advice::Normal)?;
-            self.channels.push(Channel::Mapped);
-            self.touch_for(flags, 0, true)?;
-            let anon = objects.iter().filter(|object| object.kind == Kind::Anon);
-            self.flags = Some(Flags { object, pages: anon.map(|object| object.pages).sum() });
-        }
-        self.touch(data, 0)?;
-        if are_mapped {
-            self.engine.mark_idle(self.task, data, 0)?;
-        }
-        self.touch(text, 1)?;
-        if has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]) {
-            let device = self.add_file("block device", 1, FileKind::Regular)?;
-            for _ in 0..2 {
-                // Two descriptors: reading the same page twice through one of them would mark it once.
-                let opened = self.engine.open(self.task, device)?;
-                self.channels.push(Channel::File);
-                self.touch(opened, 0)?;
+    /// Charges a page before the first access.
+    fn add_base_page(&mut self, page: BasePage, objects: &[Object]) -> Result<(), Unplayable> {
+        match page {
+            BasePage::Flags => {
+                let object = self.channels.len() as u32;
+                let flags = self.engine.map_anon(self.task, 1, Advice::Normal)?;
+                self.channels.push(Channel::Mapped);
+                let anon = objects.iter().filter(|object| object.kind == Kind::Anon);
+                let pages = anon.map(|object| object.pages).sum();
+                if pages == 0 {
+                    return Err(anyhow!(
+                        "`base_pages` has flags of first touches, but no object is anonymous"
+                    )
+                    .into());
+                }
+                self.flags = Some(Flags { object, pages });
+                self.touch_for(flags, 0, true)
             }
-            self.engine.pin(device, 0);
+            BasePage::Data => {
+                let data = self.map_program(false)?;
+                self.touch(data, 0)?;
+                if objects.iter().any(Object::is_mapped_file) {
+                    self.engine.mark_idle(self.task, data, 0)?;
+                }
+                Ok(())
+            }
+            BasePage::Text => {
+                let text = self.map_program(true)?;
+                self.touch(text, 1)
+            }
+            BasePage::Device => {
+                let device = self.add_file("block device", 1, FileKind::Regular)?;
+                for _ in 0..2 {
+                    // Two descriptors: reading the same page twice through one of them would mark it once.
+                    let opened = self.engine.open(self.task, device)?;
+                    self.channels.push(Channel::File);
+                    self.touch(opened, 0)?;
+                }
+                self.engine.pin(device, 0);
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    fn map_program(&mut self, executable: bool) -> Result<ObjectId, Unplayable> {
+        self.channels.push(Channel::Mapped);
+        Ok(self.engine.map_file(self.task, self.program, Advice::Normal, executable)?)
     }
 
     /// An access before the clock starts.
@@ -376,16 +385,10 @@ impl Stage {
         self.first_flags[access.object() as usize].map(|first| first + access.page())
     }
 
-    fn perform(
-        self,
-        run: &Run,
-        sequence: Vec<workload::Access>,
-        flushes: Option<&[u64]>,
-        unrecorded: Unrecorded,
-    ) -> Result<Played, Unplayable> {
-        let (group, process, task) = (self.group, self.process, self.task);
-        let program = self.files[0];
-        let script = Script::new(&sequence, self.first, self.flags, |access| self.flag_of(access));
+    fn perform(self, playable: &Playable, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
+        let &Playable { run, ref sequence, flushes, .. } = playable;
+        let (group, process, task, program) = (self.group, self.process, self.task, self.program);
+        let script = Script::new(sequence, self.first, self.flags, |access| self.flag_of(access));
         let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
         let mut points = vec![(0, Nanos::ZERO)];
         points.extend(clock.filter(|&(op, _)| op > 0).map(|(op, at)| (script.start_of(op), at)));
@@ -428,9 +431,11 @@ impl Stage {
         let Watcher { missed, stream, .. } = watcher;
         let after = Snapshot::take(machine.engine(), group);
         let engine = machine.engine_mut();
-        let last = engine.map_anon(task, LAST_PAGES, Advice::Normal)?;
-        for page in 0..LAST_PAGES {
-            serve(engine, task, Access { object: last, page, write: true })?;
+        if run.exit_pages > 0 {
+            let last = engine.map_anon(task, run.exit_pages, Advice::Normal)?;
+            for page in 0..run.exit_pages {
+                serve(engine, task, Access { object: last, page, write: true })?;
+            }
         }
         engine.process_exit(process);
         for page in 0..PROGRAM_PAGES {
@@ -443,7 +448,7 @@ impl Stage {
             missed: script.fold(&missed),
             stream,
             generations,
-            sequence,
+            sequence: sequence.clone(),
             hole: self.hole,
         })
     }

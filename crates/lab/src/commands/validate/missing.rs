@@ -1,0 +1,63 @@
+//! Which mechanisms a recording needs that the simulator hasn't got yet. Such a run is skipped by name: it says nothing about
+//! those there are.
+
+use pageout_workload::Access;
+
+use super::object::{Kind, Object};
+use super::recording::Run;
+
+/// What of a run's settings and objects is not modelled; empty where all is.
+pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
+    let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
+    let reads_ahead =
+        has(&[Kind::Readahead, Kind::MappedReadahead]) || run.read_ahead_kb > 0 && has(&[Kind::Mapped]);
+    let faults_around = run.fault_around_bytes > pageout_engine::PAGE_SIZE
+        && has(&[Kind::Mapped, Kind::MappedRandom, Kind::MappedReadahead]);
+    let known = [
+        (run.limit_pages == 0, "a machine short of memory as a whole (kswapd, watermarks)"),
+        (run.second.is_some(), "a second task"),
+        (run.cpus != 1, "more than one CPU"),
+        (reads_ahead, "readahead"),
+        (faults_around, "fault-around"),
+        (objects.iter().any(|object| object.request > 1), "requests of several pages"),
+        (run.zswap != 0, "zswap"),
+        (!run.cmdline.contains("cgroup.memory=nokmem"), "kernel memory charged to the group"),
+    ];
+    let mut missing: Vec<String> =
+        known.iter().filter(|(is_needed, _)| *is_needed).map(|(_, what)| what.to_string()).collect();
+    missing.extend(strange_options(run).into_iter().map(|option| format!("the program's option `{option}`")));
+    missing
+}
+
+/// What of a run's accesses is not modelled.
+pub(super) fn mechanisms_of_accesses(objects: &[Object], sequence: &[Access]) -> Option<String> {
+    let writes_back =
+        |access: &Access| access.is_write() && !objects[access.object() as usize].may_be_written();
+    sequence.iter().any(writes_back).then(|| "writes to files and their writeback".to_string())
+}
+
+/// Options of the recording program that change more than what it notes: without its flush of translations (`-f 0`), with a
+/// mark an access (`-m`), with so many windows (`-w N`), with pressure and zones (`-p`), a run is played as any other.
+fn strange_options(run: &Run) -> Vec<String> {
+    let mut words = run.wl_options.split_whitespace();
+    let mut strange = Vec::new();
+    while let Some(option) = words.next() {
+        match option {
+            "-m" | "-p" => {}
+            "-w" => {
+                words.next();
+            }
+            "-f" => {
+                strange.extend(words.next().filter(|&every| every != "0").map(|every| format!("-f {every}")))
+            }
+            other => {
+                let value = words.clone().next().filter(|word| !word.starts_with('-'));
+                if value.is_some() {
+                    words.next();
+                }
+                strange.push(value.map_or(other.to_string(), |value| format!("{other} {value}")));
+            }
+        }
+    }
+    strange
+}

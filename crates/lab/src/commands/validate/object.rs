@@ -1,0 +1,103 @@
+//! What a run accesses: its objects, as `kind:pages[:path[:request]]`.
+
+use anyhow::{Context, anyhow};
+
+/// How an object is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// pread of whole pages, advised random.
+    Read,
+    /// The same of a file in memory only.
+    Tmpfs,
+    /// A shared mapping.
+    Mapped,
+    /// The same, advised random.
+    MappedRandom,
+    /// Private anonymous memory.
+    Anon,
+    /// read(2) of a file that is read ahead, or whose readahead is asked for.
+    Readahead,
+    /// A mapping whose faults read ahead.
+    MappedReadahead,
+}
+
+/// Kinds by their names; a `read` below `/tmpfs/` is [`Kind::Tmpfs`].
+const KINDS: &[(&str, Kind)] = &[
+    ("read", Kind::Read),
+    ("mmap", Kind::Mapped),
+    ("mrand", Kind::MappedRandom),
+    ("anon", Kind::Anon),
+    ("ra", Kind::Readahead),
+    ("ras", Kind::Readahead),
+    ("half", Kind::Readahead),
+    ("will", Kind::Readahead),
+    ("ram", Kind::MappedReadahead),
+    ("rams", Kind::MappedReadahead),
+    ("ramr", Kind::MappedReadahead),
+];
+
+/// An object.
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    pub(super) kind: Kind,
+    pub(super) pages: u64,
+    /// Pages, or half pages, of one access.
+    pub(super) request: u64,
+    /// As the recording has it.
+    pub(super) text: String,
+}
+
+impl Object {
+    pub(super) fn parse(text: &str) -> anyhow::Result<Object> {
+        let what = || format!("object `{text}`: `kind:pages[:path[:request]]` is asked for");
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let (_, kind) = KINDS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+            anyhow!("object `{text}`: there is no kind `{name}` (there are {})", known.join(", "))
+        })?;
+        let count = |part: &str| part.parse().ok().filter(|&count: &u64| count > 0);
+        let pages = parts.next().and_then(count).with_context(what)?;
+        let kind = match (kind, parts.next()) {
+            (Kind::Read, Some(path)) if path.starts_with("/tmpfs/") => Kind::Tmpfs,
+            (&kind, _) => kind,
+        };
+        let request = parts.next().map_or(Some(1), count).with_context(what)?;
+        match parts.next() {
+            None => Ok(Object { kind, pages, request, text: text.to_string() }),
+            Some(_) => Err(anyhow!(what())),
+        }
+    }
+
+    /// In anonymous memory, or a file of that type.
+    pub(super) fn may_be_written(&self) -> bool {
+        matches!(self.kind, Kind::Tmpfs | Kind::Anon)
+    }
+
+    pub(super) fn is_mapped_file(&self) -> bool {
+        matches!(self.kind, Kind::Mapped | Kind::MappedRandom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_a_kind_pages_a_path_and_the_pages_of_a_request() {
+        let object = Object::parse("read:16384:/mnt/f").expect("it is one");
+        assert_eq!((object.kind, object.pages, object.request), (Kind::Read, 16384, 1));
+        assert_eq!(Object::parse("read:8192:/tmpfs/f").expect("it is one").kind, Kind::Tmpfs);
+        assert_eq!(Object::parse("anon:8192").expect("it is one").kind, Kind::Anon);
+        assert_eq!(Object::parse("half:65536:/mnt/f:5").expect("it is one").request, 5);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_with_what_is() {
+        let refusal = |text| Object::parse(text).expect_err("it is none").to_string();
+        assert!(refusal("raed:10:/mnt/f").contains("no kind `raed` (there are read, mmap"));
+        for text in ["read", "read:x", "read:0", "read:10:/mnt/f:0", "read:10:/mnt/f:1:2"] {
+            assert!(refusal(text).contains("`kind:pages[:path[:request]]` is asked for"), "{text}");
+        }
+    }
+}

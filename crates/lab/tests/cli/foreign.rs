@@ -1,0 +1,258 @@
+//! `pageout validate` on a folder that somebody else recorded: docs/recordings.md, field by field.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{check_failure, check_success, pageout, text};
+
+const ACCESSES: u64 = 1200;
+const TOLERANCES: &str = "floor = 2
+[class.close]
+misses = 0.001
+activity = 0.005
+disagreement = 0.01
+[class.range]
+phases = 4
+misses = 0.01
+[[run]]
+workload = 'loop'
+policy = 'mglru*'
+class = 'close'
+[[run]]
+workload = 'loop'
+policy = '*'
+class = 'range'
+";
+
+/// A loop over more pages of a file than fit: with two lists as with generations each access misses.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        for name in ["sequences", "misses"] {
+            fs::create_dir(folder.0.path().join(name)).unwrap();
+        }
+        folder.write(json!([Folder::run("mglru"), Folder::run("classic")]));
+        fs::write(folder.0.path().join("tolerances.toml"), TOLERANCES).unwrap();
+        let words: Vec<u8> = (0..ACCESSES).flat_map(|k| ((k % 400) as u32).to_le_bytes()).collect();
+        folder.compress("sequences/loop.u32.zst", &words);
+        folder.compress("misses/loop.u8.zst", &[4; ACCESSES as usize]);
+        folder
+    }
+
+    /// Everything that is asked for, and nothing that is optional but the kernel.
+    fn run(policy: &str) -> Value {
+        json!({
+            "id": format!("loop.{policy}.1"), "workload": "loop", "policy": policy, "rep": "1",
+            "kernel": if policy == "mglru" { "6.16.3" } else { "6.12.48" },
+            "sequence": "loop", "ops": ACCESSES, "objects": ["read:400:/mnt/f"], "limit_pages": 300,
+            "swap": "none", "swappiness": 60, "cmdline": "quiet cgroup.memory=nokmem",
+            "mem_total_kb": 1_000_000, "cpus": 1,
+            "windows": [{ "op": 600, "t": 1.5 }, { "op": ACCESSES, "t": 2.25 }],
+            "vmstat_delta": { "pgscan_file": 1 }, "memcg_delta": { "pgrefill": 0 },
+            "misses_file": "misses/loop.u8.zst",
+        })
+    }
+
+    fn write(&self, runs: Value) {
+        fs::write(self.0.path().join("ground-truth.json"), json!({ "runs": runs }).to_string()).unwrap();
+    }
+
+    fn compress(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.0.path().join(name), zstd::encode_all(bytes, 1).unwrap()).unwrap();
+    }
+
+    fn validate(&self, arguments: &[&str]) -> std::process::Output {
+        let dir = self.0.path().to_str().unwrap();
+        pageout(Path::new("."), &[&["validate", dir], arguments].concat())
+    }
+
+    /// What one run says, with one field as given, or left out.
+    fn with(&self, field: &str, value: Option<Value>) -> std::process::Output {
+        let mut run = Folder::run("mglru");
+        match value {
+            Some(value) => run[field] = value,
+            None => drop(run.as_object_mut().unwrap().remove(field)),
+        }
+        self.write(json!([run]));
+        self.validate(&["--json"])
+    }
+
+    /// The simulated figures as if they had been recorded.
+    fn answer(&self, policy: &str) -> Value {
+        let mut run = Folder::run(policy);
+        self.write(json!([run]));
+        let judged: Value = serde_json::from_str(&text(&self.validate(&["--json"]).stdout)).unwrap();
+        for row in judged[0]["rows"].as_array().unwrap() {
+            let name = row["name"].as_str().unwrap();
+            let place = if name == "pgrefill" { "memcg_delta" } else { "vmstat_delta" };
+            run[place][name] = json!(row["simulated"].as_f64().unwrap() as i64);
+        }
+        run
+    }
+}
+
+#[test]
+fn another_kernels_recordings_are_judged_as_the_projects_are() {
+    let folder = Folder::new();
+    let runs = [folder.answer("mglru"), folder.answer("classic")];
+    folder.write(json!(runs));
+    let printed = check_success(&folder.validate(&[]));
+    assert!(printed.contains("loop.mglru.1    close  ok"), "{printed}");
+    assert!(printed.contains("loop.classic.1  range  ok"), "{printed}");
+    assert!(printed.contains("2 of 2 runs pass"), "{printed}");
+    // Another answer is another verdict.
+    let mut wrong = runs.clone();
+    wrong[0]["vmstat_delta"]["pgsteal_file"] = 1.into();
+    folder.write(json!(wrong));
+    let output = folder.validate(&[]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stdout).contains("loop.mglru.1    close  FALLS SHORT  stolen"));
+}
+
+#[test]
+fn the_kernels_version_says_whose_rules_are_compared() {
+    let folder = Folder::new();
+    let parts = ["there is no profile `mglru@5.15`", "can be named in `policy`", "mglru@6.12, mglru@6.16"];
+    for (kernel, parts) in [
+        (Some(json!("5.15.7")), &parts[..]),
+        (None, &["`kernel`, which says whose `mglru` it is, is missing", "name a profile"][..]),
+    ] {
+        let output = folder.with("kernel", kernel);
+        assert_eq!(output.status.code(), Some(2));
+        let printed = text(&output.stdout);
+        parts.iter().for_each(|part| assert!(printed.contains(part), "{part:?} is not in {printed}"));
+    }
+    let output = folder.with("policy", Some(json!("mglru@6.12")));
+    assert!(text(&output.stdout).contains("\"simulated\""), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_field_that_is_missing_is_named_by_file_and_line() {
+    let folder = Folder::new();
+    for field in [
+        "id",
+        "workload",
+        "policy",
+        "rep",
+        "sequence",
+        "ops",
+        "objects",
+        "limit_pages",
+        "swap",
+        "swappiness",
+        "cmdline",
+        "mem_total_kb",
+        "cpus",
+        "windows",
+        "vmstat_delta",
+    ] {
+        let missing = format!("missing field `{field}`");
+        check_failure(&folder.with(field, None), 2, &["ground-truth.json is malformed", &missing, "line 1"]);
+    }
+    let told = text(&folder.with("memcg_delta", None).stderr);
+    assert!(told.contains("loop.mglru.1: its `memcg_delta` is blank"), "{told}");
+    let told = text(&folder.with("misses_file", None).stderr);
+    assert!(told.contains("loop.mglru.1: neither `misses_file` nor `page_cache_stream`"), "{told}");
+}
+
+#[test]
+fn a_field_out_of_its_range_is_named_with_its_run() {
+    let folder = Folder::new();
+    let windows = |points: &[(u64, f64)]| {
+        json!(points.iter().map(|(op, t)| json!({ "op": op, "t": t })).collect::<Vec<Value>>())
+    };
+    for (field, value, told) in [
+        ("ops", json!(0), "run loop.mglru.1: `ops` is 0"),
+        ("windows", json!([]), "run loop.mglru.1: without `windows` its clock is unknown"),
+        ("windows", windows(&[(600, 1.0), (600, 2.0)]), "`windows[1]`: `op` is 600, and must be above 600"),
+        (
+            "windows",
+            windows(&[(1201, 1.0)]),
+            "`windows[0]`: `op` is 1201, and must be above 0 and at most `ops`",
+        ),
+        (
+            "windows",
+            windows(&[(600, 2.0), (1200, 1.0)]),
+            "`windows[1]`: `t` is 1 s, and must not be before 2 s",
+        ),
+        (
+            "base_pages",
+            json!(["heap"]),
+            "unknown variant `heap`, expected one of `flags`, `data`, `text`, `device`",
+        ),
+        ("swappiness", json!(300), "ground-truth.json is malformed"),
+    ] {
+        check_failure(&folder.with(field, Some(value)), 2, &["ground-truth.json", told]);
+    }
+    for (field, value, told) in [
+        ("ops", json!(1201), "holds 1200 accesses, but loop.mglru.1 made 1201"),
+        ("sequence", json!("lop"), "sequences/lop.u32.zst"),
+        ("objects", json!([]), "the run has no objects"),
+        ("objects", json!(["raed:400"]), "there is no kind `raed`"),
+        ("objects", json!(["read:300:/mnt/f"]), "access 300 is to page 300 of read:300:/mnt/f"),
+        ("swap", json!("tape"), "swap is `tape`, and must be none, disk or zram"),
+        ("swappiness", json!(201), "vm.swappiness: 201 is not in the range 0 to 200"),
+        ("hz", json!(0), "hz: 0 is not in the range 1 to 1000"),
+        ("tlb_entries", json!(3), "tlb_entries: 3 is no power of two"),
+        ("mem_total_kb", json!(0), "pages of a node: 0 is not in the range"),
+        (
+            "base_pages",
+            json!(["flags"]),
+            "`base_pages` has flags of first touches, but no object is anonymous",
+        ),
+    ] {
+        let output = folder.with(field, Some(value));
+        assert_eq!(output.status.code(), Some(2), "{field}");
+        let printed = text(&output.stdout);
+        assert!(
+            printed.contains("\"not_played\": \"") && printed.contains(told),
+            "{told:?} is not in {printed}"
+        );
+    }
+}
+
+#[test]
+fn optional_fields_change_what_is_simulated() {
+    let folder = Folder::new();
+    let figures = |output: std::process::Output| {
+        let judged: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+        assert!(judged[0]["rows"].as_array().is_some_and(|rows| rows.len() > 5), "{judged}");
+        judged[0]["rows"].to_string()
+    };
+    let plain = figures(folder.with("rep", Some(json!("1"))));
+    assert_ne!(figures(folder.with("base_pages", Some(json!([])))), plain);
+    assert_ne!(figures(folder.with("limit_pages", Some(json!(310)))), plain);
+    for (field, value) in [
+        ("base_pages", json!(["data", "text", "device"])),
+        ("hz", json!(250)),
+        ("tlb_entries", json!(0)),
+        ("exit_pages", json!(2)),
+        ("swap_pages", json!(131_072)),
+        ("zswap", json!(0)),
+        ("wl_options", json!("")),
+        ("read_ahead_kb", json!(0)),
+        ("fault_around_bytes", json!(4096)),
+    ] {
+        assert_eq!(figures(folder.with(field, Some(value))), plain, "the default of {field}");
+    }
+}
+
+#[test]
+fn a_misspelt_field_is_told_with_the_one_that_was_meant() {
+    let folder = Folder::new();
+    let told = text(&folder.with("base_page", Some(json!([]))).stderr);
+    assert!(told.contains("the field `base_page` of runs is ignored; did you mean `base_pages`?"), "{told}");
+}
+
+#[test]
+fn two_runs_of_one_name_and_a_run_without_a_rule_are_refused() {
+    let folder = Folder::new();
+    folder.write(json!([Folder::run("mglru"), Folder::run("mglru")]));
+    check_failure(&folder.validate(&[]), 2, &["ground-truth.json: there are two runs loop.mglru.1"]);
+    let output = folder.with("workload", Some(json!("lop")));
+    check_failure(&output, 2, &["tolerances.toml has no rule for loop.mglru.1", "none of its `[[run]]`"]);
+}
