@@ -230,7 +230,7 @@ fn optional_fields_change_what_is_simulated() {
         ("base_pages", json!(["data", "text", "device"])),
         ("hz", json!(250)),
         ("tlb_entries", json!(0)),
-        ("exit_pages", json!(2)),
+        ("exit_pages", json!(13)),
         ("swap_pages", json!(131_072)),
         ("zswap", json!(0)),
         ("wl_options", json!("")),

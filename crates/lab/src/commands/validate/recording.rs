@@ -148,7 +148,7 @@ fn hz() -> u32 {
 }
 
 fn exit_pages() -> u64 {
-    2
+    13
 }
 
 #[derive(Deserialize)]
