@@ -11,10 +11,11 @@ use crate::scenario::nearest::nearest;
 /// Prints the keys asked for.
 pub(crate) fn run(args: &KeysArgs) -> Outcome {
     let wanted = args.filter.as_deref().unwrap_or_default();
-    let keys: Vec<&Key> = KEYS.iter().chain(WORKLOAD_KEYS).filter(|key| key.path.contains(wanted)).collect();
+    let keys: Vec<&Key> =
+        KEYS.iter().chain(WORKLOAD_KEYS.iter()).filter(|key| key.path.contains(wanted)).collect();
     if keys.is_empty() {
         // What was meant may be the end of a path as well as all of it.
-        let all = || KEYS.iter().chain(WORKLOAD_KEYS).map(|key| key.path);
+        let all = || KEYS.iter().chain(WORKLOAD_KEYS.iter()).map(|key| key.path.as_str());
         let ends = all().flat_map(|path| {
             let dots = path.match_indices('.').map(|(at, _)| &path[at + 1..]);
             std::iter::once(path).chain(dots)
@@ -35,10 +36,10 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
 }
 
 fn describe(key: &Key) -> String {
-    let default = if key.default.is_empty() { "none, it must be given" } else { key.default };
+    let default = if key.default.is_empty() { "none, it must be given" } else { &key.default };
     let width = output::width();
     let mut text = format!("{}\n", key.path);
-    text += &output::wrap(key.meaning, width, "    ");
+    text += &output::wrap(&key.meaning, width, "    ");
     text += &output::wrap(&format!("allowed: {}", key.accepts), width, "    ");
     text += &output::wrap(&format!("default: {default}"), width, "    ");
     text

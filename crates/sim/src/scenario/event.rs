@@ -13,31 +13,26 @@
 //!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kept, without effect: it acts in kswapd
 //! ```
 
-use serde::{Deserialize, Serialize};
-
+use super::keys::{Accepts, TIME, TIME_MAX};
+use super::section::section;
 use super::{Scalar, TimeSpan};
 
-/// One timed action: a `write` of `value`, or a `read`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Event {
-    /// When, from the start of the run.
-    pub at: TimeSpan,
-    /// Again after every such period, until the run ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every: Option<TimeSpan>,
-    /// The kernel file that is written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<String>,
-    /// What is written to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Scalar>,
-    /// The kernel file that is read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<String>,
-    /// Of a file that is read, the lines to show in the summary, by their first word; `--json` has the whole text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub show: Vec<String>,
+section! {
+    /// One timed action: a `write` of `value`, or a `read`.
+    pub struct Event {
+        at: TimeSpan, [required] in TIME,
+            "When, from the start of the run.";
+        every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX),
+            "Again after every such period until the run ends.";
+        write: Option<String>, [absent ""] in Accepts::KernelFile,
+            "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms can be written and has no effect yet: it acts in kswapd.";
+        value: Option<Scalar>, [absent ""] in Accepts::Scalar,
+            "What is written; sizes as elsewhere (\"64MiB\").";
+        read: Option<String>, [absent ""] in Accepts::KernelFile,
+            "The kernel file to read: \"/proc/vmstat\".";
+        show: Vec<String>, [unless Vec::new()] in Accepts::Texts,
+            "Of a file that is read, the lines to show in the summary, by their first word; --json has all of it.";
+    }
 }
 
 impl Event {

@@ -24,29 +24,29 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Knobs;
+use super::keys::Accepts;
+use super::section::section;
 
-/// The scenario with some keys set otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Variant {
-    /// What its column is called, and expectations call it.
-    pub name: String,
-    /// Keys from the top of the scenario, with their values; none: the scenario as it stands.
-    #[serde(default)]
-    pub set: Knobs,
+section! {
+    /// The scenario with some keys set otherwise.
+    pub struct Variant {
+        name: String, [required] in Accepts::Text,
+            "What the variant's column is called in `pageout compare`, and expectations call it.";
+        set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them"),
+            "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\".";
+    }
 }
 
-/// A relation that holds between figures of the variants.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// A figure of each variant's result.
-    pub figure: String,
-    /// What is true of it.
-    pub holds: Relation,
-    /// Why it should be.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub because: String,
+section! {
+    /// A relation that holds between figures of the variants.
+    pub struct Expect {
+        figure: String, [required] in Accepts::Text,
+            "A figure of the result, under the name that `pageout compare --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\".";
+        holds: Relation, [required] in Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\""),
+            "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it.";
+        because: String, [unless String::new()] in Accepts::Text,
+            "Why it should be; shown where it isn't.";
+    }
 }
 
 /// `old > 2 * new`: two terms and how they compare.

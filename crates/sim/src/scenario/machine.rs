@@ -1,34 +1,39 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use super::keys::{Accepts, kernel_keys, range_of};
+use super::section::{Held, from_nothing, section};
 use super::{Knobs, Size, TimeSpan};
+use crate::cost::Costs;
 
-/// The simulated hardware.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Machine {
-    /// Processors; tasks and kernel threads compete for them.
-    pub cpus: u16,
-    /// Timer ticks a second (`CONFIG_HZ`); periods such as the statistics flush are made of ticks.
-    pub hz: u32,
-    /// Memory of a machine with one node; not together with `node`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Size>,
-    /// NUMA nodes, in order of their numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub node: Vec<Node>,
-    /// How far a task may run ahead on its own clock through hits before others get their turn.
-    pub quantum: TimeSpan,
-    /// Translations that a processor holds; accesses through them set no accessed bit.
-    pub tlb_entries: u32,
-    /// Which table of CPU costs prices the work.
-    pub costs: String,
+section! {
+    /// The simulated hardware.
+    pub struct Machine {
+        cpus: u16, [default 4] in range_of("cpus"),
+            "Processors. Tasks and kernel threads compete for them; each has its own folio batches and charge stock. Four, so that a few tasks and kswapd do not queue for one CPU.";
+        hz: u32, [default 250] in range_of("hz"),
+            "Timer ticks a second (CONFIG_HZ). The statistics flush and the throttles count in ticks. 250 is what Debian builds.";
+        memory: Option<Size>, [absent Held::text(&Machine::DEFAULT_MEMORY)] in NODE_MEMORY,
+            "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
+        node: Vec<Node>, [unless Vec::new()] each Node,
+            "NUMA nodes, in order of their numbers.";
+        quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000),
+            "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
+        tlb_entries: u32, [default 0] in range_of("tlb_entries"),
+            "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often.";
+        costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
+            "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
+    }
 }
+
+section! {
+    /// One NUMA node.
+    pub struct Node {
+        memory: Size, [required] in NODE_MEMORY,
+            "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory.";
+    }
+}
+
+const NODE_MEMORY: Accepts = Accepts::Size(4 << 20, 8 << 40);
 
 impl Machine {
     /// Memory of a machine that says nothing about it.
@@ -46,33 +51,18 @@ impl Machine {
 
 impl Default for Machine {
     fn default() -> Machine {
-        Machine {
-            cpus: 4,
-            hz: 250,
-            memory: None,
-            node: Vec::new(),
-            quantum: TimeSpan(100_000),
-            tlb_entries: 0,
-            costs: "xeon-vm".to_string(),
-        }
+        from_nothing()
     }
 }
 
-/// One NUMA node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Node {
-    /// Its memory.
-    pub memory: Size,
-}
-
-/// Which kernel's rules. `profile` bundles them by policy and era; every other key is one switch by its dotted name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Kernel {
-    /// The bundle, such as `classic@6.12`.
-    pub profile: String,
-    /// Single switches and batch sizes that differ from the bundle.
-    pub switches: Knobs,
+section! {
+    /// Which kernel's rules. `profile` bundles them by policy and era; every other key is one switch by its dotted name.
+    pub struct Kernel {
+        profile: String, [default Kernel::DEFAULT_PROFILE.to_string()] in Accepts::Policy,
+            "Policy and era whose rules apply, a bundle of switches. 6.12 is the long-term kernel whose counters this project is compared with.";
+        switches: Knobs, [rest] knobs kernel_keys,
+            "Single switches and batch sizes that differ from the bundle.";
+    }
 }
 
 impl Kernel {
@@ -82,44 +72,6 @@ impl Kernel {
 
 impl Default for Kernel {
     fn default() -> Kernel {
-        Kernel { profile: Kernel::DEFAULT_PROFILE.to_string(), switches: Knobs::default() }
-    }
-}
-
-impl Serialize for Kernel {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("profile", &self.profile)?;
-        for (name, value) in self.switches.iter() {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Kernel {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Kernel, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Kernel;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table with `profile` and switches")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Kernel, M::Error> {
-                let mut kernel = Kernel::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "profile" => kernel.profile = map.next_value()?,
-                        _ => kernel.switches.read(key, &mut map)?,
-                    }
-                }
-                Ok(kernel)
-            }
-        }
-
-        deserializer.deserialize_map(Reader)
+        from_nothing()
     }
 }

@@ -30,11 +30,10 @@
 //! workload = { pattern = "zipf", alpha = 0.99, ops = 200_000 }
 //! ```
 
-use serde::{Deserialize, Serialize};
-
 mod quantity; // quantities as people write them: sizes, durations, bandwidths, shares
 mod knobs; // settings under dotted kernel names
 mod foreign; // tables that another crate defines: access patterns, trace options
+mod section; // how a table is declared: fields, defaults, rows of the reference and checks in one place
 
 mod machine; // [machine] and [kernel]
 mod memcg; // [[memcg]]
@@ -51,6 +50,9 @@ mod measure; // how much of a machine a scenario touches
 mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
+use keys::{Accepts, TIME, sysctl_keys};
+use section::section;
+
 pub use event::{Event, KernelFile};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use foreign::{Table, TableError};
@@ -59,6 +61,7 @@ pub use machine::{Kernel, Machine, Node};
 pub use measure::Footprint;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
+pub use section::Section;
 pub use storage::{Device, File, FileKind, Swap, SwapKind};
 pub use task::{Advice, Channel, Object, Task};
 pub use validate::Problem;
@@ -69,54 +72,40 @@ pub const DEFAULT_DEVICE: &str = "nvme";
 /// The largest seed: the largest whole number that a scenario file can hold.
 pub const SEED_MAX: u64 = i64::MAX as u64;
 
-/// One scenario. Every part but the tasks has a default that is worth simulating.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// The question the scenario answers, shown above the result.
-    #[serde(default)]
-    pub question: String,
-    /// What to look at in the result, shown below it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub look_at: String,
-    /// Seed of every random choice; streams of one run are derived from it.
-    #[serde(default = "default_seed")]
-    pub seed: u64,
-    /// Simulated time at which the run ends even if tasks are still running; without it, when the last task is done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<TimeSpan>,
-    /// CPUs, memory, costs.
-    #[serde(default)]
-    pub machine: Machine,
-    /// Which kernel's rules, and switches on top.
-    #[serde(default)]
-    pub kernel: Kernel,
-    /// Sysctls under the kernel's names, such as `vm.swappiness`.
-    #[serde(default)]
-    pub sysctl: Knobs,
-    /// Memory cgroups; parents that are not listed exist without limits.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub memcg: Vec<Memcg>,
-    /// Block devices; none listed means one `nvme`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub device: Vec<Device>,
-    /// Swap areas; none listed means no swap.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub swap: Vec<Swap>,
-    /// Files that several objects share; an object of its own size needs no entry here.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub file: Vec<File>,
-    /// What runs.
-    pub task: Vec<Task>,
-    /// What is written or read while it runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub event: Vec<Event>,
-    /// The sides of the question, for `compare`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub variant: Vec<Variant>,
-    /// What is known of the answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expect: Vec<Expect>,
+section! {
+    /// One scenario. Every part but the tasks has a default that is worth simulating.
+    pub struct Scenario {
+        question: String, [default String::new()] in Accepts::Text,
+            "The question the scenario answers; shown above the result.";
+        look_at: String, [unless String::new()] in Accepts::Text,
+            "What to look at in the result; shown below it.";
+        seed: u64, [default 1] in Accepts::Integer(0, SEED_MAX as i64),
+            "Seed of every random choice. Same scenario, same seed: same bytes. A fixed default, so that a run without a seed is repeatable too.";
+        until: Option<TimeSpan>, [absent "when the last task is done"] in TIME,
+            "Simulated time at which the run ends even if tasks still run. Needed when every task is in the background or a workload has no end.";
+        machine: Machine, [default Machine::default()] table Machine,
+            "CPUs, memory, costs.";
+        kernel: Kernel, [default Kernel::default()] table Kernel,
+            "Which kernel's rules, and switches on top.";
+        sysctl: Knobs, [default Knobs::default()] knobs sysctl_keys,
+            "Sysctls under the kernel's names, such as `vm.swappiness`.";
+        memcg: Vec<Memcg>, [unless Vec::new()] each Memcg,
+            "Memory cgroups; parents that are not listed exist without limits.";
+        device: Vec<Device>, [unless Vec::new()] each Device,
+            "Block devices; none listed means one `nvme`.";
+        swap: Vec<Swap>, [unless Vec::new()] each Swap,
+            "Swap areas; none listed means no swap.";
+        file: Vec<File>, [unless Vec::new()] each File,
+            "Files that several objects share; an object of its own size needs no entry here.";
+        task: Vec<Task>, [required] each Task,
+            "What runs.";
+        event: Vec<Event>, [unless Vec::new()] each Event,
+            "What is written or read while it runs.";
+        variant: Vec<Variant>, [unless Vec::new()] each Variant,
+            "The sides of the question, for `compare`.";
+        expect: Vec<Expect>, [unless Vec::new()] each Expect,
+            "What is known of the answer.";
+    }
 }
 
 impl Scenario {
@@ -157,8 +146,4 @@ impl Scenario {
         }
         paths
     }
-}
-
-const fn default_seed() -> u64 {
-    1
 }

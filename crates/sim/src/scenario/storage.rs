@@ -1,130 +1,93 @@
 //! `[[device]]`, `[[swap]]` and `[[file]]`: where pages that are not in memory live.
 
-use serde::{Deserialize, Serialize};
+use super::keys::{Accepts, LATENCY, SIZE_MAX};
+use super::section::{from_texts, section, words};
+use super::{Bandwidth, DEFAULT_DEVICE, Share, Size, TimeSpan};
+use crate::device::DeviceSpec;
 
-use super::{Bandwidth, Share, Size, TimeSpan};
-
-/// A block device: a preset by class, and what differs from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Device {
-    /// The name files and swap areas refer to.
-    pub name: String,
-    /// The class that gives every figure not overridden here.
-    #[serde(default = "default_preset")]
-    pub preset: String,
-    /// Median latency of one random read with nothing else queued.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_latency: Option<TimeSpan>,
-    /// 99th percentile of the same; equal to the median means no tail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_p99: Option<TimeSpan>,
-    /// Median latency of one write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_latency: Option<TimeSpan>,
-    /// 99th percentile of the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_p99: Option<TimeSpan>,
-    /// Latency of a request that begins where the one before ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sequential_latency: Option<TimeSpan>,
-    /// Bytes a second that reads share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_bandwidth: Option<Bandwidth>,
-    /// Bytes a second that writes share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_bandwidth: Option<Bandwidth>,
-    /// Requests served at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_depth: Option<u32>,
-    /// Requests in service or waiting at a time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nr_requests: Option<u32>,
-    /// Requests a second at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iops: Option<u64>,
-    /// Share of reads that fail with an I/O error, drawn from the seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fail_reads: Option<Share>,
-    /// Share of writes that fail with an I/O error, drawn from the seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fail_writes: Option<Share>,
+section! {
+    /// A block device: a preset by class, and what differs from it.
+    pub struct Device {
+        name: String, [required] in Accepts::Text,
+            "The name files and swap areas refer to. Without any [[device]] there is one called \"nvme\".";
+        preset: String, [default DEFAULT_DEVICE.to_string()] in Accepts::Choice(DeviceSpec::PRESETS),
+            "The class of device that gives every figure not overridden here. nvme, because most machines have one.";
+        read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "Median latency of a random read with nothing else queued.";
+        read_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "99th percentile of the same; the tail is lognormal. Equal to the median: no tail.";
+        write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "Median latency of a write.";
+        write_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "99th percentile of the same.";
+        sequential_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "Latency of a request that begins where the one before ended, on a device that seeks.";
+        read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+            "Bytes a second that reads share.";
+        write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+            "Bytes a second that writes share.";
+        queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536),
+            "Requests served at the same time; more wait.";
+        nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
+            "Requests served and waiting at the same time; whoever submits one more, as reclaim does when it swaps out, sleeps until there is room. The block layer's nr_requests.";
+        iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000),
+            "Requests a second that the device can't exceed however deep its queue.";
+        fail_reads: Option<Share>, [absent "0"] in Accepts::Share,
+            "Share of reads that end in an I/O error, drawn from the seed.";
+        fail_writes: Option<Share>, [absent "0"] in Accepts::Share,
+            "Share of writes that end in an I/O error, drawn from the seed.";
+    }
 }
 
 impl Device {
     /// A device that is its preset and nothing else.
     pub fn of_preset(name: &str, preset: &str) -> Device {
-        Device {
-            name: name.to_string(),
-            preset: preset.to_string(),
-            read_latency: None,
-            read_p99: None,
-            write_latency: None,
-            write_p99: None,
-            sequential_latency: None,
-            read_bandwidth: None,
-            write_bandwidth: None,
-            queue_depth: None,
-            nr_requests: None,
-            iops: None,
-            fail_reads: None,
-            fail_writes: None,
-        }
+        from_texts(&[("name", name), ("preset", preset)])
     }
 }
 
-fn default_preset() -> String {
-    super::DEFAULT_DEVICE.to_string()
+section! {
+    /// A swap area.
+    pub struct Swap {
+        size: Size, [required] in Accepts::Size(4096, SIZE_MAX),
+            "How much the area holds, uncompressed.";
+        kind: SwapKind, [default SwapKind::Disk] in Accepts::Choice(SwapKind::WORDS),
+            "disk waits for a device. zram compresses into memory and is done when the call returns.";
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+            "The device of kind \"disk\".";
+    }
 }
 
-/// A swap area.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Swap {
-    /// How much it holds, uncompressed.
-    pub size: Size,
-    /// On a device, or compressed in memory.
-    #[serde(default)]
-    pub kind: SwapKind,
-    /// The device of `kind = "disk"`; without it the only device there is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
+words! {
+    /// How a swap area works.
+    pub enum SwapKind {
+        /// A partition or file on a block device: a page out waits for the device.
+        Disk = "disk",
+        /// Compressed memory with synchronous I/O: a page out costs CPU and is over when the call returns.
+        Zram = "zram",
+    }
 }
 
-/// How a swap area works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SwapKind {
-    /// A partition or file on a block device: a page out waits for the device.
-    #[default]
-    Disk,
-    /// Compressed memory with synchronous I/O: a page out costs CPU and is over when the call returns.
-    Zram,
+section! {
+    /// A file that objects refer to by name.
+    pub struct File {
+        name: String, [required] in Accepts::Text,
+            "The name objects refer to.";
+        size: Size, [required] in Accepts::Size(1, SIZE_MAX),
+            "Its size; the last page counts whole.";
+        kind: FileKind, [default FileKind::Regular] in Accepts::Choice(FileKind::WORDS),
+            "regular lives on a device, tmpfs in memory and swap.";
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+            "The device a regular file lives on.";
+    }
 }
 
-/// A file that objects refer to by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct File {
-    /// The name objects refer to.
-    pub name: String,
-    /// Its size; the last page counts whole.
-    pub size: Size,
-    /// Regular or tmpfs.
-    #[serde(default)]
-    pub kind: FileKind,
-    /// The device a regular file lives on; without it the only device there is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-}
-
-/// What backs a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FileKind {
-    /// A file system on a block device.
-    #[default]
-    Regular,
-    /// Memory and swap.
-    Tmpfs,
+words! {
+    /// What backs a file.
+    pub enum FileKind {
+        /// A file system on a block device.
+        Regular = "regular",
+        /// Memory and swap.
+        Tmpfs = "tmpfs",
+    }
 }

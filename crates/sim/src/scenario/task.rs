@@ -12,41 +12,37 @@
 use std::path::PathBuf;
 
 use pageout_workload::ReadOptions;
-use serde::{Deserialize, Serialize};
 
+use super::keys::{Accepts, SIZE_MAX, TIME};
+use super::section::{section, words};
 use super::{Size, Table, TableError, TimeSpan};
 
-/// One task, or `copies` of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Task {
-    /// The name the result speaks of.
-    pub name: String,
-    /// The cgroup it runs in.
-    #[serde(default = "root")]
-    pub memcg: String,
-    /// The CPU it is bound to; without it tasks are dealt out in turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<u16>,
-    /// When it starts.
-    #[serde(default)]
-    pub start: TimeSpan,
-    /// Time it computes between two accesses.
-    #[serde(default)]
-    pub think_time: TimeSpan,
-    /// How many such tasks run, each a process with its own mappings, its own random numbers, and the same files.
-    #[serde(default = "one")]
-    pub copies: u32,
-    /// How often it runs through its accesses; random ones differ from loop to loop.
-    #[serde(default = "one")]
-    pub loops: u32,
-    /// Does not keep the run going: it ends when all other tasks have.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub background: bool,
-    /// What it accesses.
-    #[serde(default)]
-    pub object: Vec<Object>,
+section! {
+    /// One task, or `copies` of it.
+    pub struct Task {
+        name: String, [required] in Accepts::Text,
+            "The name the result speaks of.";
+        memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg"),
+            "The cgroup it runs in.";
+        cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64),
+            "The CPU it is bound to.";
+        start: TimeSpan, [default TimeSpan(0)] in TIME,
+            "When it starts.";
+        think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000),
+            "Time it computes between two accesses. 0 makes memory the bottleneck.";
+        copies: u32, [default 1] in Accepts::Integer(1, 10_000),
+            "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
+        loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),
+            "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
+        background: bool, [unless false] in Accepts::Bool,
+            "The run does not wait for this task: it ends when all others have.";
+        object: Vec<Object>, [default Vec::new()] each Object,
+            "What it accesses.";
+    }
 }
+
+/// The last CPU of the largest machine.
+pub(super) const CPU_MAX: u16 = 4095;
 
 impl Task {
     /// What results call one of its copies: `NAME`, or `NAME.COPY` where there are several.
@@ -55,45 +51,34 @@ impl Task {
     }
 }
 
-/// One mapping or open file of a task, and the accesses to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Object {
-    /// How it is accessed.
-    pub channel: Channel,
-    /// The `[[file]]` behind it; not together with `size`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The size of an anonymous mapping, or of a file of the task's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
-    /// What the task told the kernel about its accesses.
-    #[serde(default)]
-    pub advice: Advice,
-    /// Locked into memory as far as it was touched (mlock2 with MLOCK_ONFAULT); for mappings.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub locked: bool,
-    /// A mapping with execute permission, which reclaim treats with more care.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub executable: bool,
-    /// Its part of the task's accesses, relative to the other objects.
-    #[serde(default = "one")]
-    pub share: u32,
-    /// Accesses that would write are made as reads.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub read_only: bool,
-    /// The first access to each page writes; without it, as the channel has it ([`Object::writes_first`]).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_first: Option<bool>,
-    /// Accesses made by a generator; not together with `trace`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<Table>,
-    /// Accesses read from a recorded trace; relative paths start at the scenario file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<PathBuf>,
-    /// How the trace is to be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<Table>,
+section! {
+    /// One mapping or open file of a task, and the accesses to it.
+    pub struct Object {
+        channel: Channel, [required] in Accepts::Choice(Channel::WORDS),
+            "file: read(2) and write(2) of a regular file. mapped: a shared mapping of one. anonymous: private memory. tmpfs: read(2) and write(2) of a tmpfs file.";
+        file: Option<String>, [absent "a file of its own"] in Accepts::NameOf("file"),
+            "The [[file]] behind a file, mapped or tmpfs object, when several objects share it.";
+        size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX),
+            "Size of an anonymous mapping or of a file of its own.";
+        advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
+            "What the task tells the kernel by madvise. random and noreuse keep a mapping's accesses from counting as recent use. For read(2) only sequential matters: pages come in large buffers, which is cheaper a page.";
+        locked: bool, [unless false] in Accepts::Bool,
+            "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
+        executable: bool, [unless false] in Accepts::Bool,
+            "A mapping with execute permission, which reclaim spares longer.";
+        share: u32, [default 1] in Accepts::Integer(1, 1_000_000),
+            "Its part of the task's accesses relative to the task's other objects.";
+        read_only: bool, [unless false] in Accepts::Bool,
+            "Accesses that would write are made as reads: for traces with writes on files, whose writeback is not modelled yet.";
+        write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
+            "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
+        workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
+            "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
+        trace: Option<PathBuf>, [absent ""] in Accepts::HostPath,
+            "Accesses from a recorded trace; a relative path starts at the scenario file.";
+        read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader"),
+            "How the trace is read: its format when the name does not tell, whether sizes count.";
+    }
 }
 
 impl Object {
@@ -109,56 +94,30 @@ impl Object {
     }
 }
 
-/// How an object is accessed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Channel {
-    /// read(2) and write(2) of whole pages of a regular file.
-    File,
-    /// A shared mapping of a regular file.
-    Mapped,
-    /// A private anonymous mapping.
-    Anonymous,
-    /// read(2) and write(2) of a tmpfs file.
-    Tmpfs,
-}
-
-impl Channel {
-    /// As it is written in a scenario.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Channel::File => "file",
-            Channel::Mapped => "mapped",
-            Channel::Anonymous => "anonymous",
-            Channel::Tmpfs => "tmpfs",
-        }
+words! {
+    /// How an object is accessed.
+    pub enum Channel {
+        /// read(2) and write(2) of whole pages of a regular file.
+        File = "file",
+        /// A shared mapping of a regular file.
+        Mapped = "mapped",
+        /// A private anonymous mapping.
+        Anonymous = "anonymous",
+        /// read(2) and write(2) of a tmpfs file.
+        Tmpfs = "tmpfs",
     }
 }
 
-/// What the kernel was told to expect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Advice {
-    /// Nothing.
-    #[default]
-    Normal,
-    /// No locality.
-    Random,
-    /// In order.
-    Sequential,
-    /// Each page once.
-    NoReuse,
-}
-
-fn root() -> String {
-    "/".to_string()
-}
-
-const fn one() -> u32 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
-const fn is_false(value: &bool) -> bool {
-    !*value
+words! {
+    /// What the kernel was told to expect.
+    pub enum Advice {
+        /// Nothing.
+        Normal = "normal",
+        /// No locality.
+        Random = "random",
+        /// In order.
+        Sequential = "sequential",
+        /// Each page once.
+        NoReuse = "noreuse",
+    }
 }

@@ -1,7 +1,7 @@
 //! Checks of a scenario as a whole: ranges, names that refer to each other, keys that exclude each other.
 //!
-//! What a single value looks like (a size that is no size) is refused while reading. What is checked here needs either a
-//! range from [`super::keys`] or a second key. All problems are found in one go, in the order of the file, because whoever
+//! What a single value looks like (a size that is no size) is refused while reading. What is checked here needs either the
+//! range that a key is declared with or a second key. All problems are found in one go, in the order of the file, because whoever
 //! writes a scenario wants to mend them in one go.
 
 mod event;
@@ -10,8 +10,8 @@ mod machine;
 mod storage;
 mod task;
 
-use super::keys::Key;
-use super::{Knobs, Scalar, Scenario, Size, TableError, TimeSpan};
+use super::keys::{Accepts, Key};
+use super::{Knobs, Scalar, Scenario, Section, TableError};
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +66,7 @@ impl Scenario {
         for (path, text) in [("question", &self.question), ("look_at", &self.look_at)] {
             check.no_control_characters(path, text, &['\n', '\t']);
         }
+        check.ranges("", self);
         check.machine();
         check.kernel();
         check.memcgs();
@@ -107,34 +108,21 @@ impl Check<'_> {
         self.problems.push(problem);
     }
 
-    /// Checks a value against what the reference says about its key.
-    fn value(&mut self, path: &str, value: &Scalar) {
-        let Some(key) = Key::find(path) else { return };
-        if let Err(message) = key.accepts.check(value) {
+    /// Checks every value of a table against its declaration; `prefix` is the way to the table, with its dot.
+    fn ranges(&mut self, prefix: &str, section: &impl Section) {
+        section.values(&mut |key, accepts, value| self.value(&format!("{prefix}{key}"), accepts, value));
+    }
+
+    fn value(&mut self, path: &str, accepts: Accepts, value: &Scalar) {
+        if let Err(message) = accepts.check(value) {
             let name = path.rsplit_once("].").map_or(path, |(_, name)| name);
             let mut problem = Problem::new(path, format!("`{name}`: {message}"));
-            problem.help = Some(format!("allowed: {}", key.accepts));
-            if let (words, Scalar::Text(text)) = (key.accepts.words(), value) {
+            problem.help = Some(format!("allowed: {accepts}"));
+            if let (words, Scalar::Text(text)) = (accepts.words(), value) {
                 problem = problem.nearest(text, words);
             }
             self.report(problem);
         }
-    }
-
-    fn size(&mut self, path: &str, size: Size) {
-        self.value(path, &Scalar::Text(size.to_string()));
-    }
-
-    fn integer(&mut self, path: &str, number: impl Into<i64>) {
-        self.value(path, &Scalar::Integer(number.into()));
-    }
-
-    fn time(&mut self, path: &str, time: TimeSpan) {
-        self.value(path, &Scalar::Text(time.to_string()));
-    }
-
-    fn text(&mut self, path: &str, text: &str) {
-        self.value(path, &Scalar::Text(text.to_string()));
     }
 
     /// A reference to something by name.
@@ -177,8 +165,8 @@ impl Check<'_> {
         let general = super::keys::without_indices(prefix);
         for (name, value) in entries.iter() {
             let path = format!("{prefix}.{name}");
-            if Key::find(&path).is_some() {
-                self.value(&path, value);
+            if let Some(key) = Key::find(&path) {
+                self.value(&path, key.accepts, value);
             } else {
                 let known = Key::names_under(&format!("{general}."));
                 let problem = Problem::new(path, format!("unknown key `{name}`"))

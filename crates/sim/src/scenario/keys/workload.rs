@@ -3,97 +3,113 @@
 //! The paths are those of the kind and not of the place: `workload.zipf.alpha` is `alpha` in any table with
 //! `pattern = "zipf"`. A test compares the rows with what the workload crate accepts.
 
-use super::{ANY, Accepts, Key, key};
+use std::sync::LazyLock;
 
+use super::{Accepts, Key};
+
+const ANY: Accepts = Accepts::Integer(0, i64::MAX);
 const PAGES: Accepts = Accepts::Integer(1, 1 << 40);
 const COUNT: Accepts = Accepts::Integer(1, i64::MAX);
 const FRACTION: Accepts = Accepts::Share;
 const PATTERN: Accepts = Accepts::Table("access pattern");
 
 /// Keys of the tables that the workload crate defines.
+pub static WORKLOAD_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let key = |&(path, accepts, default, meaning): &Row| Key {
+        path: String::from(path),
+        accepts,
+        default: String::from(default),
+        meaning: String::from(meaning),
+    };
+    ROWS.iter().map(key).collect()
+});
+
+/// Path, what it accepts, default and meaning.
+type Row = (&'static str, Accepts, &'static str, &'static str);
+
 #[rustfmt::skip]
-pub const WORKLOAD_KEYS: &[Key] = &[
-    key("workload.pattern", Accepts::Choice(PATTERNS), "", "Which pages are accessed in which order; the other keys are those of the pattern."),
+const ROWS: &[Row] = &[
+    ("workload.pattern", Accepts::Choice(PATTERNS), "", "Which pages are accessed in which order; the other keys are those of the pattern."),
 
-    key("workload.sequential.pages", PAGES, "the object's", "One pass over so many pages, in ascending order."),
-    key("workload.sequential.stride", COUNT, "1", "Pages from one access to the next. 1 touches every page."),
-    key("workload.sequential.write_ratio", FRACTION, "0", "Share of the accesses that write. A scan reads."),
-    key("workload.sequential.seed", ANY, "derived", "Seed of the choice of writes."),
+    ("workload.sequential.pages", PAGES, "the object's", "One pass over so many pages, in ascending order."),
+    ("workload.sequential.stride", COUNT, "1", "Pages from one access to the next. 1 touches every page."),
+    ("workload.sequential.write_ratio", FRACTION, "0", "Share of the accesses that write. A scan reads."),
+    ("workload.sequential.seed", ANY, "derived", "Seed of the choice of writes."),
 
-    key("workload.loop.pages", PAGES, "the object's", "So many pages round and round, in ascending order."),
-    key("workload.loop.ops", ANY, "", "Accesses in all; the last round may be cut short."),
-    key("workload.loop.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    key("workload.loop.seed", ANY, "derived", "Seed of the choice of writes."),
+    ("workload.loop.pages", PAGES, "the object's", "So many pages round and round, in ascending order."),
+    ("workload.loop.ops", ANY, "", "Accesses in all; the last round may be cut short."),
+    ("workload.loop.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.loop.seed", ANY, "derived", "Seed of the choice of writes."),
 
-    key("workload.uniform.pages", PAGES, "the object's", "Every one of so many pages with the same probability."),
-    key("workload.uniform.ops", ANY, "", "Accesses in all."),
-    key("workload.uniform.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    key("workload.uniform.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.uniform.pages", PAGES, "the object's", "Every one of so many pages with the same probability."),
+    ("workload.uniform.ops", ANY, "", "Accesses in all."),
+    ("workload.uniform.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.uniform.seed", ANY, "derived", "Seed of pages and writes."),
 
-    key("workload.zipf.pages", PAGES, "the object's", "Pages to choose from; which ones are popular is scattered over them."),
-    key("workload.zipf.ops", ANY, "", "Accesses in all."),
-    key("workload.zipf.alpha", Accepts::Range("number from 0 to 100"), "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
-    key("workload.zipf.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    key("workload.zipf.seed", ANY, "derived", "Seed of popularity, pages and writes."),
+    ("workload.zipf.pages", PAGES, "the object's", "Pages to choose from; which ones are popular is scattered over them."),
+    ("workload.zipf.ops", ANY, "", "Accesses in all."),
+    ("workload.zipf.alpha", Accepts::Range("number from 0 to 100"), "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
+    ("workload.zipf.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.zipf.seed", ANY, "derived", "Seed of popularity, pages and writes."),
 
-    key("workload.hot_set.pages", PAGES, "the object's", "Pages in all, hot and cold; the hot ones are neighbours."),
-    key("workload.hot_set.ops", ANY, "", "Accesses in all."),
-    key("workload.hot_set.hot_pages_fraction", FRACTION, "0.2", "Share of the pages that is hot. With the next key the 80-20 rule."),
-    key("workload.hot_set.hot_access_fraction", FRACTION, "0.8", "Share of the accesses that go to hot pages."),
-    key("workload.hot_set.move_every", ANY, "0", "Accesses after which the hot range moves on by its own length; 0: never."),
-    key("workload.hot_set.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    key("workload.hot_set.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.hot_set.pages", PAGES, "the object's", "Pages in all, hot and cold; the hot ones are neighbours."),
+    ("workload.hot_set.ops", ANY, "", "Accesses in all."),
+    ("workload.hot_set.hot_pages_fraction", FRACTION, "0.2", "Share of the pages that is hot. With the next key the 80-20 rule."),
+    ("workload.hot_set.hot_access_fraction", FRACTION, "0.8", "Share of the accesses that go to hot pages."),
+    ("workload.hot_set.move_every", ANY, "0", "Accesses after which the hot range moves on by its own length; 0: never."),
+    ("workload.hot_set.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.hot_set.seed", ANY, "derived", "Seed of pages and writes."),
 
-    key("workload.zipf_scan.pages", PAGES, "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
-    key("workload.zipf_scan.ops", ANY, "", "Zipf accesses; those of the scans come on top."),
-    key("workload.zipf_scan.alpha", Accepts::Range("number from 0 to 100"), "0.99", "As of zipf."),
-    key("workload.zipf_scan.scan_every", COUNT, "", "Zipf accesses from one scan to the next."),
-    key("workload.zipf_scan.scan_length", COUNT, "", "Pages of one scan."),
-    key("workload.zipf_scan.scan_pages", COUNT, "as many as all scans", "Pages that the scans go round in."),
-    key("workload.zipf_scan.write_ratio", FRACTION, "0", "Share of the accesses that write, scans included."),
-    key("workload.zipf_scan.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.zipf_scan.pages", PAGES, "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
+    ("workload.zipf_scan.ops", ANY, "", "Zipf accesses; those of the scans come on top."),
+    ("workload.zipf_scan.alpha", Accepts::Range("number from 0 to 100"), "0.99", "As of zipf."),
+    ("workload.zipf_scan.scan_every", COUNT, "", "Zipf accesses from one scan to the next."),
+    ("workload.zipf_scan.scan_length", COUNT, "", "Pages of one scan."),
+    ("workload.zipf_scan.scan_pages", COUNT, "as many as all scans", "Pages that the scans go round in."),
+    ("workload.zipf_scan.write_ratio", FRACTION, "0", "Share of the accesses that write, scans included."),
+    ("workload.zipf_scan.seed", ANY, "derived", "Seed of pages and writes."),
 
-    key("workload.phase_shift.phases[].pages", PAGES, "", "Pages of a phase."),
-    key("workload.phase_shift.phases[].ops", ANY, "", "Accesses of a phase."),
-    key("workload.phase_shift.phases[].offset", ANY, "0", "First page of a phase."),
-    key("workload.phase_shift.phases[].order", Accepts::Choice(&["uniform", "looping"]), "\"uniform\"", "How a phase goes over its pages."),
-    key("workload.phase_shift.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    key("workload.phase_shift.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.phase_shift.phases[].pages", PAGES, "", "Pages of a phase."),
+    ("workload.phase_shift.phases[].ops", ANY, "", "Accesses of a phase."),
+    ("workload.phase_shift.phases[].offset", ANY, "0", "First page of a phase."),
+    ("workload.phase_shift.phases[].order", Accepts::Choice(&["uniform", "looping"]), "\"uniform\"", "How a phase goes over its pages."),
+    ("workload.phase_shift.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.phase_shift.seed", ANY, "derived", "Seed of pages and writes."),
 
-    key("workload.fill.pages", PAGES, "the object's", "Writes each page once: how programs come by their memory."),
+    ("workload.fill.pages", PAGES, "the object's", "Writes each page once: how programs come by their memory."),
 
-    key("workload.mix.parts[].of", PATTERN, "", "A pattern; the parts take turns at random."),
-    key("workload.mix.parts[].weight", COUNT, "1", "Its share of the accesses, relative to the others'."),
-    key("workload.mix.parts[].object", ANY, "the mix's", "Number of the task's object that it accesses."),
-    key("workload.mix.end", Accepts::Choice(&["first", "last"]), "\"first\"", "Whether the mix ends with the first part that ends, so that the proportions hold, or with the last."),
-    key("workload.mix.seed", ANY, "derived", "Seed of the choice of parts."),
+    ("workload.mix.parts[].of", PATTERN, "", "A pattern; the parts take turns at random."),
+    ("workload.mix.parts[].weight", COUNT, "1", "Its share of the accesses, relative to the others'."),
+    ("workload.mix.parts[].object", ANY, "the mix's", "Number of the task's object that it accesses."),
+    ("workload.mix.end", Accepts::Choice(&["first", "last"]), "\"first\"", "Whether the mix ends with the first part that ends, so that the proportions hold, or with the last."),
+    ("workload.mix.seed", ANY, "derived", "Seed of the choice of parts."),
 
-    key("workload.chain.parts[].of", PATTERN, "", "A pattern; the parts come one after the other."),
-    key("workload.chain.parts[].object", ANY, "the chain's", "Number of the task's object that it accesses."),
+    ("workload.chain.parts[].of", PATTERN, "", "A pattern; the parts come one after the other."),
+    ("workload.chain.parts[].object", ANY, "the chain's", "Number of the task's object that it accesses."),
 
-    key("workload.repeat.times", COUNT, "", "How often in all, with the same draws each time."),
-    key("workload.repeat.of", PATTERN, "", "The pattern repeated."),
+    ("workload.repeat.times", COUNT, "", "How often in all, with the same draws each time."),
+    ("workload.repeat.of", PATTERN, "", "The pattern repeated."),
 
-    key("workload.limit.ops", ANY, "", "Accesses to keep."),
-    key("workload.limit.of", PATTERN, "", "The pattern cut short."),
+    ("workload.limit.ops", ANY, "", "Accesses to keep."),
+    ("workload.limit.of", PATTERN, "", "The pattern cut short."),
 
-    key("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace. csv has any columns; msr (MSR Cambridge), alibaba (its block traces), tencent (its CBS) and spc (UMass) are collections whose columns and units are known, with a header line or without."),
-    key("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
-    key("read.ignore_size", Accepts::Bool, "false", "One id is one page, whatever its size."),
-    key("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
-    key("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
-    key("read.unterminated_ok", Accepts::Bool, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
-    key("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
-    key("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
-    key("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time, of which only `trace info` tells. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
-    key("read.csv.object", Accepts::Text, "all of usual names, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
-    key("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
-    key("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),
-    key("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object."),
-    key("read.csv.size", Accepts::Text, "by its usual names, else one page each", "Column of the size."),
-    key("read.csv.op", Accepts::Text, "by its usual names, else all read", "Column of the operation: r, read, get, w, write, set, ..."),
-    key("read.csv.offset_unit", COUNT, "1", "Bytes in a unit of offset, such as 512 for sectors."),
-    key("read.csv.size_unit", COUNT, "1", "Bytes in a unit of size."),
+    ("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace. csv has any columns; msr (MSR Cambridge), alibaba (its block traces), tencent (its CBS) and spc (UMass) are collections whose columns and units are known, with a header line or without."),
+    ("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
+    ("read.ignore_size", Accepts::Bool, "false", "One id is one page, whatever its size."),
+    ("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
+    ("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
+    ("read.unterminated_ok", Accepts::Bool, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
+    ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
+    ("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
+    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time, of which only `trace info` tells. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
+    ("read.csv.object", Accepts::Text, "all of usual names, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
+    ("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
+    ("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),
+    ("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object."),
+    ("read.csv.size", Accepts::Text, "by its usual names, else one page each", "Column of the size."),
+    ("read.csv.op", Accepts::Text, "by its usual names, else all read", "Column of the operation: r, read, get, w, write, set, ..."),
+    ("read.csv.offset_unit", COUNT, "1", "Bytes in a unit of offset, such as 512 for sectors."),
+    ("read.csv.size_unit", COUNT, "1", "Bytes in a unit of size."),
 ];
 
 /// The patterns there are.

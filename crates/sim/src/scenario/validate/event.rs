@@ -8,10 +8,7 @@ use crate::scenario::{Event, KernelFile, Scalar, Size};
 
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
-        self.time(&format!("{prefix}.at"), event.at);
-        if let Some(every) = event.every {
-            self.time(&format!("{prefix}.every"), every);
-        }
+        self.ranges(&format!("{prefix}."), event);
         match (&event.write, &event.read) {
             (Some(_), Some(_)) => {
                 self.report(Problem::new(prefix, "an event either writes or reads a file, not both"));

@@ -7,28 +7,18 @@ use crate::scenario::{Scalar, Size};
 impl Check<'_> {
     pub(super) fn machine(&mut self) {
         let machine = &self.scenario.machine;
-        self.integer("machine.cpus", machine.cpus);
-        self.integer("machine.hz", machine.hz);
+        self.ranges("machine.", machine);
         if let (Some(_), false) = (machine.memory, machine.node.is_empty()) {
             let problem =
                 Problem::new("machine.memory", "both `machine.memory` and [[machine.node]] give the memory");
             self.report(problem.help("keep one of the two"));
         }
-        if let Some(memory) = machine.memory {
-            self.size("machine.memory", memory);
-        }
         for (index, node) in machine.node.iter().enumerate() {
-            self.size(&format!("machine.node[{index}].memory"), node.memory);
+            self.ranges(&format!("machine.node[{index}]."), node);
         }
-        self.time("machine.quantum", machine.quantum);
-        self.integer("machine.tlb_entries", machine.tlb_entries);
         if machine.tlb_entries > 0 && !machine.tlb_entries.is_power_of_two() {
             let problem = format!("{} is no power of two", machine.tlb_entries);
             self.report(Problem::new("machine.tlb_entries", problem));
-        }
-        self.text("machine.costs", &machine.costs);
-        if let Some(until) = self.scenario.until {
-            self.time("until", until);
         }
         if let Some(until) = self.scenario.until.filter(|until| until.0 == 0) {
             self.report(Problem::new("until", format!("a run until {until} has no time to do anything")));
@@ -36,7 +26,7 @@ impl Check<'_> {
     }
 
     pub(super) fn kernel(&mut self) {
-        self.text("kernel.profile", &self.scenario.kernel.profile);
+        self.ranges("kernel.", &self.scenario.kernel);
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
     }
@@ -58,9 +48,7 @@ impl Check<'_> {
                 self.report(Problem::new(&path_key, format!("there are two cgroups called `{path}`")));
             }
             self.no_control_characters(&path_key, path, &[]);
-            if let Some(policy) = &memcg.policy {
-                self.text(&format!("{prefix}.policy"), policy);
-            }
+            self.ranges(&format!("{prefix}."), memcg);
             self.settings(&prefix, &memcg.files);
             for name in ["memory.max", "memory.high"] {
                 if let Some(value) = memcg.files.get(name) {

@@ -13,19 +13,7 @@ impl Check<'_> {
     }
 
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
-        self.text(&format!("{prefix}.preset"), &device.preset);
-        let times = [
-            ("read_latency", device.read_latency),
-            ("read_p99", device.read_p99),
-            ("write_latency", device.write_latency),
-            ("write_p99", device.write_p99),
-            ("sequential_latency", device.sequential_latency),
-        ];
-        for (name, time) in times {
-            if let Some(time) = time {
-                self.time(&format!("{prefix}.{name}"), time);
-            }
-        }
+        self.ranges(&format!("{prefix}."), device);
         for (name, rate) in
             [("read_bandwidth", device.read_bandwidth), ("write_bandwidth", device.write_bandwidth)]
         {
@@ -34,12 +22,6 @@ impl Check<'_> {
                     Problem::new(format!("{prefix}.{name}"), format!("`{name}`: 0 would never be done"));
                 self.report(problem.help("allowed: from 1B/s"));
             }
-        }
-        if let Some(requests) = device.nr_requests {
-            self.integer(&format!("{prefix}.nr_requests"), requests);
-        }
-        if let Some(depth) = device.queue_depth {
-            self.integer(&format!("{prefix}.queue_depth"), depth);
         }
         // What only the device itself can judge, such as a p99 below the median; its preset was judged above.
         if let Err(problem) = device.spec()
@@ -63,7 +45,7 @@ impl Check<'_> {
     }
 
     pub(super) fn swap(&mut self, prefix: &str, swap: &Swap) {
-        self.size(&format!("{prefix}.size"), swap.size);
+        self.ranges(&format!("{prefix}."), swap);
         let device = format!("{prefix}.device");
         match (swap.kind, &swap.device) {
             (SwapKind::Disk, name) => self.on_device(&device, name.as_ref()),
@@ -77,7 +59,7 @@ impl Check<'_> {
     }
 
     pub(super) fn file(&mut self, prefix: &str, file: &File) {
-        self.size(&format!("{prefix}.size"), file.size);
+        self.ranges(&format!("{prefix}."), file);
         let device = format!("{prefix}.device");
         match (file.kind, &file.device) {
             (FileKind::Regular, name) => self.on_device(&device, name.as_ref()),

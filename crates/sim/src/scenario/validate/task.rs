@@ -1,21 +1,19 @@
 //! `[[task]]`, its objects and what it does with them.
 
 use super::{Check, Problem};
+use crate::scenario::task::CPU_MAX;
 use crate::scenario::{Channel, FileKind, Object, Size, Task};
 
 impl Check<'_> {
     pub(super) fn task(&mut self, prefix: &str, task: &Task) {
         self.reference(&format!("{prefix}.memcg"), "memcg", &task.memcg, self.scenario.memcg_paths());
         let cpus = self.scenario.machine.cpus;
-        if let Some(cpu) = task.cpu.filter(|&cpu| cpu >= cpus) {
+        if let Some(cpu) = task.cpu.filter(|&cpu| (cpus..=CPU_MAX).contains(&cpu)) {
             let problem =
                 Problem::new(format!("{prefix}.cpu"), format!("`cpu`: the machine has no CPU {cpu}"));
             self.report(problem.help(format!("allowed: 0 to {}", cpus.saturating_sub(1))));
         }
-        self.integer(&format!("{prefix}.copies"), task.copies);
-        self.integer(&format!("{prefix}.loops"), task.loops);
-        self.time(&format!("{prefix}.start"), task.start);
-        self.time(&format!("{prefix}.think_time"), task.think_time);
+        self.ranges(&format!("{prefix}."), task);
         if task.object.is_empty() {
             let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
             self.report(problem.help("add a [[task.object]] with a channel, a size and a workload"));
@@ -30,10 +28,7 @@ impl Check<'_> {
     }
 
     fn object(&mut self, prefix: &str, task: &Task, object: &Object) {
-        if let Some(size) = object.size {
-            self.size(&format!("{prefix}.size"), size);
-        }
-        self.integer(&format!("{prefix}.share"), object.share);
+        self.ranges(&format!("{prefix}."), object);
         let channel = object.channel;
         if let Some(name) = &object.file {
             let path = format!("{prefix}.file");
@@ -59,8 +54,7 @@ impl Check<'_> {
                 Channel::Tmpfs | Channel::Anonymous => FileKind::Tmpfs,
             };
             if kind.is_some_and(|kind| kind != fits) {
-                let (kind, channel) =
-                    (format!("{:?}", kind.expect("just seen")).to_lowercase(), channel.name());
+                let (kind, channel) = (kind.expect("just seen").name(), channel.name());
                 self.report(Problem::new(
                     format!("{prefix}.channel"),
                     format!("file `{name}` is a {kind} file, which channel \"{channel}\" does not access"),
