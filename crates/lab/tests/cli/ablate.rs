@@ -91,7 +91,7 @@ fn an_ablation_has_a_line_for_every_value_below_its_seam() {
             "\nharvest",
             "\n  rmap=false",
             "\n  page_table_walk=false",
-            "\norder",
+            "\nlru",
             "\n  lists (generations)",
             "\n    two_lists",
             "\n    single_list",
