@@ -1,16 +1,16 @@
 //! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
 
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::{Entry, Table};
-use crate::serve::engine::Engine;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Engine {
+impl Core {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
-    pub fn check_invariants(&self) {
+    pub(crate) fn check_invariants(&self) {
         let users = self.page_users();
         for node in self.memory.nodes() {
             self.check_frames(node, &users);

@@ -10,11 +10,13 @@ mod policy; // a choice at each of the four seams; the profiles that bundle them
 mod switch; // every mechanism and every era's rule under a name
 mod machine; // how a machine talks to the engine: accesses and steps, operations, work
 
+mod core; // all state under one roof: what mechanisms are methods of
 mod memory; // what is where: folios, page tables and indexes, files, address spaces
 mod page_alloc; // free memory
 mod swap; // swap devices: slots, the swap cache, writes held back
 mod memcg; // memory groups: limits, protection, charging, memory.high
 mod stat; // counters under the kernel's names, and how old a reader's copy is
+mod mapping; // page-table entries over folios: faults, mlock
 mod page_cache; // where a folio is found by what it holds
 mod io; // reads and writes in flight, and who waits for them
 

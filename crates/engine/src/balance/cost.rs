@@ -6,9 +6,9 @@
 //! that what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
 
 use super::BalanceRule;
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
 use crate::units::LruType;
 
 /// Cost of one page of I/O, in rotated pages.
@@ -34,7 +34,7 @@ pub enum ScanBalance {
     },
 }
 
-impl Engine {
+impl Core {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;

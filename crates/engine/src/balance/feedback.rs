@@ -14,9 +14,9 @@
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 
 use super::{BalanceRule, TypeRule};
+use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::serve::engine::Engine;
 use crate::units::LruType;
 
 /// Tiers of a generation.
@@ -190,7 +190,7 @@ impl Feedback {
     }
 }
 
-impl Engine {
+impl Core {
     /// Whether anyone reads what the controller of this lruvec counts.
     fn has_feedback(&self, lruvec: LruvecId) -> bool {
         let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;

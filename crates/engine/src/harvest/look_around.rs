@@ -5,16 +5,16 @@
 //! is put into the Bloom filter, so that the next walk visits it: eviction tells aging where to look. [reclaim 4.8]
 
 use super::walk::ENTRIES_PER_LINE;
+use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::table::{LEAF_PAGES, Word};
-use crate::serve::engine::Engine;
 use crate::story::{FoundBy, PageEvent};
 use crate::units::{LruType, MmId, Pfn};
 
 /// Entries looked at.
 const WINDOW: u64 = 64;
 
-impl Engine {
+impl Core {
     /// Looks around an entry that was found young. `has_buffer`: a walk's buffer is at hand, so that neighbours can change
     /// their generation at once instead of going through the activation batch.
     pub(super) fn look_around(&mut self, pfn: Pfn, mm: MmId, page: u64, has_buffer: bool) {

@@ -3,10 +3,10 @@
 //! An anonymous folio is mapped at one place, which its record names; a file's folio may be mapped wherever the file is.
 //! [reclaim 2.8; 9, rows 1 to 5]
 
+use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
 use crate::memory::table::Word;
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{FileId, MmId, Pfn};
 
@@ -21,7 +21,7 @@ pub(crate) struct Referenced {
     pub(crate) executable: bool,
 }
 
-impl Engine {
+impl Core {
     /// Tests and clears the accessed bits of all entries that map the folio, and looks around the young ones. `has_buffer`: see
     /// `look_around`.
     pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {

@@ -15,12 +15,12 @@
 //! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
 
 use super::bloom::BloomFilters;
+use crate::core::Core;
 use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
-use crate::serve::engine::Engine;
 use crate::story::{FoundBy, PageEvent};
 use crate::units::{MmId, Pfn};
 use std::ops::Range;
@@ -123,7 +123,7 @@ pub(crate) enum Walked {
     Complete,
 }
 
-impl Engine {
+impl Core {
     /// Begins the walk after the one completed last, or joins those who have begun it.
     ///
     /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists

@@ -1,9 +1,9 @@
 //! Reads and writes in flight, what their end means for the folio, and who waits for it. [reclaim 1.3]
 
+use crate::core::Core;
 use crate::machine::op::{IoError, Op};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{SwapEntry, Word};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::swap::plug::Plug;
@@ -92,7 +92,7 @@ impl Transfers {
     }
 }
 
-impl Engine {
+impl Core {
     /// Starts reading a folio of a file; `task` is woken when it is there.
     pub(crate) fn start_read_file(&mut self, pfn: Pfn, task: TaskId) {
         let io = self.start_read(pfn, task);
@@ -137,27 +137,22 @@ impl Engine {
         self.io.write_waiters.push(task);
     }
 
-    /// A device has completed a transfer, its interrupt arriving on `cpu`.
-    pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
+    /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns whether its waiters wanted to read.
+    pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> bool {
         self.cpu = cpu;
         let transfer = self.io.end(io);
         match transfer.direction {
             Direction::Read => self.read_done(transfer.pfn, result),
             Direction::Write => self.write_done(transfer.pfn, result),
         }
-        let first = self.woken.len();
         self.woken.extend(transfer.starter);
         if !self.io.joined.is_empty() {
             self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
         }
-        if result.is_err() && transfer.direction == Direction::Read {
-            for task in &self.woken[first..] {
-                self.tasks[task.index()].read_failed = true;
-            }
-        }
         if transfer.direction == Direction::Write {
             self.woken.append(&mut self.io.write_waiters);
         }
+        transfer.direction == Direction::Read
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {

@@ -30,7 +30,7 @@ use crate::lru::{
 };
 use crate::machine::step::{Served, Step};
 use crate::serve::engine::Engine;
-use crate::units::{LruType, MemcgId, Nanos, NodeId, TaskId};
+use crate::units::{LruType, MemcgId, NodeId, TaskId};
 use std::fmt::Write;
 
 /// A write under way.
@@ -88,7 +88,7 @@ impl Engine {
     ) -> Result<Step, FileError> {
         loop {
             if let Some(work) = &mut write.work {
-                match self.generation_work_step(work) {
+                match self.core.generation_work_step(work) {
                     WorkStep::Again => {
                         self.suspend_lru_gen(task, write);
                         return Ok(Step::Again);
@@ -102,7 +102,7 @@ impl Engine {
             let Some(command) = write.next() else {
                 return Ok(Step::Done(Served::Written { reclaimed: write.reclaimed }));
             };
-            let begun = self.parse_command(&command).and_then(|request| self.generation_work(request));
+            let begun = self.parse_command(&command).and_then(|request| self.core.generation_work(request));
             write.command = command;
             write.work = begun.map_err(|refused| write.refused(refused))?;
         }
@@ -142,12 +142,12 @@ impl Engine {
         write.number = 1;
         let sign = if matches!(request.what, Requested::Age { .. }) { '+' } else { '-' };
         write.command = format!("{sign} {} {} {}", request.memcg.0 + 1, request.node.0, request.seq);
-        let checked = if self.has_lruvec(request.memcg, request.node) {
+        let checked = if self.core.has_lruvec(request.memcg, request.node) {
             self.check_swappiness(request.memcg, request.swappiness)
         } else {
             Err(Refused::invalid("a group and a node of this machine"))
         };
-        let begun = checked.and_then(|()| self.generation_work(request));
+        let begun = checked.and_then(|()| self.core.generation_work(request));
         write.work = begun.map_err(|refused| write.refused(refused))?;
         self.lru_gen_write(task, write)
     }
@@ -164,10 +164,10 @@ impl Engine {
         };
         let (memcg, node, seq) = (number(u32::MAX.into())?, number(u32::MAX.into())?, number(u64::MAX)?);
         let memcg = (memcg.checked_sub(1).and_then(|id| u16::try_from(id).ok()).map(MemcgId))
-            .filter(|&memcg| self.memcgs.contains(memcg))
+            .filter(|&memcg| self.core.memcgs.contains(memcg))
             .ok_or_else(|| Refused::invalid("the number of a group, as lru_gen shows it"))?;
         let node = (u8::try_from(node).ok().map(NodeId))
-            .filter(|node| node.index() < self.config.node_pages.len())
+            .filter(|node| node.index() < self.core.config.node_pages.len())
             .ok_or_else(|| Refused::invalid("the number of a node, as lru_gen shows it"))?;
         let swappiness = match fields.next() {
             None => None,
@@ -185,7 +185,7 @@ impl Engine {
     }
 
     fn parse_swappiness(&self, memcg: MemcgId, field: &str) -> Result<u8, Refused> {
-        let number = match self.memcgs[memcg].policy.generations.interface {
+        let number = match self.core.memcgs[memcg].policy.generations.interface {
             Interface::Linux6_12 => parse_number(field, u32::MAX.into())?,
             Interface::Linux6_16 if field == "max" => u64::from(SWAPPINESS_ANON_ONLY),
             Interface::Linux6_16 => u64::from(parse_c_integer(field)?),
@@ -195,7 +195,7 @@ impl Engine {
     }
 
     fn check_swappiness(&self, memcg: MemcgId, swappiness: Option<u8>) -> Result<(), Refused> {
-        let (largest, expected) = match self.memcgs[memcg].policy.generations.interface {
+        let (largest, expected) = match self.core.memcgs[memcg].policy.generations.interface {
             Interface::Linux6_12 => (200, "a swappiness from 0 to 200"),
             Interface::Linux6_16 => (SWAPPINESS_ANON_ONLY, "a swappiness from 0 to 200, or `max`"),
         };
@@ -209,9 +209,9 @@ impl Engine {
     /// What `lru_gen` says, or `lru_gen_full`.
     pub(super) fn lru_gen_text(&self, is_full: bool) -> String {
         let mut text = String::new();
-        for memcg in self.memcgs.subtree(MemcgId::ROOT) {
-            line(&mut text, format_args!("memcg {:5} {}", memcg.0 + 1, self.memcgs.path(memcg)));
-            for node in self.memory.nodes() {
+        for memcg in self.core.memcgs.subtree(MemcgId::ROOT) {
+            line(&mut text, format_args!("memcg {:5} {}", memcg.0 + 1, self.core.memcgs.path(memcg)));
+            for node in self.core.memory.nodes() {
                 line(&mut text, format_args!(" node {:5}", node.0));
                 self.generation_rows(&mut text, memcg, node, is_full);
             }
@@ -220,19 +220,19 @@ impl Engine {
     }
 
     fn generation_rows(&self, text: &mut String, memcg: MemcgId, node: NodeId, is_full: bool) {
-        let lruvec = self.lruvecs.id(memcg, node);
-        let Some(generations) = &self.lruvecs[lruvec].generations else { return };
+        let lruvec = self.core.lruvecs.id(memcg, node);
+        let Some(generations) = &self.core.lruvecs[lruvec].generations else { return };
         let oldest = if is_full {
             generations.oldest_that_can_exist()
         } else {
-            self.oldest_shown(lruvec, generations)
+            self.core.oldest_shown(lruvec, generations)
         };
         for seq in oldest..=generations.max_seq {
             let pages = generations.pages(seq);
             let mark = |kind: LruType| {
                 if is_full && seq < generations.min_seq[kind as usize] { 'x' } else { ' ' }
             };
-            let age = self.age_ms(generations.birth(seq));
+            let age = self.core.age_ms(generations.birth(seq));
             let (anon, file) = (LruType::Anon, LruType::File);
             line(
                 text,
@@ -259,7 +259,7 @@ impl Engine {
         node: NodeId,
         seq: u64,
     ) {
-        let lruvec = &self.lruvecs[self.lruvecs.id(memcg, node)];
+        let lruvec = &self.core.lruvecs[self.core.lruvecs.id(memcg, node)];
         let is_youngest = seq == generations.max_seq;
         for tier in 0..TIERS {
             let mut row = format!("{:12}{tier:10}", "");
@@ -283,12 +283,6 @@ impl Engine {
             let _ = write!(row, " {count:10}{mark}");
         }
         line(text, format_args!("{row}"));
-    }
-
-    /// How long ago something happened, in milliseconds of whole ticks.
-    pub(crate) fn age_ms(&self, born: Nanos) -> u64 {
-        let tick = Nanos::from_ticks(1, self.config.hz).0;
-        (self.now.0 / tick - born.0 / tick) * tick / 1_000_000
     }
 }
 

@@ -31,9 +31,9 @@ pub(super) fn parse_min_ttl(value: &str) -> Option<u64> {
 impl Engine {
     /// What was written last, or what the profile of the root comes to.
     pub(super) fn enabled_text(&self) -> String {
-        let policy = self.memcgs[MemcgId::ROOT].policy;
+        let policy = self.core.memcgs[MemcgId::ROOT].policy;
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-        let caps = self.lru_gen_enabled.unwrap_or_else(|| {
+        let caps = self.core.lru_gen_enabled.unwrap_or_else(|| {
             bit(policy.lru == Lru::Generations, CORE)
                 | bit(policy.harvest.page_table_walk, MM_WALK)
                 | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
@@ -44,20 +44,20 @@ impl Engine {
     /// The lists change hands in steps: see `lru/switching.rs`. How generations are harvested is of no concern to those who
     /// keep none.
     pub(super) fn set_enabled(&mut self, task: TaskId, caps: u32) -> Step {
-        if self.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
-            self.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
+        if self.core.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
+            self.core.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
         }
-        self.switch_lru(caps & CORE != 0);
-        for memcg in self.memcgs.ids() {
-            if self.memcgs[memcg].policy.lru != Lru::Generations {
+        self.core.switch_lru(caps & CORE != 0);
+        for memcg in self.core.memcgs.ids() {
+            if self.core.memcgs[memcg].policy.lru != Lru::Generations {
                 continue;
             }
-            let harvest = &mut self.memcgs[memcg].policy.harvest;
+            let harvest = &mut self.core.memcgs[memcg].policy.harvest;
             harvest.page_table_walk = caps & MM_WALK != 0;
             harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
         }
-        self.config.policy = self.memcgs[MemcgId::ROOT].policy;
-        let is_switching = self.memcgs.ids().any(|memcg| self.is_switching(memcg));
+        self.core.config.policy = self.core.memcgs[MemcgId::ROOT].policy;
+        let is_switching = self.core.memcgs.ids().any(|memcg| self.core.is_switching(memcg));
         // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
         if is_switching { self.suspend_switch(task) } else { Step::Done(Served::Written { reclaimed: 0 }) }
     }

@@ -144,7 +144,7 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
 impl Engine {
     /// The names of `memory.stat` with their values, in the kernel's units (bytes for what is a size), as of the last flush.
     fn memory_stat(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
-        let value = |stat: Stat| self.memcg_stat(memcg, stat).max(0) as u64;
+        let value = |stat: Stat| self.core.memcg_stat(memcg, stat).max(0) as u64;
         let mut lines = Vec::new();
         for &(name, stat, in_bytes) in MEMORY_STAT {
             if name == "pgscan_direct" {
@@ -162,16 +162,16 @@ impl Engine {
         match self.file_at(path)? {
             Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL {
-                    lines(&mut text, stat.name(), self.vmstat(stat));
+                    lines(&mut text, stat.name(), self.core.vmstat(stat));
                 }
             }
-            Target::Machine(MachineTarget::Swappiness) => text = format!("{}\n", self.config.swappiness),
+            Target::Machine(MachineTarget::Swappiness) => text = format!("{}\n", self.core.config.swappiness),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
-            Target::Machine(MachineTarget::MinTtl) => text = format!("{}\n", self.min_ttl_ms),
+            Target::Machine(MachineTarget::MinTtl) => text = format!("{}\n", self.core.min_ttl_ms),
             Target::Memcg(memcg, file) => {
-                let group = &self.memcgs[memcg];
+                let group = &self.core.memcgs[memcg];
                 match file {
                     MemcgFile::Current => text = format!("{}\n", group.usage * PAGE_SIZE),
                     MemcgFile::SwapCurrent => text = format!("{}\n", group.swap_usage * PAGE_SIZE),
@@ -184,7 +184,7 @@ impl Engine {
                     MemcgFile::Events => events_text(&mut text, group.events),
                     MemcgFile::EventsLocal => events_text(&mut text, group.events_local),
                     MemcgFile::Stat => {
-                        self.flush_for_reader(memcg);
+                        self.core.flush_for_reader(memcg);
                         for (name, value) in self.memory_stat(memcg) {
                             lines(&mut text, name, value);
                         }
@@ -216,22 +216,22 @@ impl Engine {
                 Ok(self.set_enabled(task, caps))
             }
             Target::Machine(MachineTarget::MinTtl) => {
-                self.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
+                self.core.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
                 Ok(done)
             }
             Target::Machine(MachineTarget::Swappiness) => {
                 let swappiness = value.parse().ok().filter(|&swappiness: &u8| swappiness <= 200);
-                self.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
+                self.core.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
                 Ok(done)
             }
             Target::Memcg(memcg, MemcgFile::Reclaim) => {
-                let request = parse_reclaim(value, self.config.swappiness);
+                let request = parse_reclaim(value, self.core.config.swappiness);
                 let (pages, swappiness) =
                     request.ok_or_else(|| invalid("bytes to reclaim, as `128M` or `128M swappiness=60`"))?;
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
             Target::Memcg(memcg, file) => {
-                let group = &mut self.memcgs[memcg];
+                let group = &mut self.core.memcgs[memcg];
                 let limit = match file {
                     MemcgFile::Min => &mut group.min,
                     MemcgFile::Low => &mut group.low,
@@ -248,13 +248,13 @@ impl Engine {
                 let pages =
                     parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
                 *limit = pages;
-                let excess = self.memcgs[memcg].usage.saturating_sub(pages);
+                let excess = self.core.memcgs[memcg].usage.saturating_sub(pages);
                 if excess == 0 || !matches!(file, MemcgFile::High | MemcgFile::Max) {
                     return Ok(done);
                 }
                 // Unused stocks count against the limit too.
-                self.stock_drain_below(memcg);
-                let request = UserReclaim::new(memcg, excess, self.config.swappiness, false);
+                self.core.stock_drain_below(memcg);
+                let request = UserReclaim::new(memcg, excess, self.core.config.swappiness, false);
                 Ok(self.user_reclaim(task, Box::new(request)))
             }
         }
@@ -263,7 +263,7 @@ impl Engine {
     /// Reclaims so many pages from a group because a user asked for it (`memory.reclaim`).
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
-        let swappiness = swappiness.unwrap_or(self.config.swappiness);
+        let swappiness = swappiness.unwrap_or(self.core.config.swappiness);
         self.user_reclaim(task, Box::new(UserReclaim::new(memcg, pages, swappiness, true)))
     }
 
@@ -274,7 +274,7 @@ impl Engine {
         let no_such_file = || FileError::NoSuchFile(path.to_owned());
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
-        let memcg = self.memcgs.by_path(group).ok_or_else(no_such_file)?;
+        let memcg = self.core.memcgs.by_path(group).ok_or_else(no_such_file)?;
         let file = CgroupFile::by_name(file).ok_or_else(no_such_file)?;
         if memcg == MemcgId::ROOT && !file.is_in_root {
             return Err(no_such_file());

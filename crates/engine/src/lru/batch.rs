@@ -11,10 +11,10 @@
 //!   ...                    ┘
 //! ```
 
+use crate::core::Core;
 use crate::lru::{Arrival, Lru};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{CpuId, Pfn};
@@ -59,7 +59,7 @@ impl Batches {
     }
 }
 
-impl Engine {
+impl Core {
     /// Hands a new folio over to the lists.
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
         if self.in_lru_fault {

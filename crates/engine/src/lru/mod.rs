@@ -21,12 +21,12 @@ mod single_list;
 mod switching;
 mod two_lists;
 
+use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::switch::choice;
@@ -110,7 +110,7 @@ pub(crate) enum Round {
     Last,
 }
 
-impl Engine {
+impl Core {
     pub(crate) fn lru_of(&self, lruvec: LruvecId) -> Lru {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
     }

@@ -29,12 +29,12 @@
 //! being written, pinned or locked): it is spared like a used one, and goes under the hand when its write has ended.
 
 use super::{Arrival, Lru, PlaceRule, Round};
+use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::reclaim::{FolioReferences, ScanControl};
-use crate::serve::engine::Engine;
 use crate::story::{Because, Verdict};
 use crate::units::Pfn;
 
@@ -46,7 +46,7 @@ pub(super) fn sieve_list(folio: &Folio) -> usize {
     LISTS[usize::from(folio.has(FolioFlags::ODD_ROUND))]
 }
 
-impl Engine {
+impl Core {
     /// Whether the hand's round is an odd one. Begins the next where this one has no page left.
     fn sieve_turn(&mut self, lruvec: LruvecId) -> bool {
         let lruvec = &mut self.lruvecs[lruvec];

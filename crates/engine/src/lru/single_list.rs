@@ -7,10 +7,10 @@
 //! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
 
 use super::Round;
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
 use crate::stat::{PGSCAN, PGSTEAL};
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
@@ -18,7 +18,7 @@ use crate::units::{LruType, Pfn};
 /// The only list in use.
 pub(super) const SINGLE: usize = LruList::InactiveAnon as usize;
 
-impl Engine {
+impl Core {
     pub(super) fn single_list_accessed(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {

@@ -14,8 +14,8 @@
 //! Whoever writes `enabled` moves the folios; two writers move them together, to whatever was written last.
 
 use super::{Arrival, Lru};
+use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
-use crate::serve::engine::Engine;
 use crate::switch::choice;
 use crate::units::{LruType, MemcgId, NodeId, Pfn};
 
@@ -39,9 +39,9 @@ impl Lru {
 /// Folios moved in a step.
 const CHUNK: u64 = 4096;
 
-impl Engine {
+impl Core {
     /// Gives every group of one of Linux's policies generations, or two lists. Its folios are still where they were:
-    /// [`Engine::switch_step`] moves them.
+    /// [`Core::switch_step`] moves them.
     pub(crate) fn switch_lru(&mut self, keeps_generations: bool) {
         for memcg in self.memcgs.ids() {
             let group = &mut self.memcgs[memcg];
@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// Whether a group's folios are being moved.
-    pub fn is_switching(&self, memcg: MemcgId) -> bool {
+    pub(crate) fn is_switching(&self, memcg: MemcgId) -> bool {
         self.memory.nodes().any(|node| self.lruvecs[self.lruvecs.id(memcg, node)].is_switching)
     }
 }

@@ -20,11 +20,11 @@
 //! keeps nothing of it.
 
 use super::{Lru, Round};
+use crate::core::Core;
 use crate::harvest::{Referenced, Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
-use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
@@ -73,7 +73,7 @@ impl Deactivation {
     }
 }
 
-impl Engine {
+impl Core {
     /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
     fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
         let inactive = self.stale(lruvec, LruList::inactive(kind).stat());

@@ -4,10 +4,10 @@
 //! At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
 //! [reclaim 2.10 and its 6.12 form]
 
+use crate::core::Core;
 use crate::machine::step::OomReport;
-use crate::memcg::{MemcgEvent, UNLIMITED};
+use crate::memcg::MemcgEvent;
 use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, Nanos};
 
@@ -39,6 +39,16 @@ pub(crate) struct Charge {
     may_enter_fs: bool,
     /// Writes that had ended when the attempts began.
     writes_ended: u64,
+    pub(crate) outcome: ChargeOutcome,
+}
+
+/// What a charge has cost and leaves to pay.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ChargeOutcome {
+    pub(crate) reclaim_calls: u32,
+    pub(crate) reclaimed: u64,
+    /// Pages charged while an ancestor was above its `memory.high`: who asked for them reclaims as many before it returns.
+    pub(crate) over_high: u64,
 }
 
 impl Charge {
@@ -58,7 +68,7 @@ pub(crate) enum Charged {
     Oom(Box<OomReport>),
 }
 
-impl Engine {
+impl Core {
     pub(crate) fn charge_begin(&self, memcg: MemcgId, may_enter_fs: bool) -> Charge {
         Charge {
             memcg,
@@ -68,6 +78,7 @@ impl Engine {
             reclaim: None,
             may_enter_fs,
             writes_ended: self.io.writes_ended(),
+            outcome: ChargeOutcome::default(),
         }
     }
 
@@ -81,7 +92,8 @@ impl Engine {
                         return Charged::Again;
                     }
                     ReclaimStep::Done(reclaimed) => {
-                        self.tell_reclaimed(reclaimed);
+                        charge.outcome.reclaim_calls += 1;
+                        charge.outcome.reclaimed += reclaimed;
                         if let Some(end) = self.charge_after_reclaim(charge, limited, reclaimed) {
                             return end;
                         }
@@ -94,7 +106,9 @@ impl Engine {
             match self.memcgs.charge(charge.memcg, charge.ask) {
                 Ok(()) => {
                     self.work.charges += 1;
-                    self.note_high(charge.memcg, charge.ask);
+                    if self.memcgs.is_over_high(charge.memcg) {
+                        charge.outcome.over_high += charge.ask;
+                    }
                     if charge.ask > 1 {
                         self.stock_refill(charge.memcg, charge.ask - 1);
                     }
@@ -131,7 +145,7 @@ impl Engine {
         if !charge.may_enter_fs {
             // A file read's first attempt doesn't insist. Where it fails, the read goes on page by page in a way that may
             // enter the file system, and tmpfs pages can be swapped out for it. [6.12 2.10]
-            *charge = self.charge_begin(charge.memcg, true);
+            *charge = Charge { outcome: charge.outcome, ..self.charge_begin(charge.memcg, true) };
             return None;
         }
         // A single page is sure to fit sooner or later while reclaim makes progress.
@@ -155,7 +169,6 @@ impl Engine {
             return None;
         }
         // The access fails, which is this machine's form of the kill.
-        self.untell_reclaimed();
         self.memcgs.event(limited, MemcgEvent::Oom);
         self.memcgs.event(limited, MemcgEvent::OomKill);
         self.count_node(self.current_node(), Stat::OomKill, 1);
@@ -240,18 +253,5 @@ impl Engine {
     /// Undoes a charge of one page that turned out not to be needed.
     pub(crate) fn charge_cancel(&mut self, memcg: MemcgId) {
         self.stock_refill(memcg, 1);
-    }
-
-    /// Notes that the current task owes reclaim to ancestors above `memory.high`; it pays before it returns.
-    fn note_high(&mut self, memcg: MemcgId, pages: u64) {
-        let mut level = Some(memcg);
-        while let Some(id) = level {
-            let group = &self.memcgs[id];
-            if group.high != UNLIMITED && group.usage > group.high {
-                self.tasks[self.current.index()].high_debt += pages;
-                return;
-            }
-            level = group.parent;
-        }
     }
 }

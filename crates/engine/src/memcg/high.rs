@@ -5,11 +5,10 @@
 //! group is. The delay grows with the square of the overage, so that a group a little above hardly notices and one far
 //! above all but stands still. [reclaim 2.10]
 
-use crate::machine::step::{DelayReason, Served, Step, Wait};
+use crate::core::Core;
 use crate::memcg::MemcgEvent;
 use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
-use crate::serve::engine::Engine;
-use crate::units::{MemcgId, Nanos, TaskId};
+use crate::units::{MemcgId, Nanos};
 
 /// Rounds of reclaim that make no progress before the task sleeps.
 const RETRIES: u32 = 16;
@@ -21,7 +20,6 @@ const SCALING_SHIFT: u32 = 14;
 /// A debt being paid.
 pub(crate) struct HighReclaim {
     debt: u64,
-    served: Served,
     /// Pages to reclaim from each group of this round.
     target: u64,
     /// Groups of this round still to reclaim from.
@@ -40,10 +38,9 @@ enum HighStage {
 }
 
 impl HighReclaim {
-    pub(crate) fn new(debt: u64, served: Served) -> HighReclaim {
+    pub(crate) fn new(debt: u64) -> HighReclaim {
         HighReclaim {
             debt,
-            served,
             target: debt,
             groups: Vec::new(),
             call: None,
@@ -58,12 +55,22 @@ impl HighReclaim {
     }
 }
 
-impl Engine {
-    pub(crate) fn pay_high(&mut self, task: TaskId, mut high: Box<HighReclaim>) -> Step {
-        let memcg = self.memory.mm(self.tasks[task.index()].mm).memcg;
+/// What paying came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HighStep {
+    /// A batch of reclaim is over; call again.
+    Again,
+    /// Reclaim was not enough: the task sleeps so long.
+    Sleep(Nanos),
+    Done,
+}
+
+impl Core {
+    /// Advances the payment of a debt that a task of group `memcg` has run into.
+    pub(crate) fn high_step(&mut self, memcg: MemcgId, high: &mut HighReclaim) -> HighStep {
         loop {
             match high.stage {
-                HighStage::Slept => return Step::Done(high.served),
+                HighStage::Slept => return HighStep::Done,
                 HighStage::Begin => {
                     let is_over = |&id: &MemcgId| self.memcgs[id].usage > self.memcgs[id].high;
                     high.groups = self.memcgs.ancestors(memcg).filter(is_over).collect();
@@ -74,10 +81,7 @@ impl Engine {
                 HighStage::Reclaim => {
                     if let Some(call) = &mut high.call {
                         match self.reclaim_step(call) {
-                            ReclaimStep::Again => {
-                                self.suspend_high(task, high);
-                                return Step::Again;
-                            }
+                            ReclaimStep::Again => return HighStep::Again,
                             ReclaimStep::Done(reclaimed) => {
                                 high.reclaimed += reclaimed;
                                 high.call = None;
@@ -91,7 +95,7 @@ impl Engine {
                         let delay = self.high_delay(memcg, high.debt);
                         // Too short to be worth a sleep.
                         if delay <= Nanos::from_ticks(u64::from(self.config.hz) / 100, self.config.hz) {
-                            return Step::Done(high.served);
+                            return HighStep::Done;
                         }
                         if high.reclaimed > 0 || high.retries > 0 {
                             high.retries -= u32::from(high.reclaimed == 0);
@@ -100,8 +104,7 @@ impl Engine {
                             continue;
                         }
                         high.stage = HighStage::Slept;
-                        self.suspend_high(task, high);
-                        return Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh));
+                        return HighStep::Sleep(delay);
                     }
                 }
             }
@@ -133,10 +136,10 @@ mod tests {
     fn delays_grow_with_the_square_of_the_overage() {
         let mut engine = Engine::new(Config { hz: 1000, ..Config::default() }).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "group").unwrap();
-        engine.memcgs[memcg].high = 25_600;
+        engine.core.memcgs[memcg].high = 25_600;
         let mut delay_ms = |mb: u64| {
-            engine.memcgs[memcg].usage = mb * 256;
-            engine.high_delay(memcg, 64).0 / 1_000_000
+            engine.core.memcgs[memcg].usage = mb * 256;
+            engine.core.high_delay(memcg, 64).0 / 1_000_000
         };
         assert_eq!([101, 105, 110, 118].map(&mut delay_ms), [6, 159, 639, 2000]);
     }

@@ -200,6 +200,11 @@ impl Memcgs {
         }
     }
 
+    /// Whether a group or an ancestor of it is above its `memory.high`.
+    pub(crate) fn is_over_high(&self, memcg: MemcgId) -> bool {
+        self.ancestors(memcg).any(|id| self[id].high != UNLIMITED && self[id].usage > self[id].high)
+    }
+
     /// Pages that may still be charged before this group's own limit is hit.
     pub(crate) fn margin(&self, id: MemcgId) -> u64 {
         self[id].max.saturating_sub(self[id].usage)

@@ -1,9 +1,9 @@
 //! The page cache and the swap cache: where a folio can be found by what it holds, and what happens when it no longer can.
 
+use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry, Word};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
@@ -20,7 +20,7 @@ pub struct PageCacheEvent {
     pub removed: bool,
 }
 
-impl Engine {
+impl Core {
     /// Puts a new folio into a file's page cache and evaluates the shadow that it replaces.
     pub(crate) fn page_cache_add(&mut self, pfn: Pfn, file: FileId, page: u64) {
         let folio = &mut self.memory.folios[pfn];

@@ -1,14 +1,14 @@
 //! Isolation: taking a batch off the cold end of a list, so that nobody else finds its folios while they are judged.
 
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 
-impl Engine {
+impl Core {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
     pub(crate) fn isolate_from(&mut self, lruvec: LruvecId, list: usize, n: u64, into: &mut Vec<Pfn>) -> u64 {
         debug_assert!(into.is_empty());

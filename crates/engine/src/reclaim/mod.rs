@@ -7,7 +7,7 @@
 //!         memcg             protection; skip, or a pass over its lruvec
 //!           round           one batch of each list: the LRU's code; then the machine may let time pass
 //! ```
-//! A call is a state machine only at the level of rounds: [`Engine::reclaim_step`] runs one and returns, so that device
+//! A call is a state machine only at the level of rounds: [`Core::reclaim_step`] runs one and returns, so that device
 //! completions and other tasks come in between, as they would. What a round does is plain code.
 //!
 //! This module covers reclaim for a group's own limit and `memory.reclaim`. [reclaim 2.1, 2.2, 2.13 and their 6.12 form]
@@ -19,9 +19,9 @@ mod scan_control;
 mod shrink_list;
 mod user;
 
+use crate::core::Core;
 use crate::lru::{Pass, Round};
 use crate::memcg::MemcgEvent;
-use crate::serve::engine::Engine;
 use crate::units::{MemcgId, NodeId};
 pub use rules::{FlushRule, ReclaimRules};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
@@ -62,7 +62,7 @@ impl Reclaim {
     }
 }
 
-impl Engine {
+impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         loop {

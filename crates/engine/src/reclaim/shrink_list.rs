@@ -8,12 +8,12 @@
 //! with writeback.
 
 use crate::config::SwapKind;
+use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::machine::op::Op;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::swap::plug::Plug;
@@ -40,7 +40,7 @@ enum Pageout {
     Clean,
 }
 
-impl Engine {
+impl Core {
     /// Judges a batch and frees what it can, on behalf of `sc.target`. Leaves the others in `folios`, in order; returns
     /// the pages reclaimed and the pages written.
     pub(crate) fn shrink_folio_list(

@@ -5,8 +5,8 @@
 //! What the parts have begun to write becomes free only later, so a part that found nothing else to free isn't the last.
 
 use super::{Reclaim, ReclaimStep, ScanControl};
+use crate::core::Core;
 use crate::memcg::charge::RETRIES;
-use crate::serve::engine::Engine;
 use crate::units::MemcgId;
 
 /// A request under way.
@@ -38,7 +38,7 @@ impl UserReclaim {
     }
 }
 
-impl Engine {
+impl Core {
     /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
     pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
         while request.left > 0 {

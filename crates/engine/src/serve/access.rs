@@ -70,14 +70,14 @@ impl Engine {
     pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
         self.enter(task);
         let mm = self.tasks[task.index()].mm;
-        self.memory.mms[mm.index()].used_on_nodes = !0;
+        self.core.memory.mms[mm.index()].used_on_nodes = !0;
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {
             let id = decode(next).object;
             let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
             let (hits, stopped) = match object {
                 Object::Mapping { mm, start, pages, is_regular_file, .. } => {
-                    let Mm { table, tlb, .. } = &mut self.memory.mms[mm.index()];
+                    let Mm { table, tlb, .. } = &mut self.core.memory.mms[mm.index()];
                     let mut words = table.mapped_words(start, pages);
                     let rest = &accesses[done..];
                     match tlb {
@@ -99,7 +99,7 @@ impl Engine {
                     else {
                         unreachable!("an object keeps its kind")
                     };
-                    let index = &mut self.memory.files[file.index()].index;
+                    let index = &mut self.core.memory.files[file.index()].index;
                     file_hits(index, is_tmpfs, last_page, id, &accesses[done..], &decode)
                 }
             };
@@ -107,7 +107,7 @@ impl Engine {
             match stopped {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
-                Stopped::Mark(pfn) => self.mark_accessed(pfn),
+                Stopped::Mark(pfn) => self.core.mark_accessed(pfn),
             }
         }
         done

@@ -1,21 +1,21 @@
 //! What user space says about its memory: mlock, munmap, madvise, fadvise, and pins.
 
 use crate::config::ConfigError;
+use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, Word};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::stat::Stat;
 use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
 
 impl Engine {
     /// Locks a mapping into memory: its pages, those present and those to come, are out of reclaim's reach.
     pub fn mlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        self.memory.mm_mut(mm).vmas[vma].locked = true;
+        self.core.memory.mm_mut(mm).vmas[vma].locked = true;
         for pfn in self.present(mm, vma) {
-            self.mlock_folio(pfn);
+            self.core.mlock_folio(pfn);
         }
         Ok(())
     }
@@ -23,9 +23,9 @@ impl Engine {
     /// Takes [`Engine::mlock`] back. A page that another locked mapping shows stays locked.
     pub fn munlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        self.memory.mm_mut(mm).vmas[vma].locked = false;
+        self.core.memory.mm_mut(mm).vmas[vma].locked = false;
         for pfn in self.present(mm, vma) {
-            self.munlock_folio(pfn);
+            self.core.munlock_folio(pfn);
         }
         Ok(())
     }
@@ -34,39 +34,39 @@ impl Engine {
     pub fn munmap(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm_id, vma_at) = self.mapping(task, object)?;
-        let vma = self.memory.mm(mm_id).vmas[vma_at].clone();
-        self.memory.mm_mut(mm_id).vmas[vma_at].mapped = false;
+        let vma = self.core.memory.mm(mm_id).vmas[vma_at].clone();
+        self.core.memory.mm_mut(mm_id).vmas[vma_at].mapped = false;
         for page in vma.start..vma.start + vma.pages {
-            let word = self.memory.mm(mm_id).table.word(page);
+            let word = self.core.memory.mm(mm_id).table.word(page);
             match word.decode() {
                 Entry::Empty | Entry::Shadow(_) => {}
                 Entry::Present(_) if word.is_zero_page() => {
-                    self.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
+                    self.core.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
                 }
                 Entry::Present(pfn) => {
                     // The last chance to learn that a file page was in use.
                     if word.is_young() && vma.advice.has_recency() && vma.backing != Backing::Anon {
-                        self.mark_accessed(pfn);
+                        self.core.mark_accessed(pfn);
                     }
-                    self.unmap_one(mm_id, page, Word::EMPTY);
+                    self.core.unmap_one(mm_id, page, Word::EMPTY);
                     if vma.locked {
-                        self.munlock_folio(pfn);
+                        self.core.munlock_folio(pfn);
                     }
-                    self.release_if_unused(pfn);
+                    self.core.release_if_unused(pfn);
                 }
                 Entry::Swap(entry) => {
-                    self.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
-                    match self.memory.swap.cached(entry) {
+                    self.core.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
+                    match self.core.memory.swap.cached(entry) {
                         Some(pfn) => {
-                            self.release_if_unused(pfn);
+                            self.core.release_if_unused(pfn);
                         }
-                        None => self.free_slot(entry),
+                        None => self.core.free_slot(entry),
                     }
                 }
             }
         }
         if let Backing::File(file) = vma.backing {
-            self.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm_id, vma_at));
+            self.core.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm_id, vma_at));
         }
         if let Object::Mapping { pages, .. } = &mut self.tasks[task.index()].objects[object.index()] {
             *pages = 0;
@@ -84,24 +84,24 @@ impl Engine {
                 let _ = self.munmap(task, ObjectId(object as u32));
             }
             self.enter(task);
-            self.lru_add_drain();
+            self.core.lru_add_drain();
         }
     }
 
     /// `madvise(MADV_COLD)` on a page of a mapping: it is not expected to be used soon.
     pub fn madvise_cold(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_present(task, object, page, |engine, pfn, _| engine.lru_deactivate(pfn))
+        self.with_present(task, object, page, |core, pfn, _| core.lru_deactivate(pfn))
     }
 
     /// `madvise(MADV_FREE)` on a page of an anonymous mapping: its contents may be forgotten unless it is written again.
     pub fn madvise_free(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_present(task, object, page, |engine, pfn, word| {
-            if !engine.memory.folios[pfn].has(FolioFlags::ANON) {
+        self.with_present(task, object, page, |core, pfn, word| {
+            if !core.memory.folios[pfn].has(FolioFlags::ANON) {
                 return;
             }
-            if engine.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
-                engine.free_swap(pfn);
-                if engine.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+            if core.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+                core.free_swap(pfn);
+                if core.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
                     // The slot is being written and may end up with older contents than the page has: those are neither
                     // forgotten nor kept.
                     return;
@@ -110,27 +110,27 @@ impl Engine {
             // From here on, a dirty bit means that it was written after this call.
             word.clear_dirty();
             word.clear_young();
-            engine.memory.folios[pfn].flags -= FolioFlags::DIRTY;
-            engine.lru_lazyfree(pfn);
+            core.memory.folios[pfn].flags -= FolioFlags::DIRTY;
+            core.lru_lazyfree(pfn);
         })
     }
 
     /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.
     pub fn fadvise_dontneed(&mut self, task: TaskId, file: FileId, page: u64) -> Result<(), ConfigError> {
         self.enter(task);
-        let cached = self.memory.files.get(file.index());
+        let cached = self.core.memory.files.get(file.index());
         let cached = cached.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
         if page >= cached.index.pages() {
             return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
         }
         let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
-        let folio = self.memory.folios[pfn];
+        let folio = self.core.memory.folios[pfn];
         let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
         if folio.mapped > 0 || folio.refs > 0 || folio.flags.intersects(busy) {
-            self.lru_deactivate_file(pfn);
+            self.core.lru_deactivate_file(pfn);
         } else {
-            self.page_cache_remove(pfn, Word::EMPTY);
-            self.release_if_unused(pfn);
+            self.core.page_cache_remove(pfn, Word::EMPTY);
+            self.core.release_if_unused(pfn);
         }
         Ok(())
     }
@@ -144,9 +144,9 @@ impl Engine {
     /// Pins a resident page of a file, as a busy buffer or a device does: reclaim finds it in use each time. False if it
     /// isn't resident.
     pub fn pin(&mut self, file: FileId, page: u64) -> bool {
-        let resident = self.memory.file(file).index.word(page);
+        let resident = self.core.memory.file(file).index.word(page);
         if let Entry::Present(pfn) = resident.decode() {
-            self.memory.folios[pfn].flags |= FolioFlags::PINNED;
+            self.core.memory.folios[pfn].flags |= FolioFlags::PINNED;
         }
         resident.is_present()
     }
@@ -156,72 +156,37 @@ impl Engine {
         task: TaskId,
         object: ObjectId,
         page: u64,
-        advise: impl FnOnce(&mut Engine, Pfn, &mut Word),
+        advise: impl FnOnce(&mut Core, Pfn, &mut Word),
     ) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm, vma) = self.mapping(task, object)?;
-        let vma = &self.memory.mm(mm).vmas[vma];
+        let vma = &self.core.memory.mm(mm).vmas[vma];
         if page >= vma.pages {
             return Err(ConfigError::Unknown(format!("page {page} in a mapping of {} pages", vma.pages)));
         }
         let page = vma.start + page;
-        let mut word = self.memory.mm(mm).table.word(page);
+        let mut word = self.core.memory.mm(mm).table.word(page);
         if word.is_present() && !word.is_zero_page() {
-            advise(self, word.pfn(), &mut word);
-            self.memory.mm_mut(mm).table.replace(page, word);
+            advise(&mut self.core, word.pfn(), &mut word);
+            self.core.memory.mm_mut(mm).table.replace(page, word);
         }
         Ok(())
     }
 
     fn mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
         match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&Object::Mapping { mm, vma, .. }) if self.memory.mm(mm).vmas[vma].mapped => Ok((mm, vma)),
+            Some(&Object::Mapping { mm, vma, .. }) if self.core.memory.mm(mm).vmas[vma].mapped => {
+                Ok((mm, vma))
+            }
             _ => Err(ConfigError::Unknown(format!("mapping {} of task {}", object.0, task.0))),
         }
     }
 
     /// Folios that a mapping shows.
     fn present(&self, mm: MmId, vma: usize) -> Vec<Pfn> {
-        let mm = self.memory.mm(mm);
+        let mm = self.core.memory.mm(mm);
         let vma = &mm.vmas[vma];
         let words = (vma.start..vma.start + vma.pages).map(|page| mm.table.word(page));
         words.filter(|word| word.is_present() && !word.is_zero_page()).map(Word::pfn).collect()
-    }
-
-    /// Makes a folio unevictable: at once if it is on a list, else when it gets there.
-    pub(crate) fn mlock_folio(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
-        if folio.has(FolioFlags::MLOCKED) {
-            return;
-        }
-        let pages = folio.pages() as i64;
-        self.count_node(folio.node, Stat::NrMlock, pages);
-        self.count_node(folio.node, Stat::UnevictablePgsMlocked, pages);
-        let relocate = folio.has(FolioFlags::LRU);
-        if relocate {
-            self.lru_unlink(pfn);
-        }
-        self.memory.folios[pfn].flags |= FolioFlags::MLOCKED;
-        if relocate {
-            self.lru_place(pfn, crate::lru::Arrival::Added);
-        }
-    }
-
-    fn munlock_folio(&mut self, pfn: Pfn) {
-        if !self.memory.folios[pfn].has(FolioFlags::MLOCKED) || self.is_mapped_locked(pfn) {
-            return;
-        }
-        let folio = self.memory.folios[pfn];
-        let pages = folio.pages() as i64;
-        self.count_node(folio.node, Stat::NrMlock, -pages);
-        self.count_node(folio.node, Stat::UnevictablePgsMunlocked, pages);
-        let relocate = folio.has(FolioFlags::LRU);
-        if relocate {
-            self.lru_unlink(pfn);
-        }
-        self.memory.folios[pfn].flags -= FolioFlags::MLOCKED;
-        if relocate {
-            self.lru_place(pfn, crate::lru::Arrival::Added);
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! Tasks: what each is in the middle of, and how a call from the machine takes it further.
 
 use crate::kernfs::LruGenWrite;
-use crate::machine::step::{Access, Served, Step, Wait};
-use crate::memcg::high::HighReclaim;
+use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
+use crate::memcg::high::{HighReclaim, HighStep};
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::serve::fault::Attempt;
-use crate::units::{CpuId, MmId, TaskId};
+use crate::serve::miss::Attempt;
+use crate::units::{CpuId, MemcgId, MmId, TaskId};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -35,7 +35,13 @@ enum Stage {
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; what it owes for `memory.high` is being paid.
-    High(Box<HighReclaim>),
+    High(Box<HighDebt>),
+}
+
+/// What is owed for `memory.high`, and the access that is complete but for that.
+struct HighDebt {
+    served: Served,
+    reclaim: HighReclaim,
 }
 
 impl Task {
@@ -65,8 +71,7 @@ impl Task {
 impl Engine {
     /// What the calls below do, they do as this task on its CPU.
     pub(crate) fn enter(&mut self, task: TaskId) {
-        self.current = task;
-        self.cpu = self.tasks[task.index()].cpu;
+        self.core.cpu = self.tasks[task.index()].cpu;
     }
 
     /// Begins an access.
@@ -101,9 +106,9 @@ impl Engine {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
-            Stage::Switch if self.switch_step() => self.suspend_switch(task),
+            Stage::Switch if self.core.switch_step() => self.suspend_switch(task),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
-            Stage::High(high) => self.pay_high(task, high),
+            Stage::High(debt) => self.pay_high(task, debt),
         }
     }
 
@@ -113,19 +118,19 @@ impl Engine {
             Stage::Idle | Stage::Switch => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
-            Stage::High(high) => high.in_reclaim(),
+            Stage::High(debt) => debt.reclaim.in_reclaim(),
         }
     }
 
     /// Goes on with reclaim that a user asked for.
     pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
-        match self.user_reclaim_step(&mut request) {
+        match self.core.user_reclaim_step(&mut request) {
             UserReclaimStep::Again => {
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
                 Step::Again
             }
             UserReclaimStep::WaitForWriteback => {
-                self.wait_for_any_write(task);
+                self.core.wait_for_any_write(task);
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
                 Step::Wait(Wait::Io)
             }
@@ -139,8 +144,24 @@ impl Engine {
     pub(crate) fn return_to_user(&mut self, task: TaskId, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),
-            debt => self.pay_high(task, Box::new(HighReclaim::new(debt, served))),
+            debt => self.pay_high(task, Box::new(HighDebt { served, reclaim: HighReclaim::new(debt) })),
         }
+    }
+
+    fn pay_high(&mut self, task: TaskId, mut debt: Box<HighDebt>) -> Step {
+        let memcg = self.memcg_of(task);
+        let step = match self.core.high_step(memcg, &mut debt.reclaim) {
+            HighStep::Done => return Step::Done(debt.served),
+            HighStep::Again => Step::Again,
+            HighStep::Sleep(delay) => Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh)),
+        };
+        self.tasks[task.index()].stage = Stage::High(debt);
+        step
+    }
+
+    /// The group that a task's memory is charged to.
+    pub(crate) fn memcg_of(&self, task: TaskId) -> MemcgId {
+        self.core.memory.mm(self.tasks[task.index()].mm).memcg
     }
 
     pub(crate) fn suspend_switch(&mut self, task: TaskId) -> Step {
@@ -150,9 +171,5 @@ impl Engine {
 
     pub(crate) fn suspend_lru_gen(&mut self, task: TaskId, write: Box<LruGenWrite>) {
         self.tasks[task.index()].stage = Stage::LruGen(write);
-    }
-
-    pub(crate) fn suspend_high(&mut self, task: TaskId, high: Box<HighReclaim>) {
-        self.tasks[task.index()].stage = Stage::High(high);
     }
 }

@@ -7,8 +7,8 @@
 //! length, so active lists grow larger than live counters would let them. Measured on 6.12 this rule alone moves misses
 //! by up to 8 %. [reclaim 2.15 and its 6.12 form]
 
+use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};
-use crate::serve::engine::Engine;
 use crate::units::{CpuId, LruType, MemcgId, Nanos, NodeId};
 
 macro_rules! stats {
@@ -133,7 +133,7 @@ pub(crate) struct Updates {
     batches: u64,
 }
 
-impl Engine {
+impl Core {
     /// Counts an event of a memcg: in its statistics and on the node.
     #[inline]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
@@ -220,14 +220,14 @@ impl Engine {
     }
 
     /// The periodic worker: brings every group's statistics up to date.
-    pub fn flush_stats(&mut self) {
+    pub(crate) fn flush_stats(&mut self) {
         self.flush_memcg_stats(MemcgId::ROOT);
         self.last_root_flush = self.now;
         self.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
     }
 
-    /// How often the machine must call [`Engine::flush_stats`]; `None` where it need not.
-    pub fn stat_flush_period(&self) -> Option<Nanos> {
+    /// How often the machine must call [`Core::flush_stats`]; `None` where it need not.
+    pub(crate) fn stat_flush_period(&self) -> Option<Nanos> {
         (self.config.stat_flush == crate::StatFlush::Periodic).then(|| self.config.stat_flush_period())
     }
 
@@ -285,13 +285,13 @@ impl Engine {
     }
 
     /// A group's counter as of the last flush, over all nodes.
-    pub fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
+    pub(crate) fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
         let nodes = self.memory.nodes();
         nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
     }
 
     /// A group's counter as it is, descendants included: what a flush would make of it.
-    pub fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
+    pub(crate) fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
         let subtree = self.memcgs.subtree(memcg);
         let of_group = |&id: &MemcgId| {
             let nodes = self.memory.nodes();
@@ -301,7 +301,7 @@ impl Engine {
     }
 
     /// A machine-wide counter, always up to date.
-    pub fn vmstat(&self, stat: Stat) -> i64 {
+    pub(crate) fn vmstat(&self, stat: Stat) -> i64 {
         match stat {
             Stat::NrFreePages => {
                 self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum()
@@ -311,7 +311,7 @@ impl Engine {
     }
 
     /// A node's counter, always up to date.
-    pub fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
+    pub(crate) fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
         match stat {
             Stat::NrFreePages => self.memory.frames.free_pages(node) as i64,
             _ => self.vmstat[node.index()][stat as usize],
@@ -322,7 +322,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Policy};
+    use crate::{Config, Engine, Policy};
     use proptest::prelude::*;
 
     const CPUS: u16 = 2;
@@ -367,17 +367,17 @@ mod tests {
             for event in events {
                 match event {
                     Event::Count { cpu, group, n } => {
-                        engine.cpu = CpuId(cpu);
+                        engine.core.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
-                        engine.count_memcg(engine.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
+                        engine.core.count_memcg(engine.core.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
                         let gathered = &mut machine.gathered[usize::from(cpu)];
                         *gathered += n.unsigned_abs();
                         if *gathered > UPDATES_BATCH {
                             machine.batches += std::mem::take(gathered) / UPDATES_BATCH;
                         }
-                        let batches = engine.cpus.iter().map(|cpu| cpu.updates.batches).sum::<u64>();
+                        let batches = engine.core.cpus.iter().map(|cpu| cpu.updates.batches).sum::<u64>();
                         prop_assert_eq!(batches, machine.batches);
-                        for id in engine.memcgs.ancestors(group) {
+                        for id in engine.core.memcgs.ancestors(group) {
                             let told = &mut told[id.index()];
                             let gathered = &mut told.gathered[usize::from(cpu)];
                             *gathered += n.unsigned_abs();
@@ -387,16 +387,16 @@ mod tests {
                         }
                     }
                     Event::Read { group } => {
-                        engine.push_all_updates();
+                        engine.core.push_all_updates();
                         for (&group, told) in groups.iter().zip(&told) {
-                            prop_assert_eq!(engine.memcgs[group].updates_pending, told.pending);
-                            prop_assert_eq!(&engine.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
+                            prop_assert_eq!(engine.core.memcgs[group].updates_pending, told.pending);
+                            prop_assert_eq!(&engine.core.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
                         }
                         let group = groups[usize::from(group)];
                         let is_due = told[group.index()].pending > UPDATES_BATCH * u64::from(CPUS);
-                        engine.flush_for_reader(group);
+                        engine.core.flush_for_reader(group);
                         if is_due {
-                            engine.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
+                            engine.core.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
                         }
                     }
                     Event::Flush => {

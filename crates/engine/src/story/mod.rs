@@ -16,19 +16,15 @@
 
 mod event;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::balance::{Position, RefTierLimit, TypeReason};
+use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
-use crate::machine::step::{Access, AccessError};
 use crate::memory::folio::{FolioFlags, UseBits};
-use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, Shadow};
-use crate::serve::access::Object;
-use crate::serve::engine::Engine;
-use crate::serve::fault::Source;
-use crate::units::{FileId, LruType, MemcgId, MmId, ObjectId, Pfn, TaskId};
+use crate::units::{FileId, LruType, MemcgId, MmId, Pfn};
 use crate::workingset::Workingset;
 pub use event::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
@@ -41,8 +37,6 @@ pub(crate) struct Story {
     events: Vec<StoryEvent>,
     /// Lists on which a followed page has been.
     lists: BTreeSet<LruvecId>,
-    /// Reclaim that tasks have done for the charge that they are about to make: calls, pages.
-    charges: BTreeMap<TaskId, (u32, u64)>,
     /// The choice of the round under way.
     choice: Option<TypeChoice>,
 }
@@ -53,48 +47,22 @@ impl Story {
     }
 }
 
-impl Engine {
+impl Core {
     /// Tells, from now on, what `filter` says; what it said before is forgotten.
-    pub fn tell_story(&mut self, filter: StoryFilter) {
-        self.story = Some(Box::new(Story {
-            filter,
-            events: Vec::new(),
-            lists: BTreeSet::new(),
-            charges: BTreeMap::new(),
-            choice: None,
-        }));
+    pub(crate) fn tell_story(&mut self, filter: StoryFilter) {
+        self.story =
+            Some(Box::new(Story { filter, events: Vec::new(), lists: BTreeSet::new(), choice: None }));
     }
 
     /// Hands over what was told, in order.
-    pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
+    pub(crate) fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         if let Some(story) = &mut self.story {
             into.append(&mut story.events);
         }
     }
 
-    /// The page that a task reaches through one of its objects.
-    pub fn page_name(&self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
-        self.check_access(task, Access { object, page, write: false })?;
-        Ok(self.name_through(self.tasks[task.index()].objects[object.index()], page))
-    }
-
-    /// Pages of a task's object.
-    pub fn object_pages(&self, task: TaskId, object: ObjectId) -> Option<u64> {
-        self.tasks[task.index()].objects.get(object.index()).map(Object::pages)
-    }
-
-    /// The file of this name.
-    pub fn file_by_name(&self, name: &str) -> Option<FileId> {
-        self.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
-    }
-
-    /// Pages of a file.
-    pub fn file_pages(&self, file: FileId) -> u64 {
-        self.memory.file(file).index.pages()
-    }
-
     /// The state of a page; `None` while it is not in memory.
-    pub fn page_state(&self, page: PageName) -> Option<PageState> {
+    pub(crate) fn page_state(&self, page: PageName) -> Option<PageState> {
         let word = match page {
             PageName::File { file, page } => self.memory.file(file).index.word(page),
             PageName::Anon { mm, page } => self.memory.mm(mm).table.word(page),
@@ -105,16 +73,6 @@ impl Engine {
             _ => return None,
         };
         Some(self.state_of(pfn))
-    }
-
-    fn name_through(&self, object: Object, page: u64) -> PageName {
-        match object {
-            Object::File { file, .. } => PageName::File { file, page },
-            Object::Mapping { mm, vma, start, .. } => match self.memory.mm(mm).vmas[vma].backing {
-                Backing::Anon => PageName::Anon { mm, page: start + page },
-                Backing::File(file) => PageName::File { file, page },
-            },
-        }
     }
 
     fn name_of(&self, pfn: Pfn) -> PageName {
@@ -163,14 +121,14 @@ impl Engine {
 
     /// Tells of a page in memory, if it is followed.
     #[inline]
-    pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Engine) -> PageEvent) {
+    pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
         if self.story.is_some() {
             self.tell_followed(pfn, event);
         }
     }
 
     #[cold]
-    fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Engine) -> PageEvent) {
+    fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
         let page = self.name_of(pfn);
         let Some(story) = &self.story else { return };
         if story.follows(page) {
@@ -197,58 +155,29 @@ impl Engine {
 
     /// Tells of whole lists, if a followed page has been there.
     #[inline]
-    pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Engine) -> ListsEvent) {
+    pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Core) -> ListsEvent) {
         if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
             let told = Told::Lists(event(self));
             self.push_told(lruvec, told);
         }
     }
 
-    /// Tells of the page that the current task accesses, which is about to get a folio.
+    /// Whether anyone listens.
     #[inline]
-    pub(crate) fn tell_filled(&mut self, pfn: Pfn, source: Source) {
-        if self.story.is_some() {
-            self.tell_filled_slowly(pfn, source);
-        }
+    pub(crate) fn is_telling(&self) -> bool {
+        self.story.is_some()
     }
 
+    /// Tells of a page that a task is about to get into this folio.
     #[cold]
-    fn tell_filled_slowly(&mut self, pfn: Pfn, source: Source) {
-        let task = self.current;
-        let (object, page) = (*self.tasks[task.index()].accessed(), self.tasks[task.index()].attempt.page());
-        let page = self.name_through(object, page);
-        let Some(story) = &mut self.story else { return };
-        let (reclaim_calls, reclaimed) = story.charges.remove(&task).unwrap_or_default();
-        if !story.follows(page) {
-            return;
-        }
-        let with = match source {
-            Source::File(..) => Filled::File,
-            Source::NewAnon => Filled::Anon,
-            Source::NewTmpfs(..) => Filled::Tmpfs,
-            Source::Swap(_) => Filled::Swap,
+    pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
+        let PageEvent::Filled { with, .. } = filled else {
+            unreachable!("it is told of pages that are filled")
         };
-        let kind = if with == Filled::File { LruType::File } else { LruType::Anon };
-        let state = PageState { kind, ..self.state_of(pfn) };
-        let event = PageEvent::Filled { with, task, reclaim_calls, reclaimed };
-        self.push_page(self.lruvec_of(pfn), page, state, event);
-    }
-
-    /// Remembers, for the page that the current task is getting, that reclaim had to make room.
-    #[inline]
-    pub(crate) fn tell_reclaimed(&mut self, pages: u64) {
-        if let Some(story) = &mut self.story {
-            let (calls, reclaimed) = story.charges.entry(self.current).or_default();
-            *calls += 1;
-            *reclaimed += pages;
-        }
-    }
-
-    /// Forgets it again: the current task gets no page after all.
-    #[inline]
-    pub(crate) fn untell_reclaimed(&mut self) {
-        if let Some(story) = &mut self.story {
-            story.charges.remove(&self.current);
+        if self.story.as_ref().is_some_and(|story| story.follows(page)) {
+            let kind = if with == Filled::File { LruType::File } else { LruType::Anon };
+            let state = PageState { kind, ..self.state_of(pfn) };
+            self.push_page(self.lruvec_of(pfn), page, state, filled);
         }
     }
 

@@ -15,10 +15,10 @@
 //! The specification knows no plug: it was found in the recordings (`docs/results/fidelity.md`). Not here: a limit to the
 //! length of a request.
 
+use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
-use crate::serve::engine::Engine;
 use crate::units::{IoId, Pfn};
 
 /// Writes held back.
@@ -46,7 +46,7 @@ impl Write {
     }
 }
 
-impl Engine {
+impl Core {
     /// Holds a write back until the pass ends, or no other request fits.
     pub(crate) fn plug(&mut self, plug: &mut Plug, io: IoId, pfn: Pfn, to: SwapEntry) {
         if plug.writes.last().is_none_or(|last| last.next() != to) {
@@ -76,7 +76,7 @@ impl Engine {
             let is_listed = self.memory.folios[write.pfn].has(FolioFlags::LRU);
             if is_listed || self.is_slot_referenced(write.pfn) {
                 self.ops.push(Op::WriteSwapNow { swap: write.to.swap, slot: write.to.slot, pfn: write.pfn });
-                self.io_done(write.io, self.cpu, Ok(()));
+                self.transfer_done(write.io, self.cpu, Ok(()));
             } else {
                 self.ops.push(write.op());
             }

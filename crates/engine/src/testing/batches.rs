@@ -31,7 +31,7 @@ impl Bench {
             bench.read(page);
             bench.write_heap(page);
         }
-        bench.engine.lru_add_drain();
+        bench.engine.core.lru_add_drain();
         bench
     }
 
@@ -71,21 +71,21 @@ impl Bench {
     }
 
     fn queued(&self) -> usize {
-        self.engine.cpus[0].batches.iter().count()
+        self.engine.core.cpus[0].batches.iter().count()
     }
 
     /// The list from its cold end.
     fn list(&self, list: LruList) -> Vec<Pfn> {
-        let lruvec = self.engine.lruvec_of(self.file_pfn(0));
-        let list = &self.engine.lruvecs[lruvec].lists[list as usize];
-        list.iter_from_tail(&self.engine.memory.folios).map(Pfn).collect()
+        let lruvec = self.engine.core.lruvec_of(self.file_pfn(0));
+        let list = &self.engine.core.lruvecs[lruvec].lists[list as usize];
+        list.iter_from_tail(&self.engine.core.memory.folios).map(Pfn).collect()
     }
 }
 
 #[test]
 fn a_batch_drains_when_the_31st_folio_comes_and_takes_no_other_along() {
     let mut bench = Bench::new(1);
-    bench.engine.lru_deactivate_file(bench.file_pfn(0));
+    bench.engine.core.lru_deactivate_file(bench.file_pfn(0));
     for page in 1..31 {
         bench.read(page);
     }
@@ -98,11 +98,11 @@ fn a_batch_drains_when_the_31st_folio_comes_and_takes_no_other_along() {
 fn new_folios_are_placed_before_anything_else_is_moved() {
     let mut bench = Bench::new(1);
     let old = bench.file_pfn(0);
-    bench.engine.lru_activate(old);
+    bench.engine.core.lru_activate(old);
     bench.read(1);
     bench.read(2);
-    bench.engine.memory.add_use(bench.file_pfn(1), UseBits::ACTIVE);
-    bench.engine.lru_add_drain();
+    bench.engine.core.memory.add_use(bench.file_pfn(1), UseBits::ACTIVE);
+    bench.engine.core.lru_add_drain();
     assert_eq!(
         bench.list(LruList::ActiveFile),
         [bench.file_pfn(1), old],
@@ -114,9 +114,9 @@ fn new_folios_are_placed_before_anything_else_is_moved() {
 fn rotated_folios_go_to_the_tail_before_dropped_ones_do() {
     let mut bench = Bench::new(3);
     let pfns = [0, 1, 2].map(|page| bench.file_pfn(page));
-    bench.engine.lru_deactivate_file(pfns[1]);
-    bench.engine.lru_rotate(pfns[2]);
-    bench.engine.lru_add_drain();
+    bench.engine.core.lru_deactivate_file(pfns[1]);
+    bench.engine.core.lru_rotate(pfns[2]);
+    bench.engine.core.lru_add_drain();
     assert_eq!(bench.list(LruList::InactiveFile), [pfns[1], pfns[2], pfns[0]]);
 }
 
@@ -124,11 +124,11 @@ fn rotated_folios_go_to_the_tail_before_dropped_ones_do() {
 fn a_folio_said_to_be_cold_and_free_is_deactivated_first() {
     let mut bench = Bench::new(2);
     let pfn = bench.heap_pfn(0);
-    bench.engine.lru_activate(pfn);
-    bench.engine.lru_add_drain();
-    bench.engine.lru_lazyfree(pfn);
-    bench.engine.lru_deactivate(pfn);
-    bench.engine.lru_add_drain();
+    bench.engine.core.lru_activate(pfn);
+    bench.engine.core.lru_add_drain();
+    bench.engine.core.lru_lazyfree(pfn);
+    bench.engine.core.lru_deactivate(pfn);
+    bench.engine.core.lru_add_drain();
     assert!(bench.list(LruList::InactiveFile).contains(&pfn));
     assert_eq!((bench.engine.vmstat(Stat::Pgdeactivate), bench.engine.vmstat(Stat::Pglazyfree)), (1, 1));
 }
@@ -137,9 +137,9 @@ fn a_folio_said_to_be_cold_and_free_is_deactivated_first() {
 fn activation_has_the_last_word() {
     let mut bench = Bench::new(2);
     let pfn = bench.file_pfn(0);
-    bench.engine.lru_activate(pfn);
-    bench.engine.lru_deactivate_file(pfn);
-    bench.engine.lru_add_drain();
+    bench.engine.core.lru_activate(pfn);
+    bench.engine.core.lru_deactivate_file(pfn);
+    bench.engine.core.lru_add_drain();
     assert_eq!(bench.list(LruList::ActiveFile), [pfn]);
 }
 
@@ -150,11 +150,11 @@ fn a_folio_that_is_on_no_list_enters_no_batch_but_the_first() {
     bench.write_heap(0);
     let (file, heap) = (bench.file_pfn(0), bench.heap_pfn(0));
     assert_eq!(bench.queued(), 2);
-    bench.engine.lru_activate(file);
-    bench.engine.lru_deactivate(file);
-    bench.engine.lru_deactivate_file(file);
-    bench.engine.lru_rotate(file);
-    bench.engine.lru_lazyfree(heap);
+    bench.engine.core.lru_activate(file);
+    bench.engine.core.lru_deactivate(file);
+    bench.engine.core.lru_deactivate_file(file);
+    bench.engine.core.lru_rotate(file);
+    bench.engine.core.lru_lazyfree(heap);
     assert_eq!(bench.queued(), 2);
 }
 
@@ -163,28 +163,28 @@ fn each_batch_lets_in_only_what_it_can_move() {
     let mut bench = Bench::new(2);
     let (file, heap, other) = (bench.file_pfn(0), bench.heap_pfn(0), bench.heap_pfn(1));
     let mut refuses = |why: &str, ask: &mut dyn FnMut(&mut Engine)| {
-        let before = bench.engine.cpus[0].batches.iter().count();
+        let before = bench.engine.core.cpus[0].batches.iter().count();
         ask(&mut bench.engine);
-        assert_eq!(bench.engine.cpus[0].batches.iter().count(), before, "{why}");
+        assert_eq!(bench.engine.core.cpus[0].batches.iter().count(), before, "{why}");
     };
-    refuses("an inactive folio needn't be deactivated", &mut |engine| engine.lru_deactivate(file));
-    refuses("a file folio's contents can't be forgotten", &mut |engine| engine.lru_lazyfree(file));
-    refuses("a dirty folio isn't ready to go", &mut |engine| engine.lru_rotate(heap));
+    refuses("an inactive folio needn't be deactivated", &mut |engine| engine.core.lru_deactivate(file));
+    refuses("a file folio's contents can't be forgotten", &mut |engine| engine.core.lru_lazyfree(file));
+    refuses("a dirty folio isn't ready to go", &mut |engine| engine.core.lru_rotate(heap));
     refuses("an active folio needn't be activated", &mut |engine| {
-        engine.memory.add_use(file, UseBits::ACTIVE);
-        engine.lru_activate(file);
-        engine.memory.remove_use(file, UseBits::ACTIVE);
+        engine.core.memory.add_use(file, UseBits::ACTIVE);
+        engine.core.lru_activate(file);
+        engine.core.memory.remove_use(file, UseBits::ACTIVE);
     });
     refuses("a folio with a slot keeps its contents there", &mut |engine| {
-        engine.memory.folios[other].flags |= FolioFlags::SWAPCACHE;
-        engine.lru_lazyfree(other);
-        engine.memory.folios[other].flags -= FolioFlags::SWAPCACHE;
+        engine.core.memory.folios[other].flags |= FolioFlags::SWAPCACHE;
+        engine.core.lru_lazyfree(other);
+        engine.core.memory.folios[other].flags -= FolioFlags::SWAPCACHE;
     });
     bench.engine.mlock(bench.task, bench.heap).unwrap();
     let before = bench.queued();
-    bench.engine.lru_activate(heap);
-    bench.engine.lru_rotate(heap);
-    bench.engine.lru_deactivate_file(heap);
+    bench.engine.core.lru_activate(heap);
+    bench.engine.core.lru_rotate(heap);
+    bench.engine.core.lru_deactivate_file(heap);
     assert_eq!(bench.queued(), before, "an unevictable folio stays where it is");
 }
 
@@ -192,12 +192,12 @@ fn each_batch_lets_in_only_what_it_can_move() {
 fn a_folio_isolated_while_it_waits_is_skipped() {
     let mut bench = Bench::new(1);
     let pfn = bench.file_pfn(0);
-    bench.engine.lru_activate(pfn);
-    bench.engine.lru_unlink(pfn);
-    bench.engine.lru_add_drain();
+    bench.engine.core.lru_activate(pfn);
+    bench.engine.core.lru_unlink(pfn);
+    bench.engine.core.lru_add_drain();
     assert_eq!((bench.queued(), bench.engine.vmstat(Stat::Pgactivate)), (0, 0));
-    assert_eq!(bench.engine.memory.folios[pfn].refs, 0, "the batch has let go of it");
-    bench.engine.put_back(pfn);
+    assert_eq!(bench.engine.core.memory.folios[pfn].refs, 0, "the batch has let go of it");
+    bench.engine.core.put_back(pfn);
     assert_eq!(bench.list(LruList::InactiveFile), [pfn]);
 }
 
@@ -205,32 +205,32 @@ fn a_folio_isolated_while_it_waits_is_skipped() {
 fn a_folio_that_was_given_a_slot_while_it_waits_is_not_made_forgettable() {
     let mut bench = Bench::new(1);
     let pfn = bench.heap_pfn(0);
-    bench.engine.lru_lazyfree(pfn);
-    bench.engine.memory.folios[pfn].flags |= FolioFlags::SWAPCACHE;
-    bench.engine.lru_add_drain();
-    assert!(bench.engine.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
+    bench.engine.core.lru_lazyfree(pfn);
+    bench.engine.core.memory.folios[pfn].flags |= FolioFlags::SWAPCACHE;
+    bench.engine.core.lru_add_drain();
+    assert!(bench.engine.core.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
     assert_eq!(bench.engine.vmstat(Stat::Pglazyfree), 0);
 }
 
 #[test]
 fn a_folio_queued_twice_for_activation_moves_once_and_ages_twice() {
     let mut bench = Bench::new(2);
-    let lruvec = bench.engine.lruvec_of(bench.file_pfn(0));
+    let lruvec = bench.engine.core.lruvec_of(bench.file_pfn(0));
     for page in [0, 1, 0, 1, 0] {
         bench.read(page);
     }
     // 0 was read four times with another page in between: marked, queued, marked, queued. 1 was read three times.
-    assert_eq!((bench.queued(), bench.engine.lruvecs[lruvec].nonresident_age), (3, 3));
-    bench.engine.lru_add_drain();
+    assert_eq!((bench.queued(), bench.engine.core.lruvecs[lruvec].nonresident_age), (3, 3));
+    bench.engine.core.lru_add_drain();
     assert_eq!(bench.engine.vmstat(Stat::Pgactivate), 2);
 }
 
 #[test]
 fn a_reference_from_a_batch_keeps_a_folio_from_being_freed() {
     let mut bench = Bench::new(1);
-    bench.engine.lru_activate(bench.file_pfn(0));
-    assert!(!bench.engine.release_if_unused(bench.file_pfn(0)));
-    assert_eq!(bench.engine.memory.folios[bench.file_pfn(0)].refs, 1);
+    bench.engine.core.lru_activate(bench.file_pfn(0));
+    assert!(!bench.engine.core.release_if_unused(bench.file_pfn(0)));
+    assert_eq!(bench.engine.core.memory.folios[bench.file_pfn(0)].refs, 1);
 }
 
 #[test]
@@ -241,10 +241,10 @@ fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
     let step = bench.engine.start(bench.task, Access { object: random, page: 0, write: true });
     assert_eq!(step, Step::Done(Served::Minor));
     let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
-    assert_eq!([normal, random].map(|pfn| bench.engine.folio_referenced(pfn, false).young), [1, 0]);
+    assert_eq!([normal, random].map(|pfn| bench.engine.core.folio_referenced(pfn, false).young), [1, 0]);
     let is_young = |pfn: Pfn| {
-        let folio = &bench.engine.memory.folios[pfn];
-        bench.engine.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()
+        let folio = &bench.engine.core.memory.folios[pfn];
+        bench.engine.core.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()
     };
     assert_eq!([normal, random].map(is_young), [false, true]);
 }

@@ -27,11 +27,14 @@ impl Bench {
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
         for folio in 0..FOLIOS {
-            engine.memcgs.charge(memcg, PAGES).unwrap();
-            let pfn = engine.memory.alloc(ORDER, memcg).unwrap();
-            engine.page_cache_add(pfn, file, folio * PAGES);
-            engine.lru_add(pfn);
-            assert!(engine.memory.folios[pfn].has(FolioFlags::LRU), "a large folio does not wait in a batch");
+            engine.core.memcgs.charge(memcg, PAGES).unwrap();
+            let pfn = engine.core.memory.alloc(ORDER, memcg).unwrap();
+            engine.core.page_cache_add(pfn, file, folio * PAGES);
+            engine.core.lru_add(pfn);
+            assert!(
+                engine.core.memory.folios[pfn].has(FolioFlags::LRU),
+                "a large folio does not wait in a batch"
+            );
         }
         engine.check_invariants();
         Bench { engine, memcg, task }
@@ -72,7 +75,7 @@ fn a_large_folio_counts_as_its_pages_on_every_list() {
     with_every_policy(|bench| {
         assert_eq!(bench.cached(), ALL);
         assert_eq!(bench.stat(Stat::NrFilePages), ALL);
-        assert_eq!(bench.engine.memcgs[bench.memcg].usage, ALL as u64);
+        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, ALL as u64);
         let generations = bench.engine.lru_gen(bench.memcg, NodeId(0));
         let in_generations: u64 = generations.iter().map(|generation| generation.file).sum();
         assert!(in_generations == ALL as u64 || in_generations == 0, "{in_generations} pages in generations");
@@ -88,9 +91,9 @@ fn a_large_folio_is_scanned_stolen_and_freed_as_its_pages() {
         let scanned = bench.engine.vmstat(Stat::PgscanFile);
         assert!(scanned >= stolen && scanned % PAGES as i64 == 0, "{scanned} pages scanned");
         assert_eq!(bench.cached(), ALL - stolen);
-        assert_eq!(bench.engine.memcgs[bench.memcg].usage, (ALL - stolen) as u64);
+        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, (ALL - stolen) as u64);
         bench.reclaim(ALL as u64);
-        assert_eq!(bench.engine.memcgs[bench.memcg].usage, 0);
+        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, 0);
         assert_eq!(bench.engine.vmstat(Stat::Pgfree), ALL);
         assert_eq!(bench.engine.used_folios(), []);
     });

@@ -113,7 +113,7 @@ impl Machine {
             ..Config::default()
         })
         .unwrap();
-        engine.mutant = mutant;
+        engine.core.mutant = mutant;
         engine.record_page_cache_events();
         for &spec in &setup.swap {
             engine.swap_on(spec).unwrap();
@@ -453,10 +453,13 @@ impl Machine {
                 // With numbers as of the last flush, reclaim may well not know what there is. Else only a page or two may
                 // have become reclaimable since it last looked.
                 // The old rule of a switch is the bug that ends here.
-                let mut groups = self.engine.memcgs.ids();
+                let mut groups = self.engine.core.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
-                    && self.engine.config.policy.generations.switching == Switching::NewOnly;
-                if self.checks == Checks::All && self.engine.config.stat_flush == StatFlush::Live && !is_bug {
+                    && self.engine.core.config.policy.generations.switching == Switching::NewOnly;
+                if self.checks == Checks::All
+                    && self.engine.core.config.stat_flush == StatFlush::Live
+                    && !is_bug
+                {
                     let left = self.engine.reclaimable_pages(report.memcg);
                     assert!(left <= TASKS as u64, "{error}, but {left} pages can be reclaimed");
                 }
@@ -614,14 +617,14 @@ impl Machine {
                 self.munmap(task, kind);
             }
         }
-        for cpu in 0..self.engine.config.cpus {
-            self.engine.cpu = crate::CpuId(cpu);
-            self.engine.lru_add_drain();
+        for cpu in 0..self.engine.core.config.cpus {
+            self.engine.core.cpu = crate::CpuId(cpu);
+            self.engine.core.lru_add_drain();
         }
         self.carry_out();
         self.engine.check_invariants();
         for pfn in self.engine.used_folios() {
-            let folio = &self.engine.memory.folios[pfn];
+            let folio = &self.engine.core.memory.folios[pfn];
             assert!(
                 folio.has(FolioFlags::INDEXED),
                 "{pfn:?} is left in memory though nobody needs it: {folio:?}"

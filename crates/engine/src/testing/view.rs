@@ -21,7 +21,7 @@ impl Engine {
     pub(crate) fn residence(&self, task: TaskId, object: ObjectId, page: u64) -> Residence {
         match self.tasks[task.index()].objects[object.index()] {
             Object::Mapping { mm, start, .. } => {
-                let word = self.memory.mm(mm).table.word(start + page);
+                let word = self.core.memory.mm(mm).table.word(start + page);
                 match word.decode() {
                     Entry::Present(_) if word.is_zero_page() => Residence::Zeroes,
                     Entry::Present(pfn) => Residence::Frame(pfn),
@@ -29,7 +29,7 @@ impl Engine {
                 }
             }
             Object::File { file, is_tmpfs, .. } => {
-                let word = self.memory.file(file).index.word(page);
+                let word = self.core.memory.file(file).index.word(page);
                 match word.decode() {
                     Entry::Present(pfn) if word.is_plain() => Residence::Frame(pfn),
                     Entry::Empty | Entry::Shadow(_) if is_tmpfs => Residence::Zeroes,
@@ -41,22 +41,22 @@ impl Engine {
 
     /// Folios that are not free, by their first frames.
     pub(crate) fn used_folios(&self) -> Vec<Pfn> {
-        let nodes = self.memory.nodes();
-        nodes.flat_map(|node| self.folios_in_use(node, &self.free_frames(node))).collect()
+        let nodes = self.core.memory.nodes();
+        nodes.flat_map(|node| self.core.folios_in_use(node, &self.core.free_frames(node))).collect()
     }
 
     /// Pages of a group and its descendants that nothing keeps in memory: a group out of memory has none to speak of.
     pub(crate) fn reclaimable_pages(&self, memcg: MemcgId) -> u64 {
         let kept = FolioFlags::LOCKED | FolioFlags::MLOCKED | FolioFlags::PINNED | FolioFlags::WRITEBACK;
-        let free_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages());
+        let free_swap = self.core.memcgs.free_swap(memcg, self.core.memory.swap.free_pages());
         // Without a free slot the kernel doesn't look at anonymous memory, not even at pages that have their slot.
         // Generations are not swapped out into less than a batch of slots.
-        let slots_needed = if self.memcgs[memcg].policy.lru == Lru::Generations { 64 } else { 1 };
-        let may_swap = self.config.swappiness > 0 && free_swap >= slots_needed;
+        let slots_needed = if self.core.memcgs[memcg].policy.lru == Lru::Generations { 64 } else { 1 };
+        let may_swap = self.core.config.swappiness > 0 && free_swap >= slots_needed;
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
         for pfn in self.used_folios() {
-            let folio = &self.memory.folios[pfn];
-            let is_of_group = self.memcgs.ancestors(folio.memcg).any(|id| id == memcg);
+            let folio = &self.core.memory.folios[pfn];
+            let is_of_group = self.core.memcgs.ancestors(folio.memcg).any(|id| id == memcg);
             if !is_of_group || folio.refs > 0 || folio.flags.intersects(kept) {
                 continue;
             }
@@ -71,6 +71,6 @@ impl Engine {
 
     /// Swap slots in use.
     pub(crate) fn used_slots(&self) -> usize {
-        self.memory.swap.taken().count()
+        self.core.memory.swap.taken().count()
     }
 }

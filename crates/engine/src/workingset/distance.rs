@@ -17,14 +17,14 @@
 //! *When it misleads:* in a loop a little larger than memory every distance is the same and every page is evicted again
 //! before its turn.
 
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
-use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
 use crate::units::{LruType, Pfn};
 
-impl Engine {
+impl Core {
     /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
         let node = self.lruvecs[lruvec].node;

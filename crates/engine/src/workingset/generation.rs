@@ -13,11 +13,11 @@
 
 use super::Workingset;
 use crate::balance::BalanceRule;
+use crate::core::Core;
 use crate::lru::References;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
-use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
 use crate::switch::choice;
 use crate::units::{LruType, Pfn};
@@ -45,7 +45,7 @@ impl Restore {
     }
 }
 
-impl Engine {
+impl Core {
     pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
         // Two lists have no generations: the clock of evictions is all there is.
         self.kept_generations(lruvec)

@@ -8,10 +8,10 @@ mod distance;
 mod generation;
 mod shadow_nodes;
 
+use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Shadow, Word};
-use crate::serve::engine::Engine;
 use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
@@ -33,7 +33,7 @@ choice! {
     }
 }
 
-impl Engine {
+impl Core {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
     ///
     /// By distance, it is stamped on the clock of the group whose limit caused the eviction: that is the memory whose size the

@@ -5,10 +5,10 @@
 //! evicted so long ago that the cache has turned over several times has nothing to tell any more. The swap cache has such
 //! nodes, too, by slot. [reclaim 3.3]
 
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::memory::folio::Folio;
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, Pfn, SwapId};
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl ShadowNodes {
     }
 }
 
-impl Engine {
+impl Core {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
         let folio = &self.memory.folios[pfn];
@@ -163,10 +163,10 @@ mod tests {
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
         for page in 0..pages {
-            engine.memcgs.charge(memcg, 1).unwrap();
-            let pfn = engine.memory.alloc(0, memcg).unwrap();
-            engine.page_cache_add(pfn, file, page);
-            engine.lru_add(pfn);
+            engine.core.memcgs.charge(memcg, 1).unwrap();
+            let pfn = engine.core.memory.alloc(0, memcg).unwrap();
+            engine.core.page_cache_add(pfn, file, page);
+            engine.core.lru_add(pfn);
         }
         let all = (pages * PAGE_SIZE).to_string();
         let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &all).unwrap();

@@ -6,10 +6,10 @@
 //! generation. [reclaim 4.4 and its 6.12 form]
 
 use super::{GenerationLists, References};
+use crate::core::Core;
 use crate::harvest::{Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
-use crate::serve::engine::Engine;
 use crate::story::{ListsEvent, PageEvent};
 use crate::units::{LruType, Pfn};
 
@@ -29,7 +29,7 @@ pub(super) enum Budget {
     Age,
 }
 
-impl Engine {
+impl Core {
     /// How much to scan at this priority, or that it is time to age.
     ///
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little; a small
@@ -37,7 +37,7 @@ impl Engine {
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
-        let types = Engine::evictable_types(swappiness);
+        let types = Core::evictable_types(swappiness);
         let min = generations.deciding_min_seq(types);
         let count = generations.max_seq - min + 1;
         let is_used_up = count <= rules.spared();
@@ -85,7 +85,7 @@ impl Engine {
         // Room for it: the oldest of a full window joins the next.
         for kind in [LruType::File, LruType::Anon] {
             if self.generations(lruvec).is_full(kind) {
-                let is_evictable = Engine::evictable_types(swappiness).contains(&kind);
+                let is_evictable = Core::evictable_types(swappiness).contains(&kind);
                 self.close_generation(lruvec, kind, is_evictable);
             }
         }
@@ -162,7 +162,7 @@ impl Engine {
         let generations = self.generations(lruvec);
         let old = generations.min_seq;
         let mut new = old;
-        for &kind in Engine::evictable_types(swappiness) {
+        for &kind in Core::evictable_types(swappiness) {
             let min = &mut new[kind as usize];
             while *min + rules.spared() <= generations.max_seq
                 && generations.lists[generations.list_of(generations.slot(*min), kind)].is_empty()
@@ -170,7 +170,7 @@ impl Engine {
                 *min += 1;
             }
         }
-        if Engine::evictable_types(swappiness).len() > 1 {
+        if Core::evictable_types(swappiness).len() > 1 {
             new = type_rule.keep_in_step(old, new, generations.max_seq, rules.spared());
         }
         for kind in LruType::BOTH {

@@ -11,11 +11,11 @@
 use super::aging::Budget;
 use super::{Aging, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
+use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::lru::{Lru, Round};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
-use crate::serve::engine::Engine;
 use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
@@ -46,7 +46,7 @@ impl GenerationLists {
     }
 }
 
-impl Engine {
+impl Core {
     pub(in crate::lru) fn generations_begin(&mut self) -> GenerationsPass {
         self.lru_add_drain();
         GenerationsPass::default()
@@ -87,7 +87,7 @@ impl Engine {
         let (mut scanned, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
         scanned += u64::from(self.close_empty_generations(lruvec, swappiness));
         let generations = self.generations(lruvec);
-        let types = Engine::evictable_types(swappiness);
+        let types = Core::evictable_types(swappiness);
         let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
         if count <= self.generation_rules(lruvec).spared() {
             // Nothing evictable is left without aging.
@@ -133,7 +133,7 @@ impl Engine {
         let CheaperType { kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
         self.tell_type(lruvec, kind, limit, reason);
         let scanned = self.isolate_type(lruvec, kind, limit, batch, sc);
-        if scanned > 0 || Engine::evictable_types(swappiness).len() == 1 {
+        if scanned > 0 || Core::evictable_types(swappiness).len() == 1 {
             return (scanned, kind);
         }
         let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };

@@ -28,12 +28,12 @@ mod references;
 mod user;
 
 use super::{Arrival, Lru, PlaceRule, Switching};
+use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::Memory;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
 use crate::story::{PageEvent, Whereabouts};
 use crate::switch::choice;
 use crate::units::{LruType, Nanos, Pfn};
@@ -345,7 +345,7 @@ impl GenerationLists {
     }
 }
 
-impl Engine {
+impl Core {
     /// The generations of an lruvec. Panics where it has none; those that it is being switched away from are still there.
     pub(crate) fn generations(&self, lruvec: LruvecId) -> &GenerationLists {
         self.lruvecs[lruvec].generations.as_ref().expect("the LRU is generations")

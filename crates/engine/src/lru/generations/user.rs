@@ -12,12 +12,12 @@
 //! the system's, or 0 while there is no swap for a batch.
 
 use super::{Aging, GenerationLists, Interface, eviction};
+use crate::core::Core;
 use crate::kernfs::Errno;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::reclaim::ScanControl;
-use crate::serve::engine::Engine;
-use crate::units::{LruType, MemcgId, NodeId};
+use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
 /// One generation of a group on a node, as `lru_gen` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,10 +81,10 @@ pub(crate) enum WorkStep {
     Done(Result<u64, Refused>),
 }
 
-impl Engine {
+impl Core {
     /// The generations of a group on a node, oldest first, as `lru_gen` shows them; none where the group's policy is not
     /// one of Linux's, or there is no such group or node. Where it is the classic one, they are there and empty.
-    pub fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
+    pub(crate) fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
         if !self.has_lruvec(memcg, node) {
             return Vec::new();
         }
@@ -95,6 +95,12 @@ impl Engine {
             GenerationInfo { seq, age_ms: self.age_ms(generations.birth(seq)), anon, file }
         };
         (self.oldest_shown(lruvec, generations)..=generations.max_seq).map(of).collect()
+    }
+
+    /// How long ago something happened, in milliseconds of whole ticks.
+    pub(crate) fn age_ms(&self, born: Nanos) -> u64 {
+        let tick = Nanos::from_ticks(1, self.config.hz).0;
+        (self.now.0 / tick - born.0 / tick) * tick / 1_000_000
     }
 
     /// Whether there is such a group and such a node.
@@ -198,7 +204,7 @@ impl Engine {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
         let oldest = match self.generation_rules(lruvec).interface {
             Interface::Linux6_12 if sc.swappiness > 0 => generations.min_seq[LruType::Anon as usize],
-            _ => generations.deciding_min_seq(Engine::evictable_types(sc.swappiness)),
+            _ => generations.deciding_min_seq(Core::evictable_types(sc.swappiness)),
         };
         oldest <= min_gen && !sc.is_satisfied()
     }

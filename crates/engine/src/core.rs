@@ -1,0 +1,112 @@
+//! All of reclaim's state under one roof: what the mechanisms of the other rooms are methods of.
+//!
+//! ```text
+//!   state    plain data with invariants of its own: memory, groups, lists, counters         names neither of the others
+//!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/       never sees a task
+//!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)              what a machine holds
+//! ```
+//! A test holds the layers apart (`layers.rs`).
+
+use crate::config::{Config, ConfigError};
+use crate::io::Transfers;
+use crate::lru::batch::Batches;
+use crate::lru::lruvec::{LruvecId, Lruvecs};
+use crate::machine::op::Op;
+use crate::machine::work::Work;
+use crate::memcg::Memcgs;
+use crate::memcg::charge::Stock;
+use crate::memory::Memory;
+use crate::page_cache::PageCacheEvent;
+use crate::stat::{Counters, STATS, Updates};
+use crate::story::Story;
+use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
+use crate::workingset::ShadowNodes;
+
+/// What belongs to one CPU.
+#[derive(Default)]
+pub(crate) struct Cpu {
+    pub(crate) batches: Batches,
+    pub(crate) stock: Stock,
+    pub(crate) updates: Updates,
+}
+
+/// The state of one machine's memory, and all that is decided about it.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) now: Nanos,
+    pub(crate) memory: Memory,
+    pub(crate) memcgs: Memcgs,
+    pub(crate) lruvecs: Lruvecs,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) io: Transfers,
+    pub(crate) shadow_nodes: ShadowNodes,
+    /// `/proc/vmstat`, by node.
+    pub(crate) vmstat: Vec<Counters>,
+    pub(crate) last_root_flush: Nanos,
+    /// A page is being added for a fault on a mapping with recency: it is known to be in use.
+    pub(crate) in_lru_fault: bool,
+    /// `min_ttl_ms`: stored and read back. It acts in kswapd's balance, which comes with whole-machine reclaim.
+    pub(crate) min_ttl_ms: u64,
+    /// What was last written to `lru_gen/enabled`.
+    pub(crate) lru_gen_enabled: Option<u32>,
+    /// The CPU on which the present call runs.
+    pub(crate) cpu: CpuId,
+    pub(crate) work: Work,
+    pub(crate) ops: Vec<Op>,
+    /// Plugs that were full before their pass was over.
+    pub(crate) plugs_filled: u64,
+    /// Those whose wait has ended. A task is no more than a name here.
+    pub(crate) woken: Vec<TaskId>,
+    pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
+    pub(crate) story: Option<Box<Story>>,
+    /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
+    pub(crate) isolated: Vec<Pfn>,
+    #[cfg(test)]
+    pub(crate) mutant: Option<crate::testing::Mutant>,
+}
+
+impl Core {
+    /// A machine without files, swap or processes, and with the root memcg only.
+    pub(crate) fn new(config: Config) -> Result<Core, ConfigError> {
+        config.check()?;
+        let nodes = config.node_pages.len();
+        let mut lruvecs = Lruvecs::new(nodes);
+        config.policy.check()?;
+        lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
+        Ok(Core {
+            now: Nanos::ZERO,
+            memory: Memory::new(&config.node_pages),
+            memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
+            lruvecs,
+            cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
+            io: Transfers::default(),
+            shadow_nodes: ShadowNodes::default(),
+            vmstat: vec![[0; STATS]; nodes],
+            last_root_flush: Nanos::ZERO,
+            in_lru_fault: false,
+            min_ttl_ms: 0,
+            lru_gen_enabled: None,
+            cpu: CpuId(0),
+            work: Work::default(),
+            ops: Vec::new(),
+            plugs_filled: 0,
+            woken: Vec::new(),
+            page_cache_events: None,
+            story: None,
+            isolated: Vec::new(),
+            #[cfg(test)]
+            mutant: None,
+            config,
+        })
+    }
+
+    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
+        let folio = &self.memory.folios[pfn];
+        self.lruvecs.id(folio.memcg, folio.node)
+    }
+
+    /// The node on which events of the current task are counted: the first, as tasks are not bound to nodes yet.
+    pub(crate) fn current_node(&self) -> NodeId {
+        NodeId(0)
+    }
+}

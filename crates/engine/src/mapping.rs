@@ -1,0 +1,89 @@
+//! Page-table entries over folios: made at the end of a fault, locked by mlock. (Reclaim takes them away: `harvest/rmap.rs`.)
+
+use crate::core::Core;
+use crate::lru::Arrival;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::Word;
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::{MmId, Pfn};
+
+impl Core {
+    /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
+    pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
+        self.work.faults += 1;
+        let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, self.current_node());
+        self.count(lruvec, Stat::Pgfault, 1);
+        if major {
+            self.count(lruvec, Stat::Pgmajfault, 1);
+        }
+        let Some(pfn) = pfn else {
+            self.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
+            return;
+        };
+        let entry = self.memory.mm(mm).table.word(page);
+        if entry.is_present() && !entry.is_zero_page() {
+            // Mapped when it was filled.
+            return;
+        }
+        let in_swap_cache = self.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
+        if in_swap_cache && write && !self.memory.folios[pfn].has(FolioFlags::LRU) {
+            // The add batch's reference stands in the way of making the page exclusively ours.
+            self.lru_add_drain();
+        }
+        self.map(mm, page, pfn, write);
+        self.tell(pfn, |_| PageEvent::Mapped { write });
+        // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
+        if in_swap_cache && (write || self.is_swap_full(self.memory.folios[pfn].memcg)) {
+            self.free_swap(pfn);
+        }
+    }
+
+    pub(crate) fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+        let space = self.memory.mm_mut(mm);
+        space.table.replace(page, Word::mapping(pfn, dirty));
+        if let Some(tlb) = &mut space.tlb {
+            // The access that has faulted is made again, and finds the entry.
+            tlb.access(page);
+        }
+        let locked = self.memory.mm(mm).vma_of(page).locked;
+        self.memory.folios[pfn].mapped += 1;
+        if self.memory.folios[pfn].mapped == 1 {
+            let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
+            self.count(self.lruvec_of(pfn), stat, pages);
+        }
+        if locked {
+            self.mlock_folio(pfn);
+        }
+    }
+
+    /// Makes a folio unevictable: at once if it is on a list, else when it gets there.
+    pub(crate) fn mlock_folio(&mut self, pfn: Pfn) {
+        if !self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
+            self.set_mlocked(pfn, true);
+        }
+    }
+
+    /// Takes that back, unless another locked mapping shows the folio.
+    pub(crate) fn munlock_folio(&mut self, pfn: Pfn) {
+        if self.memory.folios[pfn].has(FolioFlags::MLOCKED) && !self.is_mapped_locked(pfn) {
+            self.set_mlocked(pfn, false);
+        }
+    }
+
+    fn set_mlocked(&mut self, pfn: Pfn, locked: bool) {
+        let folio = self.memory.folios[pfn];
+        let pages = folio.pages() as i64;
+        let event = if locked { Stat::UnevictablePgsMlocked } else { Stat::UnevictablePgsMunlocked };
+        self.count_node(folio.node, Stat::NrMlock, if locked { pages } else { -pages });
+        self.count_node(folio.node, event, pages);
+        let is_listed = folio.has(FolioFlags::LRU);
+        if is_listed {
+            self.lru_unlink(pfn);
+        }
+        self.memory.folios[pfn].flags.set(FolioFlags::MLOCKED, locked);
+        if is_listed {
+            self.lru_place(pfn, Arrival::Added);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A new folio's contents: zeroes, a block of a file, or a swap slot.
+
+use crate::config::SwapKind;
+use crate::machine::op::Op;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::mm::Backing;
+use crate::memory::table::{SwapEntry, Word};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::miss::Source;
+use crate::stat::Stat;
+use crate::units::{MmId, Pfn, TaskId};
+
+impl Engine {
+    /// Gives an absent page a folio and starts reading it in, where there is something to read.
+    pub(super) fn fill(&mut self, task: TaskId, pfn: Pfn, source: Source) {
+        self.hold(task, pfn);
+        match source {
+            Source::File(file, page) => {
+                self.core.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+                self.core.page_cache_add(pfn, file, page);
+                self.core.lru_add(pfn);
+                self.core.start_read_file(pfn, task);
+                self.tasks[task.index()].attempt.started_read = true;
+            }
+            Source::NewTmpfs(file, page) => {
+                self.core.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                self.core.ops.push(Op::Zero { pfn, pages: 1 });
+                self.core.page_cache_add(pfn, file, page);
+                self.core.lru_add(pfn);
+                if matches!(self.tasks[task.index()].accessed(), Object::File { .. }) {
+                    // Written through a descriptor: the write itself may be the first of the two accesses that activate.
+                    if self.core.mark_of(self.core.lruvec_of(pfn)).counts(true, false) {
+                        self.core.memory.add_use(pfn, UseBits::REFERENCED);
+                    }
+                    self.tasks[task.index()].attempt.created = true;
+                }
+            }
+            Source::NewAnon => {
+                let (mm, page) = self.accessed_address(task).expect("anonymous memory is mapped");
+                let folio = &mut self.core.memory.folios[pfn];
+                folio.flags |= FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                folio.owner = mm.0;
+                folio.index = page as u32;
+                self.core.ops.push(Op::Zero { pfn, pages: 1 });
+                self.core.map(mm, page, pfn, true);
+                self.core.lru_add(pfn);
+            }
+            Source::Swap(entry) => self.swap_in(task, pfn, entry),
+        }
+    }
+
+    /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
+    fn swap_in(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry) {
+        self.name_swapped_owner(task, pfn);
+        let shadow = self.core.memory.swap.shadow(entry);
+        self.core.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+        self.tasks[task.index()].attempt.started_read = true;
+        if self.core.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
+            self.swap_in_now(task, pfn, entry, shadow);
+            return;
+        }
+        self.core.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+        self.core.swap_cache_insert(pfn, entry);
+        self.core.workingset_refault(pfn, shadow);
+        self.core.lru_add(pfn);
+        self.core.start_read_swap(pfn, entry, task);
+        #[cfg(test)]
+        if self.core.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead) {
+            self.core.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+        }
+    }
+
+    /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
+    /// compressed copy would only be a second one in memory. [6.12 M9]
+    fn swap_in_now(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry, shadow: Word) {
+        let node = self.core.memory.folios[pfn].node;
+        self.core.count_node(node, Stat::Pswpin, 1);
+        self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
+        let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
+        if !is_anon {
+            self.core.swap_cache_insert(pfn, entry);
+        }
+        self.core.workingset_refault(pfn, shadow);
+        self.core.lru_add(pfn);
+        self.core.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+        if let Some((mm, page)) = self.accessed_address(task)
+            && is_anon
+        {
+            self.core.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+            self.core.map(mm, page, pfn, self.tasks[task.index()].attempt.write);
+            self.core.free_slot(entry);
+        }
+    }
+
+    /// Records whose page a swapped-in folio is.
+    fn name_swapped_owner(&mut self, task: TaskId, pfn: Pfn) {
+        let task = &self.tasks[task.index()];
+        let page = task.attempt.page;
+        let (owner, index, anon) = match *task.accessed() {
+            Object::File { file, .. } => (file.0, page, false),
+            Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing {
+                Backing::Anon => (mm.0, start + page, true),
+                Backing::File(file) => (file.0, page, false),
+            },
+        };
+        let folio = &mut self.core.memory.folios[pfn];
+        folio.owner = owner;
+        folio.index = index as u32;
+        folio.flags.set(FolioFlags::ANON, anon);
+    }
+
+    /// The address space and the page of it that are accessed, where that is through a mapping.
+    fn accessed_address(&self, task: TaskId) -> Option<(MmId, u64)> {
+        let task = &self.tasks[task.index()];
+        match *task.accessed() {
+            Object::File { .. } => None,
+            Object::Mapping { mm, start, .. } => Some((mm, start + task.attempt.page)),
+        }
+    }
+}

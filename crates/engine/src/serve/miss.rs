@@ -1,0 +1,253 @@
+//! Misses: the way of a page from absent to accessed.
+//!
+//! ```text
+//!   find ──► Ready ───────────────────────────────────────────────► finish: map or mark, Done
+//!    ▲  └──► InFlight ── wait for the transfer ──┐
+//!    │  └──► Absent ── charge (reclaims at a limit) ── fill: frame, cache, refault, add batch, start reading
+//!    └───────────────────────────────────────────┴───────────────────────┘
+//! ```
+//! After every wait the page is looked for again from the start: while this task slept, another one may have read the page
+//! in or reclaim may have taken it away. A task that reads a page in holds a reference to it until it has used it, so its
+//! own page can't be taken from under it. [6.12 M]
+
+use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};
+use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Backing;
+use crate::memory::table::{Entry, SwapEntry};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::task::Task;
+use crate::stat::Stat;
+use crate::story::{Filled, PageEvent};
+use crate::units::{FileId, MemcgId, ObjectId, Pfn, TaskId};
+
+/// An access under way.
+#[derive(Default)]
+pub(crate) struct Attempt {
+    pub(super) object: ObjectId,
+    pub(super) page: u64,
+    pub(super) write: bool,
+    /// The charge of its page, while that takes more than one step.
+    pub(super) charge: Option<Box<Charge>>,
+    /// The page that this task has had read in.
+    pub(super) held: Option<Pfn>,
+    pub(super) started_read: bool,
+    /// The page was created by this very write, which therefore counts as its first use.
+    pub(super) created: bool,
+}
+
+impl Attempt {
+    /// Begins an access where the last one was.
+    pub(crate) fn begin(&mut self, access: Access) {
+        debug_assert!(self.charge.is_none());
+        self.object = access.object;
+        self.page = access.page;
+        self.write = access.write;
+        self.held = None;
+        self.started_read = false;
+        self.created = false;
+    }
+
+    pub(crate) fn object(&self) -> ObjectId {
+        self.object
+    }
+
+    pub(crate) fn in_reclaim(&self) -> bool {
+        self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
+    }
+}
+
+/// Where the accessed page is.
+pub(super) enum Found {
+    /// In memory: all that is left is to map or mark it.
+    Ready(Pfn),
+    /// The page of zeroes serves a first read.
+    Zeroes,
+    /// In the hands of a device.
+    InFlight(Pfn),
+    Absent(Source),
+}
+
+/// What an absent page is filled from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// A block of a regular file.
+    File(FileId, u64),
+    /// Nothing: new memory.
+    NewAnon,
+    NewTmpfs(FileId, u64),
+    Swap(SwapEntry),
+}
+
+/// Until when an access pauses.
+enum Pause {
+    /// A batch of reclaim is over, and others may have their turn.
+    Reclaim,
+    Io,
+}
+
+/// Why a page can't be brought in at once.
+enum Stop {
+    Pause(Pause),
+    Oom(Box<OomReport>),
+}
+
+impl Engine {
+    /// Takes a task's access as far as it goes without waiting.
+    pub(crate) fn attempt(&mut self, task: TaskId) -> Step {
+        if std::mem::take(&mut self.tasks[task.index()].read_failed) {
+            self.let_go(task);
+            return Step::Done(Served::Failed(AccessError::Io));
+        }
+        loop {
+            let is_charging = self.tasks[task.index()].attempt.charge.is_some();
+            let brought_in = match self.find(task) {
+                Found::Absent(source) => self.bring_in(task, Some(source)),
+                // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
+                // reclaim call but its end.
+                _ if is_charging => self.bring_in(task, None),
+                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
+                Found::InFlight(pfn) => {
+                    self.core.wait_for_folio(pfn, task);
+                    Err(Stop::Pause(Pause::Io))
+                }
+            };
+            let pause = match brought_in {
+                Ok(()) => continue,
+                Err(Stop::Pause(pause)) => pause,
+                Err(Stop::Oom(report)) => return Step::Done(Served::Failed(AccessError::Oom(report))),
+            };
+            self.tasks[task.index()].suspend_access();
+            return match pause {
+                Pause::Reclaim => Step::Again,
+                Pause::Io => Step::Wait(Wait::Io),
+            };
+        }
+    }
+
+    /// Charges a page, and if it is absent still, gives it a folio and starts filling it.
+    fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
+        let memcg = self.memcg_of(task);
+        let charged = self.charge_page(task, memcg)?;
+        let Some(source) = source else {
+            self.core.charge_cancel(memcg);
+            return Ok(());
+        };
+        // The charge may have reclaimed, which takes pages away but brings none in.
+        debug_assert!(matches!(self.find(task), Found::Absent(_)));
+        let Some(pfn) = self.core.memory.alloc(0, memcg) else {
+            self.core.charge_cancel(memcg);
+            return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
+        };
+        self.core.count_node(self.core.memory.folios[pfn].node, Stat::PgallocNormal, 1);
+        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        if self.core.is_telling() {
+            self.tell_filled(task, pfn, source, charged);
+        }
+        self.fill(task, pfn, source);
+        self.core.in_lru_fault = false;
+        if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
+            Err(Stop::Pause(Pause::Io))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<ChargeOutcome, Stop> {
+        let mut charge = match self.tasks[task.index()].attempt.charge.take() {
+            Some(charge) => *charge,
+            None if self.core.stock_take(memcg) => return Ok(ChargeOutcome::default()),
+            None => {
+                // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
+                let object = self.tasks[task.index()].accessed();
+                let may_enter_fs = !matches!(object, Object::File { is_tmpfs: false, .. });
+                self.core.charge_begin(memcg, may_enter_fs)
+            }
+        };
+        let pause = match self.core.charge_step(&mut charge) {
+            Charged::Yes => {
+                self.tasks[task.index()].high_debt += charge.outcome.over_high;
+                return Ok(charge.outcome);
+            }
+            Charged::Oom(report) => return Err(Stop::Oom(report)),
+            Charged::Again => Pause::Reclaim,
+            Charged::WaitForWriteback => {
+                self.core.wait_for_any_write(task);
+                Pause::Io
+            }
+        };
+        self.tasks[task.index()].attempt.charge = Some(Box::new(charge));
+        Err(Stop::Pause(pause))
+    }
+
+    #[cold]
+    fn tell_filled(&mut self, task: TaskId, pfn: Pfn, source: Source, charged: ChargeOutcome) {
+        let with = match source {
+            Source::File(..) => Filled::File,
+            Source::NewAnon => Filled::Anon,
+            Source::NewTmpfs(..) => Filled::Tmpfs,
+            Source::Swap(_) => Filled::Swap,
+        };
+        let Task { attempt, .. } = &self.tasks[task.index()];
+        let page = self.name_through(*self.tasks[task.index()].accessed(), attempt.page);
+        let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
+        self.core.tell_filled(pfn, page, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
+    }
+
+    /// Whether the page is wanted by a fault that says it will be used again.
+    fn is_fault_with_recency(&self, task: TaskId) -> bool {
+        match *self.tasks[task.index()].accessed() {
+            Object::File { .. } => false,
+            Object::Mapping { mm, vma, .. } => self.core.memory.mm(mm).vmas[vma].advice.has_recency(),
+        }
+    }
+
+    fn find(&self, task: TaskId) -> Found {
+        let task = &self.tasks[task.index()];
+        let Attempt { page, write, .. } = task.attempt;
+        match *task.accessed() {
+            Object::File { file, .. } => self.find_cached(file, page, write),
+            Object::Mapping { mm, vma, start, .. } => {
+                let entry = self.core.memory.mm(mm).table.word(start + page);
+                if entry.is_zero_page() && !write {
+                    return Found::Zeroes;
+                }
+                match (entry.decode(), self.core.memory.mm(mm).vmas[vma].backing) {
+                    (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
+                    (Entry::Swap(entry), _) => self.find_swapped(entry, false),
+                    (_, Backing::File(file)) => self.find_cached(file, page, true),
+                    (_, Backing::Anon) if write => Found::Absent(Source::NewAnon),
+                    (_, Backing::Anon) => Found::Zeroes,
+                }
+            }
+        }
+    }
+
+    /// `creates`: a hole of a tmpfs file becomes a page; else it reads as zeroes.
+    fn find_cached(&self, file: FileId, page: u64, creates: bool) -> Found {
+        let is_tmpfs = self.core.memory.file(file).is_tmpfs();
+        let word = self.core.memory.file(file).index.word(page);
+        match word.decode() {
+            Entry::Present(pfn) if word.is_plain() => Found::Ready(pfn),
+            Entry::Present(pfn) => Found::InFlight(pfn),
+            Entry::Swap(entry) => self.find_swapped(entry, true),
+            _ if !is_tmpfs => Found::Absent(Source::File(file, page)),
+            _ if creates => Found::Absent(Source::NewTmpfs(file, page)),
+            _ => Found::Zeroes,
+        }
+    }
+
+    /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, which a write in
+    /// flight forbids.
+    fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
+        match self.core.memory.swap.cached(entry) {
+            None => Found::Absent(Source::Swap(entry)),
+            Some(pfn) => {
+                let folio = &self.core.memory.folios[pfn];
+                let busy = folio.has(FolioFlags::LOCKED) || is_tmpfs && folio.has(FolioFlags::WRITEBACK);
+                if busy { Found::InFlight(pfn) } else { Found::Ready(pfn) }
+            }
+        }
+    }
+}
