@@ -29,6 +29,8 @@ mod timed;
 pub use error::{BuildError, RunError};
 pub use timed::{TimedAction, TimedEvent};
 
+use std::collections::BTreeMap;
+
 use pageout_engine::{
     CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, StoryEvent, StoryFilter,
     SwapId, TaskId, Work,
@@ -111,7 +113,9 @@ pub struct Machine {
     kernel_time: Nanos,
     work: Work,
     reclaim: LatencyHistogram,
-    reclaim_by_memcg: Vec<(MemcgId, String, LatencyHistogram)>,
+    /// By memcg of a task, in order of the first task of each, and where in it each is.
+    reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
+    group_of: BTreeMap<MemcgId, usize>,
     outcome: timed::Outcome,
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
@@ -156,6 +160,7 @@ impl Machine {
             work: Work::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
+            group_of: BTreeMap::new(),
             outcome: timed::Outcome::default(),
             ops: Vec::new(),
             ios: Vec::new(),
@@ -177,11 +182,11 @@ impl Machine {
         let Some(memcg) = self.engine.memcg_by_path(&spec.memcg) else {
             return Err(BuildError::NoSuchMemcg { task: name, path: spec.memcg });
         };
-        let group =
-            self.reclaim_by_memcg.iter().position(|(known, ..)| *known == memcg).unwrap_or_else(|| {
-                self.reclaim_by_memcg.push((memcg, spec.memcg.clone(), LatencyHistogram::default()));
-                self.reclaim_by_memcg.len() - 1
-            });
+        let next = self.reclaim_by_memcg.len();
+        let group = *self.group_of.entry(memcg).or_insert(next);
+        if group == next {
+            self.reclaim_by_memcg.push((spec.memcg.clone(), LatencyHistogram::default()));
+        }
         let task =
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
         self.foreground_left += usize::from(!task.background);
@@ -224,9 +229,7 @@ impl Machine {
             accesses: self.accesses,
             tasks,
             reclaim: self.reclaim.summary(),
-            reclaim_by_memcg: by_memcg
-                .map(|(_, path, histogram)| (path.clone(), histogram.summary()))
-                .collect(),
+            reclaim_by_memcg: by_memcg.map(|(path, histogram)| (path.clone(), histogram.summary())).collect(),
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
             kernel_time: self.kernel_time,
             work: self.work,
@@ -363,7 +366,7 @@ impl Machine {
         let spent = runner.spent_by(until);
         TaskReport {
             name: task.name.clone(),
-            memcg: self.reclaim_by_memcg[task.group].1.clone(),
+            memcg: self.reclaim_by_memcg[task.group].0.clone(),
             accesses: task.accesses.index,
             hits: task.hits,
             minor: task.minor,

@@ -240,7 +240,7 @@ impl Accesses {
             stream: None,
             loops_left: loops,
             loops_begun: 0,
-            chunk: Vec::with_capacity(CHUNK),
+            chunk: Vec::new(),
             position: 0,
             index: 0,
         }

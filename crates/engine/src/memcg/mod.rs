@@ -7,6 +7,8 @@
 pub(crate) mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
 pub(crate) mod high; // memory.high: reclaim and delay before returning to user space
 
+use std::collections::BTreeMap;
+
 use crate::policy::Policy;
 use crate::units::{MemcgId, MmId, NodeId};
 
@@ -31,7 +33,10 @@ impl MemcgEvent {
 pub(crate) struct Memcg {
     pub(crate) name: String,
     pub(crate) parent: Option<MemcgId>,
+    /// In order of creation.
     pub(crate) children: Vec<MemcgId>,
+    /// The same by their names: a hierarchy may have tens of thousands side by side.
+    children_by_name: BTreeMap<String, MemcgId>,
     pub(crate) policy: Policy,
     /// What it was before it was switched to or from generations.
     pub(crate) set_aside: Option<Policy>,
@@ -82,6 +87,7 @@ impl Memcgs {
             name,
             parent,
             children: Vec::new(),
+            children_by_name: BTreeMap::new(),
             policy,
             set_aside: None,
             mms: Vec::new(),
@@ -104,7 +110,13 @@ impl Memcgs {
     pub(crate) fn create(&mut self, parent: MemcgId, name: &str, policy: Policy) -> MemcgId {
         let id = self.push(name.to_owned(), Some(parent), policy);
         self[parent].children.push(id);
+        self[parent].children_by_name.insert(name.to_owned(), id);
         id
+    }
+
+    /// The child of this name.
+    pub(crate) fn child(&self, parent: MemcgId, name: &str) -> Option<MemcgId> {
+        self[parent].children_by_name.get(name).copied()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -157,9 +169,7 @@ impl Memcgs {
 
     pub(crate) fn by_path(&self, path: &str) -> Option<MemcgId> {
         let names = path.split('/').filter(|name| !name.is_empty());
-        names.into_iter().try_fold(MemcgId::ROOT, |parent, name| {
-            self[parent].children.iter().copied().find(|&child| self[child].name == name)
-        })
+        names.into_iter().try_fold(MemcgId::ROOT, |parent, name| self.child(parent, name))
     }
 
     /// Counts an event in a group and all its ancestors but the root, which has no such file.
@@ -260,6 +270,10 @@ impl Memcgs {
         parent_effective: u64,
         setting: impl Fn(&Memcg) -> u64,
     ) -> u64 {
+        // Nobody can be given a part of nothing, so that the siblings, who may be many, need no counting.
+        if parent_effective == 0 {
+            return 0;
+        }
         let claim = |id: MemcgId| self[id].usage.min(setting(&self[id]));
         let claimed = claim(id);
         let siblings: u64 = self[parent].children.iter().map(|&child| claim(child)).sum();

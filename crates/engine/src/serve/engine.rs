@@ -55,9 +55,7 @@ impl Engine {
         if !self.core.memcgs.contains(parent) {
             return Err(ConfigError::Unknown(format!("memcg {}", parent.0)));
         }
-        let exists =
-            self.core.memcgs[parent].children.iter().any(|&child| self.core.memcgs[child].name == name);
-        if exists {
+        if self.core.memcgs.child(parent, name).is_some() {
             return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.memcgs.path(parent))));
         }
         check_range("memcgs", self.core.memcgs.len() as u64 + 1, 1, u64::from(u16::MAX))?;

@@ -10,6 +10,8 @@
 //! What the engine or the machine refuses comes back as a [`Problem`] with the key it is about, like what
 //! [`Scenario::validate`] finds, which is expected to have found nothing.
 
+use std::collections::BTreeMap;
+
 use pageout_engine::{
     CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
     MemcgId, Nanos, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
@@ -17,6 +19,7 @@ use pageout_engine::{
 use pageout_workload::rng::SplitMix64;
 
 use super::keys::Limit;
+use super::measure::Touchable;
 use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::{
@@ -35,7 +38,8 @@ impl Scenario {
         self.create_memcgs(&mut engine)?;
         let files = self.create_files(&mut engine)?;
         let swaps = self.create_swap(&mut engine)?;
-        self.write_settings(&mut engine)?;
+        let touchable = Touchable::of(self);
+        self.write_settings(&mut engine, &touchable)?;
         let spec = MachineSpec {
             seed: self.seed,
             costs: Costs::profile(&self.machine.costs).ok_or_else(|| {
@@ -44,7 +48,7 @@ impl Scenario {
             quantum: nanos(self.machine.quantum),
             stat_flush_phase: self.time_switch("memcg.stat_flush_phase")?,
             devices: self.device_specs()?,
-            files: files.iter().filter_map(|file| Some((file.id, file.device?))).collect(),
+            files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
             ..MachineSpec::default()
         };
@@ -58,7 +62,7 @@ impl Scenario {
             }
         }
         for (index, event) in self.event.iter().enumerate() {
-            let event = self.timed_event(event);
+            let event = self.timed_event(event, &touchable);
             machine.event_add(event).map_err(|error| problem(&format!("event[{index}]"), error))?;
         }
         Ok(machine)
@@ -99,17 +103,15 @@ impl Scenario {
     }
 
     fn create_memcgs(&self, engine: &mut Engine) -> Result<(), Problem> {
+        let listed: BTreeMap<&str, usize> =
+            self.memcg.iter().enumerate().map(|(index, memcg)| (memcg.path.as_str(), index)).collect();
         for path in self.memcg_paths().into_iter().skip(1) {
             let (parent, name) = path.rsplit_once('/').expect("paths of cgroups begin with a slash");
-            let key = match self.memcg.iter().position(|memcg| memcg.path == path) {
-                Some(index) => format!("memcg[{index}]"),
-                None => "memcg".to_string(),
-            };
+            let index = listed.get(path.as_str()).copied();
+            let key = index.map_or("memcg".to_string(), |index| format!("memcg[{index}]"));
             let parent = engine.memcg_by_path(if parent.is_empty() { "/" } else { parent });
             let parent = parent.unwrap_or(MemcgId::ROOT);
-            let own =
-                self.memcg.iter().find(|memcg| memcg.path == path).and_then(|memcg| memcg.policy.as_deref());
-            let created = match own {
+            let created = match index.and_then(|index| self.memcg[index].policy.as_deref()) {
                 Some(own) => engine.memcg_create_with(parent, name, policy(&format!("{key}.policy"), own)?),
                 None => engine.memcg_create(parent, name),
             };
@@ -119,7 +121,7 @@ impl Scenario {
     }
 
     /// Sysctls and the files of cgroups, through the files themselves.
-    fn write_settings(&self, engine: &mut Engine) -> Result<(), Problem> {
+    fn write_settings(&self, engine: &mut Engine, touchable: &Touchable) -> Result<(), Problem> {
         let process = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(process, CpuId(0));
         let mut write =
@@ -140,11 +142,11 @@ impl Scenario {
         for (index, memcg) in self.memcg.iter().enumerate() {
             for (name, value) in memcg.files.iter() {
                 let key = format!("memcg[{index}].{name}");
-                let written = self.memcg_value(&memcg.path, name, value);
+                let written = memcg_value(touchable, &memcg.path, name, value);
                 let is_tiny =
                     written.parse::<u64>().is_ok_and(|bytes| Size(bytes).pages_floor() < LIMIT_PAGES_MIN);
                 if is_tiny && matches!(name, "memory.max" | "memory.high") {
-                    let touched = Size::from_pages(self.touchable_pages(&memcg.path));
+                    let touched = Size::from_pages(touchable.pages(&memcg.path));
                     let message = format!(
                         "`{name}`: {value} of the {touched} that tasks in {} can touch is",
                         memcg.path
@@ -157,21 +159,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
-    fn memcg_value(&self, memcg: &str, file: &str, value: &Scalar) -> String {
-        let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
-        match value.to_string().parse::<Limit>() {
-            Ok(Limit::Size(size)) if is_limit => size.0.to_string(),
-            Ok(Limit::Percent(percent)) if is_limit => {
-                let pages = self.touchable_pages(memcg) as f64 * percent / 100.0;
-                Size::from_pages(pages as u64).0.to_string()
-            }
-            _ => value.to_string(),
-        }
-    }
-
-    fn create_files(&self, engine: &mut Engine) -> Result<Vec<OpenFile>, Problem> {
-        let mut files = Vec::new();
+    fn create_files(&self, engine: &mut Engine) -> Result<OpenFiles, Problem> {
+        let mut files = OpenFiles::new();
         for (index, file) in self.file.iter().enumerate() {
             let kind = match file.kind {
                 FileKind::Regular => EngineFileKind::Regular,
@@ -181,7 +170,7 @@ impl Scenario {
             let id =
                 engine.file_create(spec).map_err(|error| problem(&format!("file[{index}].size"), error))?;
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
-            files.push(OpenFile { name: file.name.clone(), id, device });
+            files.insert(file.name.clone(), OpenFile { id, device });
         }
         for (task_index, task) in self.task.iter().enumerate() {
             for (index, object) in task.object.iter().enumerate() {
@@ -200,7 +189,7 @@ impl Scenario {
                 let spec = FileSpec { name: name.clone(), pages, kind };
                 let id = engine.file_create(spec).map_err(|error| problem(&key, error))?;
                 let device = (kind == EngineFileKind::Regular).then(|| self.device_index(None));
-                files.push(OpenFile { name, id, device });
+                files.insert(name, OpenFile { id, device });
             }
         }
         Ok(files)
@@ -246,7 +235,7 @@ impl Scenario {
         task: &Task,
         copy: u32,
         cpu: CpuId,
-        files: &[OpenFile],
+        files: &OpenFiles,
     ) -> Result<(), Problem> {
         let key = format!("task[{index}]");
         let refuse = |error: ConfigError| problem(&key, error);
@@ -258,7 +247,7 @@ impl Scenario {
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {
             let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at));
-            let file = files.iter().find(|file| file.name == name).map(|file| file.id);
+            let file = files.get(&name).map(|file| file.id);
             let file = file
                 .ok_or_else(|| problem(&format!("{key}.object[{at}]"), format!("there is no file `{name}`")));
             let advice = object.advice.engine();
@@ -330,7 +319,7 @@ impl Scenario {
         Ok(Some(OriginKind::Trace(path.clone(), options)))
     }
 
-    fn timed_event(&self, event: &Event) -> TimedEvent {
+    fn timed_event(&self, event: &Event, touchable: &Touchable) -> TimedEvent {
         let path = event.file().unwrap_or_default().to_string();
         let action = match (&event.write, &event.value) {
             (Some(_), Some(value)) => {
@@ -338,7 +327,7 @@ impl Scenario {
                     Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
                         reclaim_value(&value.to_string())
                     }
-                    Some(KernelFile::Memcg { path, file }) => self.memcg_value(&path, &file, value),
+                    Some(KernelFile::Memcg { path, file }) => memcg_value(touchable, &path, &file, value),
                     _ => value.to_string(),
                 };
                 TimedAction::Write { path, value }
@@ -403,9 +392,11 @@ impl Advice {
     }
 }
 
+/// The files of the engine by name.
+type OpenFiles = BTreeMap<String, OpenFile>;
+
 /// A file of the engine, and the device of a regular one.
 struct OpenFile {
-    name: String,
     id: FileId,
     device: Option<usize>,
 }
@@ -413,6 +404,19 @@ struct OpenFile {
 /// The name of a file that belongs to one object; the slash keeps it apart from the scenario's own.
 fn own_file_name(task: &Task, index: usize) -> String {
     format!("{}/object[{index}]", task.name)
+}
+
+/// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
+fn memcg_value(touchable: &Touchable, memcg: &str, file: &str, value: &Scalar) -> String {
+    let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
+    match value.to_string().parse::<Limit>() {
+        Ok(Limit::Size(size)) if is_limit => size.0.to_string(),
+        Ok(Limit::Percent(percent)) if is_limit => {
+            let pages = touchable.pages(memcg) as f64 * percent / 100.0;
+            Size::from_pages(pages as u64).0.to_string()
+        }
+        _ => value.to_string(),
+    }
 }
 
 /// What is written to `memory.reclaim`: its size as the kernel reads it, the options behind it as they are.
@@ -466,8 +470,8 @@ mod tests {
     #[test]
     fn a_percentage_is_of_what_the_cgroups_tasks_can_touch() {
         let scenario = scenario("");
-        assert_eq!(scenario.touchable_pages("/a"), 200);
-        assert_eq!(scenario.touchable_pages("/b"), 0);
+        let touchable = Touchable::of(&scenario);
+        assert_eq!((touchable.pages("/"), touchable.pages("/a"), touchable.pages("/b")), (200, 200, 0));
         let mut machine = scenario.build().unwrap();
         let max = machine.engine_mut().read_file("/sys/fs/cgroup/a/b/memory.max").unwrap();
         assert_eq!(max.trim(), (100 * 4096).to_string());

@@ -4,6 +4,13 @@ use super::Knobs;
 use super::keys::{Accepts, memcg_keys};
 use super::section::section;
 
+/// Bytes of a cgroup's path: what the kernel's `PATH_MAX` of 4096, its end included, leaves below `/sys/fs/cgroup`. So no group
+/// is nested deeper than two thousand levels, each of which every charge climbs.
+pub(super) const PATH_MAX: usize = 4096 - 1 - "/sys/fs/cgroup".len();
+
+/// Groups of a machine, the root included: the kernel numbers them with 16 bits.
+pub(super) const GROUPS_MAX: usize = u16::MAX as usize;
+
 section! {
     /// One memory cgroup. The keys beside `path` and `policy` are the names of its files, as in `/sys/fs/cgroup`.
     pub struct Memcg {

@@ -30,6 +30,8 @@
 //! workload = { pattern = "zipf", alpha = 0.99, ops = 200_000 }
 //! ```
 
+use std::collections::BTreeSet;
+
 mod quantity; // quantities as people write them: sizes, durations, bandwidths, shares
 mod knobs; // settings under dotted kernel names
 mod foreign; // tables that another crate defines: access patterns, trace options
@@ -130,19 +132,22 @@ impl Scenario {
         self.object_pages(&task.object[index]).or_else(reached)
     }
 
-    /// Paths of all cgroups, those included that only exist as parents; the root is `/`.
+    /// Paths of all cgroups, those included that only exist as parents; the root is `/`. Of more than a machine can have, only
+    /// so many that it shows.
     pub fn memcg_paths(&self) -> Vec<String> {
         let mut paths = vec!["/".to_string()];
-        let mut add = |path: &str| {
-            if !paths.iter().any(|known| known == path) {
-                paths.push(path.to_string());
+        let mut known = BTreeSet::from(["/"]);
+        let named = self.memcg.iter().filter(|memcg| memcg.path.len() <= memcg::PATH_MAX);
+        for memcg in named {
+            if paths.len() > memcg::GROUPS_MAX {
+                break;
             }
-        };
-        for memcg in &self.memcg {
-            for (at, _) in memcg.path.char_indices().skip(1).filter(|&(_, c)| c == '/') {
-                add(&memcg.path[..at]);
+            let parents = memcg.path.match_indices('/').skip(1).map(|(at, _)| &memcg.path[..at]);
+            for path in parents.chain([memcg.path.as_str()]) {
+                if known.insert(path) {
+                    paths.push(path.to_string());
+                }
             }
-            add(&memcg.path);
         }
         paths
     }

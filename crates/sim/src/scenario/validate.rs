@@ -10,8 +10,10 @@ mod machine;
 mod storage;
 mod task;
 
+use std::collections::BTreeSet;
+
 use super::keys::{Accepts, Key};
-use super::{Knobs, Scalar, Scenario, Section, TableError};
+use super::{DEFAULT_DEVICE, Knobs, Scalar, Scenario, Section, TableError};
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +64,8 @@ impl Problem {
 impl Scenario {
     /// Everything that keeps this scenario from being run; empty means it can be.
     pub fn validate(&self) -> Vec<Problem> {
-        let mut check = Check { scenario: self, problems: Vec::new() };
+        let known = Known::of(self);
+        let mut check = Check { scenario: self, known: &known, problems: Vec::new() };
         for (path, text) in [("question", &self.question), ("look_at", &self.look_at)] {
             check.no_control_characters(path, text, &['\n', '\t']);
         }
@@ -98,14 +101,79 @@ impl Scenario {
 /// A limit below this can't hold the pages of one fault and one batch of reclaim; the kernel would loop into OOM at once.
 pub(super) const LIMIT_PAGES_MIN: u64 = 32;
 
+/// Problems that are told. A script that writes one mistake a hundred thousand times is to be read, too.
+const PROBLEMS_MAX: usize = 100;
+
 struct Check<'a> {
     scenario: &'a Scenario,
+    known: &'a Known,
     problems: Vec<Problem>,
+}
+
+/// All that one key can name in another's value.
+struct Known {
+    devices: Names,
+    memcgs: Names,
+    files: Names,
+    variants: Names,
+}
+
+impl Known {
+    fn of(scenario: &Scenario) -> Known {
+        let devices = match &scenario.device[..] {
+            [] => vec![DEFAULT_DEVICE.to_string()],
+            devices => devices.iter().map(|device| device.name.clone()).collect(),
+        };
+        let files = scenario.file.iter().map(|file| file.name.clone()).collect();
+        let variants = scenario.variant.iter().map(|variant| variant.name.clone()).collect();
+        Known {
+            devices: Names::new("device", devices),
+            memcgs: Names::new("memcg", scenario.memcg_paths()),
+            files: Names::new("file", files),
+            variants: Names::new("variant", variants),
+        }
+    }
+}
+
+/// The names of one kind.
+struct Names {
+    what: &'static str,
+    /// In the order of the file.
+    listed: Vec<String>,
+    sorted: BTreeSet<String>,
+}
+
+impl Names {
+    fn new(what: &'static str, listed: Vec<String>) -> Names {
+        let sorted = listed.iter().cloned().collect();
+        Names { what, listed, sorted }
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.sorted.contains(name)
+    }
+
+    /// All of them if they are few, else the first.
+    fn told(&self) -> String {
+        const TOLD: usize = 20;
+        let told = self.listed[..self.listed.len().min(TOLD)].join(", ");
+        match self.listed.len().saturating_sub(TOLD) {
+            0 => told,
+            more => format!("{told} and {more} more"),
+        }
+    }
 }
 
 impl Check<'_> {
     fn report(&mut self, problem: Problem) {
-        self.problems.push(problem);
+        match self.problems.len() {
+            count if count < PROBLEMS_MAX => self.problems.push(problem),
+            PROBLEMS_MAX => {
+                let message = "this is not the last problem, but no more are told; mend those above first";
+                self.problems.push(Problem::new(problem.key, message));
+            }
+            _ => {}
+        }
     }
 
     /// Checks every value of a table against its declaration; `prefix` is the way to the table, with its dot.
@@ -126,28 +194,29 @@ impl Check<'_> {
     }
 
     /// A reference to something by name.
-    fn reference(&mut self, path: &str, what: &str, name: &str, known: Vec<String>) {
-        if !known.iter().any(|known| known == name) {
-            let mut problem = Problem::new(path, format!("there is no {what} called `{name}`"));
-            if known.is_empty() {
-                problem = problem.help(format!("this scenario has no [[{what}]] at all"));
-            } else {
-                problem = problem.help(format!("known: {}", known.join(", "))).nearest(name, known);
-            }
-            self.report(problem);
+    fn reference(&mut self, path: &str, known: &Names, name: &str) {
+        if known.contains(name) {
+            return;
         }
+        let what = known.what;
+        let mut problem = Problem::new(path, format!("there is no {what} called `{name}`"));
+        if known.listed.is_empty() {
+            problem = problem.help(format!("this scenario has no [[{what}]] at all"));
+        } else {
+            problem = problem.help(format!("known: {}", known.told())).nearest(name, known.listed.clone());
+        }
+        self.report(problem);
     }
 
     fn names<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
         for (index, name) in names.enumerate() {
             let path = format!("{list}[{index}].name");
             if name.is_empty() {
                 self.report(Problem::new(&path, format!("a {list} needs a name that is not empty")));
-            } else if seen.contains(&name) {
+            } else if !seen.insert(name) {
                 self.report(Problem::new(&path, format!("there are two {list}s called `{name}`")));
             }
-            seen.push(name);
             self.no_control_characters(&path, name, &[]);
         }
     }

@@ -145,10 +145,12 @@ impl Check<'_> {
                 machine_files(|file| matches!(file, KernelFile::LruGen(_))),
             ),
             Some(KernelFile::Memcg { path: memcg, file }) => {
-                let paths = self.scenario.memcg_paths();
-                if !paths.contains(memcg) {
-                    let problem = Problem::new(key, format!("`{path}`: there is no cgroup `{memcg}`"));
-                    self.report(problem.help(format!("known: {}", paths.join(", "))).nearest(memcg, paths));
+                let known = &self.known.memcgs;
+                if !known.contains(memcg) {
+                    let problem = Problem::new(key, format!("`{path}`: there is no cgroup `{memcg}`"))
+                        .help(format!("known: {}", known.told()))
+                        .nearest(memcg, known.listed.clone());
+                    self.report(problem);
                     return None;
                 }
                 let is_root = memcg == "/";

@@ -19,8 +19,7 @@ impl Check<'_> {
     pub(super) fn expectations(&mut self) {
         for (index, expect) in self.scenario.expect.iter().enumerate() {
             for variant in expect.holds.variants() {
-                let known = self.scenario.variant.iter().map(|variant| variant.name.clone()).collect();
-                self.reference(&format!("expect[{index}].holds"), "variant", variant, known);
+                self.reference(&format!("expect[{index}].holds"), &self.known.variants, variant);
             }
         }
     }

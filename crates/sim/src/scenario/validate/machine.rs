@@ -1,7 +1,10 @@
 //! `[machine]`, `[kernel]`, `[sysctl]` and `[[memcg]]`.
 
+use std::collections::BTreeSet;
+
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
+use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
 use crate::scenario::{Scalar, Size};
 
 impl Check<'_> {
@@ -32,6 +35,11 @@ impl Check<'_> {
     }
 
     pub(super) fn memcgs(&mut self) {
+        if self.known.memcgs.listed.len() > GROUPS_MAX {
+            let message = format!("there are more than {GROUPS_MAX} cgroups, parents and the root included");
+            self.report(Problem::new("memcg", message).help("Linux numbers them with 16 bits, and so do we"));
+        }
+        let mut seen = BTreeSet::new();
         for (index, memcg) in self.scenario.memcg.iter().enumerate() {
             let prefix = format!("memcg[{index}]");
             let path_key = format!("{prefix}.path");
@@ -44,7 +52,8 @@ impl Check<'_> {
             {
                 let problem = Problem::new(&path_key, format!("`{path}` is no path of a cgroup"));
                 self.report(problem.help("write it from the root, such as \"/job/web\""));
-            } else if self.scenario.memcg[..index].iter().any(|other| other.path == path) {
+            } else if self.is_path_too_long(&path_key, path) {
+            } else if !seen.insert(path) {
                 self.report(Problem::new(&path_key, format!("there are two cgroups called `{path}`")));
             }
             self.no_control_characters(&path_key, path, &[]);
@@ -56,6 +65,18 @@ impl Check<'_> {
                 }
             }
         }
+    }
+
+    /// Says so, too.
+    pub(super) fn is_path_too_long(&mut self, key: &str, path: &str) -> bool {
+        if path.len() <= PATH_MAX {
+            return false;
+        }
+        let problem = Problem::new(key, format!("a path of {} bytes is too long for a cgroup", path.len()));
+        let allowed =
+            format!("allowed: to {PATH_MAX} bytes, which Linux leaves of its 4096 below /sys/fs/cgroup");
+        self.report(problem.help(allowed));
+        true
     }
 
     /// A limit that can't hold what one fault needs can't be run under.

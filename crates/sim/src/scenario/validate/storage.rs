@@ -1,17 +1,9 @@
 //! `[[device]]`, `[[swap]]` and `[[file]]`.
 
 use super::{Check, Problem};
-use crate::scenario::{DEFAULT_DEVICE, Device, File, FileKind, Swap, SwapKind};
+use crate::scenario::{Device, File, FileKind, Swap, SwapKind};
 
 impl Check<'_> {
-    fn device_names(&self) -> Vec<String> {
-        if self.scenario.device.is_empty() {
-            vec![DEFAULT_DEVICE.to_string()]
-        } else {
-            self.scenario.device.iter().map(|device| device.name.clone()).collect()
-        }
-    }
-
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
         self.ranges(&format!("{prefix}."), device);
         for (name, rate) in
@@ -32,13 +24,13 @@ impl Check<'_> {
     }
 
     /// A key that names a device, or none when it is clear which one is meant.
-    fn on_device(&mut self, path: &str, device: Option<&String>) {
-        let known = self.device_names();
+    pub(super) fn on_device(&mut self, path: &str, device: Option<&String>) {
+        let known = &self.known.devices;
         match device {
-            Some(name) => self.reference(path, "device", name, known),
-            None if known.len() > 1 => {
+            Some(name) => self.reference(path, known, name),
+            None if known.listed.len() > 1 => {
                 let problem = Problem::new(path, "there are several devices, and this does not say which");
-                self.report(problem.help(format!("one of: {}", known.join(", "))));
+                self.report(problem.help(format!("one of: {}", known.told())));
             }
             None => {}
         }

@@ -6,7 +6,10 @@ use crate::scenario::{Channel, FileKind, Object, Size, Task};
 
 impl Check<'_> {
     pub(super) fn task(&mut self, prefix: &str, task: &Task) {
-        self.reference(&format!("{prefix}.memcg"), "memcg", &task.memcg, self.scenario.memcg_paths());
+        let memcg = format!("{prefix}.memcg");
+        if !self.is_path_too_long(&memcg, &task.memcg) {
+            self.reference(&memcg, &self.known.memcgs, &task.memcg);
+        }
         let cpus = self.scenario.machine.cpus;
         if let Some(cpu) = task.cpu.filter(|&cpu| (cpus..=CPU_MAX).contains(&cpu)) {
             let problem =
@@ -42,12 +45,7 @@ impl Check<'_> {
                 let problem = Problem::new(format!("{prefix}.size"), "both `file` and `size` are given");
                 self.report(problem.help("a [[file]] has its size there; keep one of the two"));
             }
-            self.reference(
-                &path,
-                "file",
-                name,
-                self.scenario.file.iter().map(|file| file.name.clone()).collect(),
-            );
+            self.reference(&path, &self.known.files, name);
             let kind = self.scenario.file.iter().find(|file| file.name == *name).map(|file| file.kind);
             let fits = match channel {
                 Channel::File | Channel::Mapped => FileKind::Regular,
