@@ -110,7 +110,8 @@ pub(crate) enum Command {
     ///
     /// What was used since the last aging is not counted, nor is any use by read(2), which makes no page younger: such files
     /// look idle. Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error
-    /// for all, except that a dump has no end mark: it can't be seen that whole rows are missing at its end.
+    /// for all, unless --skip-bad leaves it out. But a dump has no end mark: whole rows that are missing at its end are not
+    /// noticed.
     #[command(after_long_help = WORKING_SET_EXAMPLES)]
     WorkingSet(WorkingSetArgs),
 
@@ -203,14 +204,16 @@ Examples:
 
 const WORKING_SET_EXAMPLES: &str = "\
 A file's name names its machine: web1@2026-11-22T10:00.lru_gen is one of several dumps of web1,
-in the order of their names (9:00 is before 10:00); web1.lru_gen and web1/lru_gen are of web1, too.
-A directory is a machine with all its dumps.
+in the order of their names (9:00 is before 10:00); web1.lru_gen is of web1, too. Files of different
+names are different machines. Only where the name is the kernel's own or a time, the directory names
+the machine: web1/lru_gen, web1/10:00.lru_gen. Of a directory all files are read.
 
 Examples:
   ssh web1 cat /sys/kernel/debug/lru_gen > web1@$(date +%FT%T).lru_gen
   pageout working-set web1@*.lru_gen
   pageout working-set fleet/*.lru_gen --within 5m --json | jq '.machines[].total.in_use'
-  pageout working-set fleet/* --job 4GiB --memory 16GiB,db1=64GiB --reserve 5%
+  pageout working-set fleet --memory 16GiB --skip-bad
+  pageout working-set fleet --job 4GiB --memory 16GiB,db1=64GiB --reserve 5%
   cat /sys/kernel/debug/lru_gen | pageout working-set -
 Generations are only as young as the last aging. For a window of 2 minutes let each group age every
 minute; if it ages more often, the oldest of its four generations is within the window, and that one
@@ -518,7 +521,7 @@ pub(crate) struct ValidateArgs {
 /// Arguments of `working-set`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkingSetArgs {
-    /// Dumps of lru_gen, directories of them (one a machine), or - for standard input
+    /// Dumps of lru_gen, directories of them, or - for standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -534,12 +537,18 @@ pub(crate) struct WorkingSetArgs {
     pub(crate) job: Option<String>,
 
     /// The memory of every machine, or of one; several separated by commas
-    #[arg(long, value_name = "SIZE|MACHINE=SIZE", value_delimiter = ',', requires = "job")]
+    ///
+    /// With it the output says what of a machine's memory is free; a --job needs that of all machines.
+    #[arg(long, value_name = "SIZE|MACHINE=SIZE", value_delimiter = ',')]
     pub(crate) memory: Vec<String>,
 
     /// Memory of each machine that a job can't have: the kernel's own, mlocked and huge pages, a margin
-    #[arg(long, value_name = "SIZE|PERCENT", requires = "job")]
+    #[arg(long, value_name = "SIZE|PERCENT", requires = "memory")]
     pub(crate) reserve: Option<String>,
+
+    /// Go on without files that are no whole dumps, and name them
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
 
     /// The machines have no swap: their anonymous generations say nothing of use, and idle anonymous pages can't make room
     #[arg(long)]

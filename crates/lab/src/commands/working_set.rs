@@ -4,7 +4,8 @@
 //!   files ──machine──▶ machines with their dumps ──estimate──▶ brackets ──trend──▶ over time ──report──▶ text, JSON
 //!              │ dump: text to data                               └───────rank───▶ for a job ────┘
 //! ```
-//! Nothing is printed unless every file was read to its end: a fleet with a machine missing would be ranked wrongly.
+//! Nothing is printed unless every file was read to its end: a fleet with a machine missing would be ranked wrongly. Who goes on
+//! past bad files (`--skip-bad`) is told which are missing, in every form of the result.
 
 pub mod dump; // the text of lru_gen
 mod machine; // whose dumps, in which order
@@ -26,7 +27,8 @@ use crate::failure::Outcome;
 use crate::print::{figures, output};
 use crate::scenario::nearest::nearest;
 use estimate::Question;
-use rank::{Job, Landing, rank};
+use machine::Skipped;
+use rank::{Job, Landing, Room, rank};
 use report::{Landings, Report};
 use trend::History;
 
@@ -38,39 +40,53 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
     let reserve = args.reserve.as_deref().map(parse_reserve).transpose()?;
     let sizes = Sizes::parse(&args.memory)?;
 
-    let machines = machine::read(&args.files, args.generations as usize)?;
+    let (machines, skipped) = machine::read(&args.files, args.generations as usize, args.skip_bad)?;
+    for Skipped { problem, .. } in &skipped {
+        output::remark(&format!("left out: {problem}"));
+    }
     let question = Question { within_ms, has_swap: !args.no_swap };
     let histories: Vec<History> = machines.iter().map(|machine| History::of(machine, question)).collect();
-    let landings = match job {
-        None => None,
-        Some(size) => {
-            let job = Job { pages: size.0.div_ceil(page_size), has_swap: !args.no_swap };
-            sizes.check(&histories)?;
-            let landings = histories.iter().map(|history| land(history, &sizes, reserve, page_size, job));
-            let mut machines = landings.collect::<anyhow::Result<Vec<Landing>>>()?;
-            rank(&mut machines);
-            Some(Landings { job, machines, is_reserved: reserve.is_some() })
-        }
+    sizes.check(&histories, job.is_some())?;
+    let rooms = histories.iter().map(|history| room(history, &sizes, reserve, page_size));
+    let rooms = rooms.collect::<anyhow::Result<Vec<Option<Room>>>>()?;
+    let landings = job.map(|size| {
+        let job = Job { pages: size.0.div_ceil(page_size), has_swap: !args.no_swap };
+        let landings = histories.iter().zip(&rooms).map(|(history, room)| {
+            let room = room.expect("checked to be known of every machine");
+            Landing::of(&history.machine.name, &history.estimate(), room, job)
+        });
+        let mut machines: Vec<Landing> = landings.collect();
+        rank(&mut machines);
+        Landings { job, machines }
+    });
+    let report = Report {
+        window: &window,
+        question,
+        page_size,
+        histories: &histories,
+        rooms: &rooms,
+        is_reserved: reserve.is_some(),
+        landings,
+        skipped: &skipped,
+        all: args.all,
     };
-    let report =
-        Report { window: &window, question, page_size, histories: &histories, landings, all: args.all };
     if args.output.json {
         return output::print_json(&report.to_json());
     }
     output::print(&report.to_text())
 }
 
-/// What the job takes on one machine.
-fn land(
+/// The memory of one machine, if it was given.
+fn room(
     history: &History,
     sizes: &Sizes,
     reserve: Option<Limit>,
     page_size: u64,
-    job: Job,
-) -> anyhow::Result<Landing> {
-    let (name, estimate) = (&history.machine.name, history.estimate());
-    let memory = sizes.of(name).expect("checked to be there for every machine").0 / page_size;
-    let listed = estimate.total().listed;
+) -> anyhow::Result<Option<Room>> {
+    let name = &history.machine.name;
+    let Some(size) = sizes.of(name) else { return Ok(None) };
+    let memory = size.0 / page_size;
+    let listed = history.estimate().total().listed;
     ensure!(
         listed <= memory,
         "machine `{name}` has {} in its generations ({}), more than its memory of {}; is --page-size {} its page size?",
@@ -86,7 +102,7 @@ fn land(
         Some(Limit::Max) => unreachable!("refused when the option was read"),
     };
     ensure!(reserved < memory, "--reserve leaves nothing of the memory of machine `{name}`");
-    Ok(Landing::of(name, &estimate, memory, reserved, job))
+    Ok(Some(Room { memory, reserved }))
 }
 
 /// How much memory machines have, by `--memory`.
@@ -114,8 +130,8 @@ impl Sizes {
         self.by_name.get(machine).copied().or(self.every)
     }
 
-    /// Every machine has a size, and every size a machine.
-    fn check(&self, histories: &[History]) -> anyhow::Result<()> {
+    /// Every size has a machine, and if there is a job, every machine a size.
+    fn check(&self, histories: &[History], is_job: bool) -> anyhow::Result<()> {
         let names: Vec<&str> = histories.iter().map(|history| history.machine.name.as_str()).collect();
         if let Some(stranger) = self.by_name.keys().find(|name| !names.contains(&name.as_str())) {
             let hint = nearest(stranger, names.iter().copied())
@@ -125,7 +141,7 @@ impl Sizes {
         }
         let unknown: Vec<&str> = names.into_iter().filter(|name| self.of(name).is_none()).collect();
         ensure!(
-            unknown.is_empty(),
+            unknown.is_empty() || !is_job,
             "--job needs the memory of each machine, which dumps don't tell; write --memory 16GiB for all, or --memory {}",
             unknown.iter().map(|name| format!("{name}=16GiB")).collect::<Vec<_>>().join(",")
         );

@@ -131,7 +131,7 @@ fn a_restart_ends_a_history() {
 }
 
 #[test]
-fn a_directory_is_a_machine_and_so_is_standard_input() {
+fn where_names_are_times_a_directory_is_a_machine_and_so_is_standard_input() {
     let directory = with_files(&[
         ("web1/2026-11-21", machine(5, 1, 1, 2)),
         ("web1/2026-11-22", machine(9, 6, 1, 2)),
@@ -151,6 +151,70 @@ fn a_directory_is_a_machine_and_so_is_standard_input() {
     child.stdin.take().unwrap().write_all(machine(9, 6, 1, 2).as_bytes()).unwrap();
     let result: Value = serde_json::from_str(&check_success(&child.wait_with_output().unwrap())).unwrap();
     assert_eq!(result["machines"][0]["machine"], "stdin");
+}
+
+#[test]
+fn different_names_in_a_directory_are_different_machines() {
+    let directory = with_files(&[
+        ("fleet/web1.lru_gen", machine(5, 4, 0, 2)),
+        ("fleet/web2.lru_gen", machine(9, 6, 0, 2)),
+        ("fleet/10.0.0.7.lru_gen", machine(5, 1, 0, 2)),
+        ("fleet/db@9:00", machine(5, 1, 0, 2)),
+        ("fleet/db@10:00", machine(6, 3, 0, 2)),
+        ("fleet/2026-11-22T10:00.lru_gen", machine(6, 3, 0, 2)),
+    ]);
+    let result = json(directory.path(), &["fleet"]);
+    let machines = result["machines"].as_array().unwrap();
+    let names: Vec<(&str, usize)> = machines
+        .iter()
+        .map(|machine| (machine["machine"].as_str().unwrap(), machine["dumps"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(names, [("db", 2), ("fleet", 1), ("web1", 1), ("web2", 1), ("10.0.0.7", 1)]);
+    assert_eq!(machines[3]["total"]["in_use"]["at_least"], 6 * GIB);
+}
+
+#[test]
+fn a_bad_dump_is_left_out_and_named_if_that_is_wanted() {
+    let good = machine(5, 4, 1, 2);
+    let directory = with_files(&[
+        ("fleet/web1.lru_gen", good.clone()),
+        ("fleet/web2.lru_gen", good[..good.len() - 13].to_string()),
+        ("bad/web3.lru_gen", "0x0007\n".into()),
+    ]);
+    check_failure(&working_set(directory.path(), &["fleet"]), 2, &["web2.lru_gen:12:"]);
+    let output = working_set(directory.path(), &["fleet", "--skip-bad"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("left out: ") && told.contains("web2.lru_gen:12:"), "{told}");
+    let printed = check_success(&output);
+    assert!(printed.contains("machine web1, "), "{printed}");
+    assert!(printed.contains("Left out, as they are no whole dumps: fleet/web2.lru_gen."), "{printed}");
+    let result = json(directory.path(), &["fleet", "--skip-bad"]);
+    assert_eq!(result["complete"], false);
+    assert_eq!(result["skipped"][0]["file"], "fleet/web2.lru_gen");
+    assert_eq!(result["machines"].as_array().unwrap().len(), 1);
+    check_failure(&working_set(directory.path(), &["bad", "--skip-bad"]), 2, &["no dump of lru_gen"]);
+}
+
+#[test]
+fn memory_without_a_job_says_what_is_free() {
+    let directory =
+        with_files(&[("web1.lru_gen", machine(5, 4, 1, 2)), ("web2.lru_gen", machine(5, 4, 1, 2))]);
+    let files = ["web1.lru_gen", "web2.lru_gen", "--memory", "web1=16GiB"];
+    let printed = check_success(&working_set(directory.path(), &files));
+    let row = |name: &str| {
+        let line = printed.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().take(5).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("machine"), "machine memory free in use");
+    assert_eq!(row("web1"), "web1 16 GiB 9 GiB");
+    assert_eq!(row("web2"), "web2 - - 4 GiB");
+    let reserve = [&files[..], &["--reserve", "1GiB"]].concat();
+    let result = json(directory.path(), &reserve);
+    assert_eq!(
+        (&result["machines"][0]["free"], &result["machines"][0]["reserved"]),
+        (&(8 * GIB).into(), &GIB.into())
+    );
+    assert_eq!(result["machines"][1]["memory"], Value::Null);
 }
 
 #[test]
@@ -207,7 +271,8 @@ fn the_memory_of_every_machine_must_be_known_and_be_that_of_a_machine() {
     fails(&["--job", "much", "--memory", "16GiB"], &["--job much", "not a size"]);
     fails(&["--job", "1GiB", "--memory", "16GiB", "--reserve", "max"], &["--reserve max"]);
     fails(&["--job", "1GiB", "--memory", "16GiB", "--reserve", "100%"], &["leaves nothing"]);
-    fails(&["--memory", "16GiB"], &["--job"]);
+    fails(&["--memory", "wbe1=16GiB"], &["`wbe1`", "did you mean `web1`?"]);
+    fails(&["--reserve", "5%"], &["--memory"]);
     fails(&["--within", "2"], &["--within 2", "unit is missing"]);
     fails(&["--page-size", "5KiB"], &["--page-size 5KiB", "64KiB"]);
     fails(&["web1.lru_gen"], &["web1.lru_gen is given twice"]);

@@ -4,10 +4,12 @@
 //!   web1@2026-11-22T10:00.lru_gen   machine web1, one of its dumps      in order of the file names, digits as numbers
 //!   web1.lru_gen                    machine web1
 //!   web1/lru_gen                    machine web1: the kernel's own name says nothing
-//!   web1/                           machine web1: all files in it, whatever their names
+//!   web1/2026-11-22T10:00.lru_gen   machine web1: a time says nothing of the machine either
+//!   fleet/                          the machines of all files in it, each by these rules
 //!   -                               machine stdin
 //! ```
-//! Names, not times of files, since copies lose those; and not the order of arguments, since `find` has none.
+//! So files of different names are different machines, wherever they lie, unless the names are times. A dump itself doesn't say
+//! whose it is: group numbers and generations of two machines look alike. Names, not times of files, since copies lose those; and not the order of arguments, since `find` has none.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use super::dump::{self, Dump, Fault};
+use crate::failure::told;
 use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 
 /// What a dump on standard input is called.
@@ -42,6 +45,14 @@ pub(super) struct Reading {
     pub(super) dump: Dump,
 }
 
+/// A file that was left out.
+#[derive(Debug)]
+pub(super) struct Skipped {
+    pub(super) file: String,
+    /// What is wrong with it.
+    pub(super) problem: String,
+}
+
 /// A file to be read.
 #[derive(Debug, PartialEq)]
 struct Input {
@@ -56,8 +67,13 @@ impl Input {
     }
 }
 
-/// Reads all dumps, of machines that keep so many generations at most. Errors: one can't be read or is no dump, is given twice, has no machine.
-pub(super) fn read(files: &[PathBuf], generations_max: usize) -> anyhow::Result<Vec<Machine>> {
+/// Reads all dumps, of machines that keep so many generations at most. Errors: one is given twice or has no machine; unless bad
+/// ones are to be skipped, one can't be read or is no dump; none is left.
+pub(super) fn read(
+    files: &[PathBuf],
+    generations_max: usize,
+    skip_bad: bool,
+) -> anyhow::Result<(Vec<Machine>, Vec<Skipped>)> {
     let mut inputs = Vec::new();
     let mut known = BTreeSet::new();
     for file in files {
@@ -74,19 +90,34 @@ pub(super) fn read(files: &[PathBuf], generations_max: usize) -> anyhow::Result<
     });
 
     let mut machines: Vec<Machine> = Vec::new();
-    let mut problems = Vec::new();
+    let (mut skipped, mut problems) = (Vec::new(), Vec::new());
     for Input { machine: name, path } in inputs {
-        let text = readable(&bytes(&path)?);
         let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
+        let text = match bytes(&path) {
+            Ok(bytes) => readable(&bytes),
+            Err(error) if skip_bad => {
+                skipped.push(Skipped { file, problem: told(&error) });
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         match dump::parse(&text, generations_max) {
-            Err(fault) => problems.push(diagnostic(&file, &text, fault)),
+            Err(fault) => {
+                let problem = diagnostic(&file, &text, fault);
+                skipped.push(Skipped { file, problem: problem.to_string() });
+                problems.push(problem);
+            }
             Ok(dump) => match machines.last_mut().filter(|machine| machine.name == name) {
                 Some(machine) => machine.dumps.push(Reading { file, dump }),
                 None => machines.push(Machine { name, dumps: vec![Reading { file, dump }] }),
             },
         }
     }
-    if problems.is_empty() { Ok(machines) } else { Err(Diagnostics(problems).into()) }
+    if !problems.is_empty() && (!skip_bad || machines.is_empty()) {
+        return Err(Diagnostics(problems).into());
+    }
+    ensure!(!machines.is_empty(), "no file could be read: {}", skipped[0].problem);
+    Ok((machines, skipped))
 }
 
 /// The file, or those of a directory.
@@ -98,21 +129,16 @@ fn inputs_of(path: &Path) -> anyhow::Result<Vec<Input>> {
     if !path.metadata().with_context(cannot_read)?.is_dir() {
         return Ok(vec![Input { machine: machine_of(path)?, path: path.into() }]);
     }
-    let machine = directory_name(path)?;
     let mut inputs = Vec::new();
     for entry in path.read_dir().with_context(cannot_read)? {
         let path = entry.with_context(cannot_read)?.path();
         if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
         }
-        ensure!(
-            !path.is_dir(),
-            "{} is a directory; expected: dumps of the machine {machine}",
-            path.display()
-        );
-        inputs.push(Input { machine: machine.clone(), path });
+        ensure!(!path.is_dir(), "{} is a directory; expected: dumps of lru_gen", path.display());
+        inputs.push(Input { machine: machine_of(&path)?, path });
     }
-    ensure!(!inputs.is_empty(), "{} is empty; expected: dumps of the machine {machine}", path.display());
+    ensure!(!inputs.is_empty(), "{} is empty; expected: dumps of lru_gen", path.display());
     // What has the same natural order comes in some fixed one.
     inputs.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(inputs)
@@ -125,15 +151,40 @@ fn machine_of(path: &Path) -> anyhow::Result<String> {
         ensure!(!machine.is_empty(), "{} names no machine before the @", path.display());
         return Ok(machine.to_string());
     }
-    if ["lru_gen", "lru_gen_full"].contains(&name.as_str()) {
+    let endings = [".lru_gen", ".lru_gen_full", ".txt"];
+    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    if ["lru_gen", "lru_gen_full"].contains(&name.as_str()) || is_time(stem) {
         return directory_name(
             path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new(".")),
         );
     }
-    let endings = [".lru_gen", ".lru_gen_full", ".txt"];
-    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     ensure!(!stem.is_empty(), "{} names no machine", path.display());
     Ok(stem.to_string())
+}
+
+/// Whether a name is a time as scripts write them: `2026-11-22`, `20261122T100000Z`, `10:00`, or seconds since 1970.
+fn is_time(name: &str) -> bool {
+    // Digits as 0, so that shapes can be compared.
+    let shape = name.replace(|c: char| c.is_ascii_digit(), "0");
+    let is_clock = |text: &str| {
+        let is_part = |part: &str| ["0", "00", "000", "000000"].contains(&part);
+        let (text, zone) = text.split_at(text.find(['Z', '+']).unwrap_or(text.len()));
+        let zone = zone.trim_start_matches(['Z', '+']);
+        let separated = text.split([':', '-', '.', '_']).all(is_part) && text.contains([':', '-', '.', '_']);
+        let zone_is_one = ["", "00", "0000", "00:00"].contains(&zone);
+        (separated || ["0000", "000000"].contains(&text)) && zone_is_one
+    };
+    let date = ["0000-00-00", "00000000"].iter().find_map(|date| shape.strip_prefix(date));
+    match date {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix(['T', '_', '-', ' ']).is_some_and(is_clock) || is_epoch(&shape),
+        None => shape.contains(':') && is_clock(&shape),
+    }
+}
+
+/// Seconds since 1970, or a smaller unit.
+fn is_epoch(shape: &str) -> bool {
+    shape.len() >= 10 && shape.bytes().all(|byte| byte == b'0')
 }
 
 fn directory_name(path: &Path) -> anyhow::Result<String> {
@@ -217,6 +268,9 @@ mod tests {
             ("web1.lru_gen_full", "web1"),
             ("web1.txt", "web1"),
             ("web1", "web1"),
+            ("fleet/10.0.0.7.lru_gen", "10.0.0.7"),
+            ("fleet/0007.lru_gen", "0007"),
+            ("fleet/web-2026", "web-2026"),
         ] {
             assert_eq!(machine_of(Path::new(path)).unwrap(), machine, "{path}");
         }
@@ -225,6 +279,29 @@ mod tests {
                 machine_of(Path::new(bad)).unwrap_err().to_string().contains("names no machine"),
                 "{bad}"
             );
+        }
+    }
+
+    #[test]
+    fn a_time_names_no_machine() {
+        for time in [
+            "2026-11-22",
+            "20261122",
+            "2026-11-22T10:00",
+            "2026-11-22T10:00:05+01:00",
+            "20261122T100005Z",
+            "2026-11-22_10-00-05",
+            "10:00",
+            "9:30",
+            "1795428000",
+            "1795428000123",
+        ] {
+            assert!(is_time(time), "{time}");
+        }
+        for name in
+            ["", "web1", "1", "10.0.0.7", "192.168.100.200", "2026", "2026-11-22-web", "rack-7", "10-00"]
+        {
+            assert!(!is_time(name), "{name}");
         }
     }
 

@@ -21,6 +21,26 @@ pub(super) struct Job {
     pub(super) has_swap: bool,
 }
 
+/// The memory of a machine, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) memory: u64,
+    /// Those of it that are nobody's.
+    pub(super) reserved: u64,
+}
+
+impl Room {
+    /// Pages beside those `listed` in generations; below 0 where these reach into what is reserved.
+    fn left(&self, listed: u64) -> i64 {
+        to_signed(self.memory) - to_signed(self.reserved) - to_signed(listed)
+    }
+
+    /// Pages in no generation, and not reserved.
+    pub(super) fn free(&self, estimate: &Estimate) -> u64 {
+        self.left(estimate.total().listed).max(0) as u64
+    }
+}
+
 /// What landing it on one machine takes, in pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Landing {
@@ -44,13 +64,12 @@ pub(super) struct Landing {
 }
 
 impl Landing {
-    /// The job on a machine with so much memory, of which `reserved` is nobody's.
-    pub(super) fn of(machine: &str, estimate: &Estimate, memory: u64, reserved: u64, job: Job) -> Landing {
+    /// The job on a machine with so much memory.
+    pub(super) fn of(machine: &str, estimate: &Estimate, room: Room, job: Job) -> Landing {
         let total = estimate.total();
         let evictable = if job.has_swap { total } else { estimate.file };
         // Lists that reach into what is reserved have to shrink for that alone.
-        let room = to_signed(memory) - to_signed(reserved) - to_signed(total.listed);
-        let wanted = to_signed(job.pages) - room;
+        let wanted = to_signed(job.pages) - room.left(total.listed);
         let idle = evictable.idle();
         let headroom = (to_signed(idle.at_least) - wanted, to_signed(idle.at_most) - wanted);
         let evicted = wanted.max(0) as u64;
@@ -58,8 +77,8 @@ impl Landing {
             Bracket { at_least: (-headroom.1).max(0) as u64, at_most: (-headroom.0).max(0) as u64 };
         Landing {
             machine: machine.to_string(),
-            memory,
-            free: room.max(0) as u64,
+            memory: room.memory,
+            free: room.free(estimate),
             idle,
             used: total.used,
             evicted,
@@ -106,7 +125,7 @@ mod tests {
     }
 
     fn landing(memory: u64, reserved: u64, job: u64, has_swap: bool) -> Landing {
-        Landing::of("m", &estimate(), memory, reserved, Job { pages: job, has_swap })
+        Landing::of("m", &estimate(), Room { memory, reserved }, Job { pages: job, has_swap })
     }
 
     #[track_caller]

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use super::dump::{Memcg, Node};
 use super::estimate::{Bracket, Estimate, Question, of_memcg, of_node};
-use super::rank::{Job, Landing};
+use super::machine::Skipped;
+use super::rank::{Job, Landing, Room};
 use super::trend::{History, Trend};
 use crate::print::{figures, output, table};
 
@@ -20,7 +21,13 @@ pub(super) struct Report<'a> {
     pub(super) question: Question,
     pub(super) page_size: u64,
     pub(super) histories: &'a [History<'a>],
+    /// The memory of each, where it was given.
+    pub(super) rooms: &'a [Option<Room>],
+    /// Some of the memory is set aside.
+    pub(super) is_reserved: bool,
     pub(super) landings: Option<Landings>,
+    /// Files that were bad.
+    pub(super) skipped: &'a [Skipped],
     pub(super) all: bool,
 }
 
@@ -28,7 +35,6 @@ pub(super) struct Report<'a> {
 pub(super) struct Landings {
     pub(super) job: Job,
     pub(super) machines: Vec<Landing>,
-    pub(super) is_reserved: bool,
 }
 
 impl Report<'_> {
@@ -41,7 +47,7 @@ impl Report<'_> {
             parts
                 .push(format!("In use within {window} of each machine's latest dump, at least to at most\n"));
         }
-        if self.landings.is_none() && self.histories.len() > 1 {
+        if self.landings.is_none() && (self.histories.len() > 1 || self.knows_memory()) {
             parts.push(self.overview());
         }
         // A ranking is its own answer; what it rests on is there for who asks.
@@ -92,11 +98,23 @@ impl Report<'_> {
         }
     }
 
+    fn knows_memory(&self) -> bool {
+        self.rooms.iter().any(Option::is_some)
+    }
+
     /// One row a machine.
     fn overview(&self) -> String {
         let mut rows = vec![row(["machine", "in use", "anon", "file", "idle", "in all", "dumps", "trend"])];
-        for history in self.histories {
-            let mut row = self.cells(&history.machine.name, &history.estimate());
+        if self.knows_memory() {
+            rows[0].splice(1..1, row(["memory", "free"]));
+        }
+        for (history, room) in self.histories.iter().zip(self.rooms) {
+            let estimate = history.estimate();
+            let mut row = self.cells(&history.machine.name, &estimate);
+            if self.knows_memory() {
+                let known = room.map(|room| [self.bytes(room.memory), self.bytes(room.free(&estimate))]);
+                row.splice(1..1, known.unwrap_or(["-", "-"].map(str::to_string)));
+            }
             row.push(figures::count(history.estimates.len() as u64));
             row.push(self.trend(history));
             rows.push(row);
@@ -201,12 +219,16 @@ impl Report<'_> {
                 ));
             }
         }
-        if self.landings.as_ref().is_some_and(|landings| !landings.is_reserved) {
+        if self.knows_memory() && !self.is_reserved {
             remarks.push(
                 "Free is all that is in no generation, the kernel's own memory, mlocked and huge pages included; \
                  --reserve sets some aside."
                     .to_string(),
             );
+        }
+        if !self.skipped.is_empty() {
+            let files: Vec<&str> = self.skipped.iter().map(|skipped| skipped.file.as_str()).collect();
+            remarks.push(format!("Left out, as they are no whole dumps: {}.", files.join(", ")));
         }
         remarks
     }

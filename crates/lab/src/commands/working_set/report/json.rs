@@ -5,26 +5,32 @@ use serde_json::{Value, json};
 use super::{Landings, Report, has_root};
 use crate::commands::working_set::dump::Memcg;
 use crate::commands::working_set::estimate::{Bracket, Estimate, of_memcg, of_node};
-use crate::commands::working_set::rank::Landing;
+use crate::commands::working_set::machine::Skipped;
+use crate::commands::working_set::rank::{Landing, Room};
 use crate::commands::working_set::trend::{History, Trend};
 
 impl Report<'_> {
     pub(in crate::commands::working_set) fn to_json(&self) -> Value {
+        let machines =
+            self.histories.iter().zip(self.rooms).map(|(history, room)| self.machine_json(history, *room));
+        let skipped =
+            self.skipped.iter().map(|Skipped { file, problem }| json!({ "file": file, "problem": problem }));
         let mut json = json!({
-            "complete": true,
+            "complete": self.skipped.is_empty(),
             "within_ms": self.question.within_ms,
             "has_swap": self.question.has_swap,
             "page_bytes": self.page_size,
-            "machines": self.histories.iter().map(|history| self.machine_json(history)).collect::<Vec<_>>(),
+            "machines": machines.collect::<Vec<_>>(),
+            "skipped": skipped.collect::<Vec<_>>(),
         });
-        if let Some(Landings { job, machines, is_reserved: _ }) = &self.landings {
+        if let Some(Landings { job, machines }) = &self.landings {
             json["job"] = json!({ "pages": job.pages, "swap": job.has_swap });
             json["ranking"] = machines.iter().map(landing).collect();
         }
         json
     }
 
-    fn machine_json(&self, history: &History) -> Value {
+    fn machine_json(&self, history: &History, room: Option<Room>) -> Value {
         let latest = history.latest();
         let dumps = history.machine.dumps.iter().zip(&history.estimates);
         let dumps = dumps.map(|(reading, estimate)| {
@@ -34,6 +40,9 @@ impl Report<'_> {
             "machine": history.machine.name,
             "file": latest.file,
             "whole": has_root(history),
+            "memory": room.map(|room| room.memory),
+            "reserved": room.map(|room| room.reserved),
+            "free": room.map(|room| room.free(&history.estimate())),
             "total": pages(&history.estimate()),
             "memcgs": latest.dump.memcgs.iter().map(|memcg| self.memcg_json(memcg)).collect::<Vec<_>>(),
             "dumps": dumps.collect::<Vec<_>>(),
