@@ -40,9 +40,15 @@ pub struct Excerpt {
     file: String,
     line: usize,
     column: usize,
+    /// The line, or of a very long one what is around the part.
     text: String,
+    /// Characters of `text` before the part.
+    before: usize,
     width: usize,
 }
+
+/// Characters of a line that are shown.
+const SHOWN: usize = 160;
 
 impl Excerpt {
     /// The line in which `span` begins. Columns and widths are counted in characters.
@@ -51,12 +57,25 @@ impl Excerpt {
         let line_start = source[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = source[start..].find('\n').map_or(source.len(), |at| start + at);
         let end = floor_char(source, span.end.clamp(start, line_end));
+        let line = source[line_start..line_end].trim_end();
+        let before = source[line_start..start].chars().count();
+        let is_long = line.chars().count() > SHOWN;
+        let skipped = if is_long { before.saturating_sub(SHOWN / 4) } else { 0 };
+        let mut text: String = line.chars().skip(skipped).take(SHOWN).collect();
+        if is_long && line.chars().count() > skipped + SHOWN {
+            text += "...";
+        }
+        let shown = text.chars().count();
         Excerpt {
             file: file.to_string(),
             line: source[..start].matches('\n').count() + 1,
-            column: source[line_start..start].chars().count() + 1,
-            text: source[line_start..line_end].trim_end().to_string(),
-            width: source[start..end].chars().count().max(1),
+            column: before + 1,
+            text,
+            before: before - skipped,
+            width: source[start..end]
+                .chars()
+                .count()
+                .clamp(1, (shown + skipped).saturating_sub(before).max(1)),
         }
     }
 }
@@ -75,7 +94,7 @@ impl fmt::Display for Diagnostic {
             Origin::File(excerpt) => {
                 let margin = excerpt.line.to_string().len();
                 let (bar, line) = (" ".repeat(margin), excerpt.line);
-                let before: String = excerpt.text.chars().take(excerpt.column - 1).map(blank).collect();
+                let before: String = excerpt.text.chars().take(excerpt.before).map(blank).collect();
                 write!(f, "\n{bar}--> {}:{line}:{}", excerpt.file, excerpt.column)?;
                 write!(
                     f,
