@@ -371,6 +371,8 @@ impl Machine {
             hits: task.hits,
             minor: task.minor,
             major: task.major,
+            read_misses: task.read_misses,
+            read_misses_io: task.read_misses_io,
             started: task.started,
             ended,
             runtime: Nanos(until.0.saturating_sub(task.started.0)),

@@ -58,14 +58,18 @@ pub struct TaskReport {
     pub name: String,
     /// Its memcg's path.
     pub memcg: String,
-    /// Accesses completed: hits, minor and major together.
+    /// Accesses completed: hits, faults of both kinds and read misses together.
     pub accesses: u64,
     /// Accesses that found the page.
     pub hits: u64,
-    /// Accesses served without a device.
+    /// Minor faults: accesses to a mapping that found no page mapped and needed no device.
     pub minor: u64,
-    /// Accesses that waited for a device.
+    /// Major faults: accesses to a mapping that read from a device.
     pub major: u64,
+    /// Read misses: read(2), or for tmpfs write(2), of a page that was not there. They are no faults.
+    pub read_misses: u64,
+    /// Those of them that read from a device: all but new pages of tmpfs and pages that someone else was reading.
+    pub read_misses_io: u64,
     /// When it started.
     pub started: Nanos,
     /// When it ended; `None` while it has accesses left.

@@ -98,6 +98,10 @@ pub(crate) struct Task {
     pub(crate) hits: u64,
     pub(crate) minor: u64,
     pub(crate) major: u64,
+    pub(crate) read_misses: u64,
+    pub(crate) read_misses_io: u64,
+    /// By object: whether it is a mapping.
+    mapped: Vec<bool>,
 }
 
 /// Something to do before an access.
@@ -135,7 +139,16 @@ impl Task {
             hits: 0,
             minor: 0,
             major: 0,
+            read_misses: 0,
+            read_misses_io: 0,
+            mapped: spec.channels.iter().map(|&channel| channel == Channel::Mapped).collect(),
         })
+    }
+
+    /// Whether the access under way is one through a mapping.
+    pub(crate) fn is_next_mapped(&self) -> bool {
+        let object = self.accesses.pending()[0].object();
+        self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
     }
 
     /// Time in reclaim up to `now`: without what lies behind it of the last call, and with what lies before it of one under way.

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, progress, table};
 use crate::result::parallel;
-use crate::result::run_result::{RunResult, counter};
+use crate::result::run_result::{RunResult, TaskResult, counter};
 use crate::result::simulate::simulate;
 use crate::result::variants::verdict;
 use crate::scenario::nearest::nearest;
@@ -110,7 +110,7 @@ impl Point {
         let sum = |name: &str| -> u64 {
             result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
         };
-        let misses = result.tasks.iter().map(|task| task.minor + task.major).sum();
+        let misses = result.tasks.iter().map(TaskResult::misses).sum();
         Some(Figures {
             misses,
             miss_ratio: figures::share(misses, result.accesses),

@@ -63,9 +63,13 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         result.seed
     );
     text += &tasks(&result.tasks);
-    for memcg in &result.memcgs {
+    for memcg in result.memcgs.iter().take(LINES_MAX) {
         text.push('\n');
         text += &memcg_text(memcg, result);
+    }
+    if result.memcgs.len() > LINES_MAX {
+        let _ =
+            writeln!(text, "\n... and {} cgroups more; --json has them all", result.memcgs.len() - LINES_MAX);
     }
     if result.memcgs.is_empty() {
         text.push('\n');
@@ -93,45 +97,47 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
 /// Copies of a task that would fill more lines than this are summed up in one.
 const LINES_MAX: usize = 24;
 
+/// What parentheses around a runtime say.
+pub(crate) const TRUNCATED: &str = "A runtime in parentheses: the task was not done when the run ended.\n";
+
 fn tasks(tasks: &[TaskResult]) -> String {
-    let heading = [
-        "task",
-        "memcg",
-        "accesses",
-        "hit ratio",
-        "misses",
-        "major",
-        "runtime",
-        "accesses/s",
-        "in reclaim",
-        "waiting for I/O",
-    ];
-    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    // Which kind of miss it was is told where there is more than one.
+    let faults = tasks.iter().any(|task| task.minor + task.major > 0);
+    let both = faults && tasks.iter().any(|task| task.read_misses > 0);
+    let mut heading = vec!["task", "memcg", "accesses", "hit ratio", "misses"];
+    heading.extend(faults.then_some("major faults"));
+    heading.extend(both.then_some("read misses"));
+    heading.extend(["runtime", "accesses/s", "in reclaim", "waiting for I/O"]);
+    let mut rows = vec![heading.iter().map(ToString::to_string).collect::<Vec<String>>()];
     for task in tasks.iter().take(LINES_MAX) {
         let runtime = if task.finished {
             figures::time(task.runtime_ns)
         } else {
             format!("({})", figures::time(task.runtime_ns))
         };
-        rows.push(vec![
+        let mut row = vec![
             task.name.clone(),
             task.memcg.clone(),
             figures::count(task.accesses),
-            figures::percent(task.hit_ratio),
-            figures::count(task.minor + task.major),
-            figures::count(task.major),
+            task.hit_ratio.map_or("-".to_string(), figures::percent),
+            figures::count(task.misses()),
+        ];
+        row.extend(faults.then(|| figures::count(task.major)));
+        row.extend(both.then(|| figures::count(task.read_misses)));
+        row.extend([
             runtime,
             figures::rate(task.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
             figures::percent(figures::share(task.reclaim_time_ns, task.runtime_ns)),
             figures::percent(figures::share(task.io_wait_ns, task.runtime_ns)),
         ]);
+        rows.push(row);
     }
     let mut text = table::layout(&rows, 2);
     if tasks.len() > LINES_MAX {
         let _ = writeln!(text, "... and {} more; --json has them all", tasks.len() - LINES_MAX);
     }
     if tasks.iter().any(|task| !task.finished) {
-        text += "A runtime in parentheses: the task was not done when the run ended.\n";
+        text += TRUNCATED;
     }
     text
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Scenario, Size};
-use pageout_sim::{Ended, Machine, Report};
+use pageout_sim::{Ended, Machine};
 use serde::Serialize;
 
 /// The figures of one run. Times are in simulated nanoseconds.
@@ -59,9 +59,14 @@ pub(crate) struct TaskResult {
     pub(crate) memcg: String,
     pub(crate) accesses: u64,
     pub(crate) hits: u64,
+    /// Faults of mappings, by whether they read from a device.
     pub(crate) minor: u64,
     pub(crate) major: u64,
-    pub(crate) hit_ratio: f64,
+    /// Pages that read(2) and write(2) did not find, and how many of them were read from a device.
+    pub(crate) read_misses: u64,
+    pub(crate) read_misses_io: u64,
+    /// Of no accesses there is none.
+    pub(crate) hit_ratio: Option<f64>,
     /// Whether it made all its accesses.
     pub(crate) finished: bool,
     pub(crate) runtime_ns: u64,
@@ -71,6 +76,13 @@ pub(crate) struct TaskResult {
     pub(crate) reclaim_time_ns: u64,
     pub(crate) io_wait_ns: u64,
     pub(crate) delayed_ns: u64,
+}
+
+impl TaskResult {
+    /// Accesses that did not find their page.
+    pub(crate) fn misses(&self) -> u64 {
+        self.minor + self.major + self.read_misses
+    }
 }
 
 /// One cgroup.
@@ -156,9 +168,11 @@ impl RunResult {
             Ended::NotYet | Ended::Interrupted => (false, "it was interrupted"),
             Ended::Failed => (false, "it failed"),
         };
+        let reclaim: BTreeMap<&str, LatencySummary> =
+            report.reclaim_by_memcg.iter().map(|(path, summary)| (path.as_str(), *summary)).collect();
         let memcgs = scenario.memcg.iter().map(|memcg| {
             let policy = memcg.policy.as_ref().unwrap_or(&scenario.kernel.profile);
-            memcg_result(&memcg.path, policy, &report, machine)
+            memcg_result(&memcg.path, policy, reclaim.get(memcg.path.as_str()).copied(), machine)
         });
         let memcgs = memcgs.collect();
         RunResult {
@@ -196,7 +210,9 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         hits: task.hits,
         minor: task.minor,
         major: task.major,
-        hit_ratio: crate::print::figures::share(task.hits, task.accesses),
+        read_misses: task.read_misses,
+        read_misses_io: task.read_misses_io,
+        hit_ratio: (task.accesses > 0).then(|| crate::print::figures::share(task.hits, task.accesses)),
         finished: task.ended.is_some(),
         runtime_ns: task.runtime.0,
         throughput_per_s: task.throughput(),
@@ -208,17 +224,21 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
     }
 }
 
-fn memcg_result(path: &str, policy: &str, report: &Report, machine: &mut Machine) -> MemcgResult {
+fn memcg_result(
+    path: &str,
+    policy: &str,
+    reclaim: Option<LatencySummary>,
+    machine: &mut Machine,
+) -> MemcgResult {
     let sizes = CGROUP_FILES.iter().filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
     let mut file = |name: &str| read(machine, &format!("/sys/fs/cgroup{path}/{name}"));
-    let reclaim = report.reclaim_by_memcg.iter().find(|(known, _)| known == path);
     MemcgResult {
         path: path.to_string(),
         policy: policy.to_string(),
         files: sizes.map(|known| (known.name.to_string(), file(known.name).trim().to_string())).collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),
-        reclaim: reclaim.map(|&(_, summary)| summary.into()).unwrap_or_default(),
+        reclaim: reclaim.map(Latency::from).unwrap_or_default(),
     }
 }
 

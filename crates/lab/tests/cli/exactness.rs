@@ -39,7 +39,7 @@ fn with_batches_of_one_lru_and_sieve_miss_as_often_as_libcachesims() {
             settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
             let result: Value =
                 serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
-            assert_eq!(result["tasks"][0]["major"], misses, "{policy}, {pages} pages");
+            assert_eq!(result["tasks"][0]["read_misses_io"], misses, "{policy}, {pages} pages");
         }
     }
 }

@@ -97,7 +97,7 @@ fn one_variant_can_be_run_alone() {
         let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].iter().chain(more).copied().collect();
         let result: serde_json::Value =
             serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
-        result["tasks"][0]["major"].as_u64().unwrap()
+        result["tasks"][0]["read_misses"].as_u64().unwrap()
     };
     assert_eq!(misses(&[]), misses(&["--variant", "small"]));
     assert_eq!(misses(&["--set", "memcg./web.memory.max=2MiB"]), misses(&["--variant", "large"]));

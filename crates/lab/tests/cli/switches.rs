@@ -21,7 +21,7 @@ fn figures(scenario: &str, settings: &[&str]) -> Value {
         let items = result[list].as_array().unwrap();
         items.iter().map(|item| keys.iter().map(|key| item[*key].clone()).collect::<Value>()).collect()
     };
-    json!([each("tasks", &["hits", "minor", "major"]), each("memcgs", &["counters"])])
+    json!([each("tasks", &["hits", "minor", "major", "read_misses"]), each("memcgs", &["counters"])])
 }
 
 #[test]

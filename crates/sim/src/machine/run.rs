@@ -179,10 +179,16 @@ impl Machine {
     ) -> Result<Next, RunError> {
         let task = &mut self.tasks[index];
         observer.access(index, task.accesses.index, &served);
+        let is_mapped = task.is_next_mapped();
         match served {
             Served::Hit => task.hits += 1,
-            Served::Minor => task.minor += 1,
-            Served::Major => task.major += 1,
+            Served::Minor if is_mapped => task.minor += 1,
+            Served::Major if is_mapped => task.major += 1,
+            Served::Minor => task.read_misses += 1,
+            Served::Major => {
+                task.read_misses += 1;
+                task.read_misses_io += 1;
+            }
             Served::Written { .. } | Served::Refused(_) => {
                 unreachable!("a task's accesses write no kernel files")
             }

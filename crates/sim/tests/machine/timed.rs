@@ -41,7 +41,7 @@ fn a_limit_written_at_the_start_holds_for_the_whole_run() {
     let unlimited = two_seconds(Vec::new());
     assert_eq!(unlimited.reclaim.count, 0);
     let limited = two_seconds(vec![write(0, "/sys/fs/cgroup/job/memory.max", "4096000")]);
-    assert!(limited.tasks[0].major > 100_000, "{:?}", limited.tasks);
+    assert!(limited.tasks[0].read_misses_io > 100_000, "{:?}", limited.tasks);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_write_to_memory_reclaim_reclaims_beside_the_task() {
     let done: Vec<_> = report.writes.iter().map(|write| write.done.unwrap()).collect();
     assert!(done[0].1 >= 512 && done[0].0 > Nanos(SECOND), "{done:?}");
     assert_eq!(done[1], (Nanos(SECOND), 0), "the other does not wait for it");
-    assert!(report.tasks[0].major >= 2_000 + 512, "{:?}", report.tasks);
+    assert!(report.tasks[0].read_misses_io >= 2_000 + 512, "{:?}", report.tasks);
     assert_eq!(report.reclaim.count, 0, "it held no task up");
 }
 
