@@ -6,6 +6,8 @@
 //!   no --vary                      the scenario's own variants, and below them what it expects
 //! ```
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use pageout_sim::scenario::Scenario;
@@ -15,10 +17,12 @@ use crate::cli::CompareArgs;
 use crate::commands::expectations;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
+use crate::print::summary::TRUNCATED;
 use crate::print::{output, table};
+use crate::result::effect;
 use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::run_result::RunResult;
-use crate::result::spread::Spread;
+use crate::result::spread::{Paired, Spread};
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
@@ -87,25 +91,82 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The spread of every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
-    fn figures(&self, all: bool) -> Vec<(Metric, Spread)> {
+    /// Every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
+    fn figures(&self, all: bool) -> Figures {
+        let mut figures = Figures::default();
         if !self.runs.failures.is_empty() {
-            return Vec::new();
+            return figures;
         }
-        let runs: Vec<Vec<Metric>> = self.runs.results.iter().map(|result| metrics(result, all)).collect();
-        let Some(first) = runs.first() else { return Vec::new() };
-        first
-            .iter()
-            .map(|metric| {
-                let is_same = |other: &&Metric| other.group == metric.group && other.name == metric.name;
-                let values: Vec<f64> = runs
-                    .iter()
-                    .filter_map(|run| run.iter().find(is_same))
-                    .map(|metric| metric.value)
-                    .collect();
-                (metric.clone(), Spread::of(&values))
-            })
-            .collect()
+        for result in &self.runs.results {
+            for metric in metrics(result, all) {
+                let at = figures.cells.len();
+                match figures.places.entry(metric.place()) {
+                    Entry::Occupied(place) => figures.cells[*place.get()].add(&metric),
+                    Entry::Vacant(place) => {
+                        place.insert(at);
+                        figures.cells.push(Cell::new(metric));
+                    }
+                }
+            }
+        }
+        figures
+    }
+}
+
+/// The figures of a column, and where each is.
+#[derive(Default)]
+struct Figures {
+    cells: Vec<Cell>,
+    places: BTreeMap<(String, String), usize>,
+}
+
+impl Figures {
+    fn find(&self, metric: &Metric) -> Option<&Cell> {
+        self.places.get(&metric.place()).map(|&at| &self.cells[at])
+    }
+
+    fn values(&self, metric: &Metric) -> Option<&[f64]> {
+        self.find(metric).map(|cell| cell.values.as_slice())
+    }
+}
+
+/// One figure of a column, by seed.
+#[derive(Clone, PartialEq)]
+struct Cell {
+    metric: Metric,
+    values: Vec<f64>,
+    /// In some run what it measures had not ended.
+    is_truncated: bool,
+}
+
+impl Cell {
+    fn new(metric: Metric) -> Cell {
+        Cell { values: vec![metric.value], is_truncated: metric.is_truncated, metric }
+    }
+
+    fn add(&mut self, metric: &Metric) {
+        self.values.push(metric.value);
+        self.is_truncated |= metric.is_truncated;
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::of(&self.values)
+    }
+
+    fn show(&self) -> String {
+        let (unit, spread) = (self.metric.unit, self.spread());
+        let mut text = unit.show(spread.mean);
+        if spread.count > 1 {
+            let _ = write!(text, " ± {}", unit.show(spread.deviation));
+        }
+        if self.is_truncated { format!("({text})") } else { text }
+    }
+
+    /// The difference to a base, seed by seed. None where not every run has the figure, nor where it was cut off: the end that
+    /// a scenario gives its runs is the same for all.
+    fn difference(&self, base: &Cell) -> Option<Paired> {
+        let is_whole = !self.is_truncated && !base.is_truncated;
+        (is_whole && self.values.len() == base.values.len()).then(|| Paired::of(&base.values, &self.values))
     }
 }
 
@@ -126,7 +187,7 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         1 => writeln!(text, ", {seeds}\n"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}\n"),
     };
-    let figures: Vec<Vec<(Metric, Spread)>> = columns.iter().map(|column| column.figures(args.all)).collect();
+    let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
     let mut heading = vec![String::new()];
     for (index, column) in columns.iter().enumerate() {
         heading.push(if column.runs.failures.is_empty() {
@@ -140,13 +201,20 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     }
     let mut rows = vec![heading];
     let mut group = String::new();
-    let cells_of =
-        |metric: &Metric| figures.iter().map(|column| find(column, metric)).collect::<Vec<Option<Spread>>>();
     let metrics = ordered(&figures);
     for metric in &metrics {
-        let cells = cells_of(metric);
-        let is_repeat = metrics.iter().any(|total| metric.may_repeat(total) && cells_of(total) == cells);
-        if is_repeat || cells.iter().flatten().all(|spread| spread.mean == 0.0) {
+        let cells: Vec<Option<&Cell>> = figures.iter().map(|column| column.find(metric)).collect();
+        let repeats =
+            |total: &Metric| figures.iter().all(|column| column.values(total) == column.values(metric));
+        let is_repeat = match metric.total() {
+            Some(total) => repeats(&total),
+            // The few of the run as a whole repeat those of its task, if there is one.
+            None if metric.group == "run" => {
+                metrics.iter().any(|total| metric.may_be_that_of(total) && repeats(total))
+            }
+            None => false,
+        };
+        if is_repeat || cells.iter().flatten().all(|cell| cell.spread().mean == 0.0) {
             continue;
         }
         if metric.group != group {
@@ -160,58 +228,42 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         text +=
             "\nof a task's copies: accesses, misses and throughput of all together, mean of their times\n";
     }
+    if figures.iter().flat_map(|column| &column.cells).any(|cell| cell.is_truncated) {
+        let _ = write!(text, "\n{TRUNCATED}");
+    }
     if args.repeat > 1 {
-        text += "\n~ less than two standard errors apart: may be noise\n";
+        let _ = write!(text, "\n{}", effect::noise_legend(args.repeat, false));
     }
     text
 }
 
 /// All figures that any column has, in the order of the first that has them.
-fn ordered(figures: &[Vec<(Metric, Spread)>]) -> Vec<&Metric> {
-    let mut known: Vec<&Metric> = Vec::new();
-    for (metric, _) in figures.iter().flatten() {
-        if !known.iter().any(|other| other.group == metric.group && other.name == metric.name) {
-            known.push(metric);
-        }
-    }
-    known
+fn ordered(figures: &[Figures]) -> Vec<&Metric> {
+    let mut known = BTreeSet::new();
+    let cells = figures.iter().flat_map(|column| &column.cells);
+    cells.map(|cell| &cell.metric).filter(|metric| known.insert(metric.place())).collect()
 }
 
-fn find(column: &[(Metric, Spread)], metric: &Metric) -> Option<Spread> {
-    column
-        .iter()
-        .find(|(other, _)| other.group == metric.group && other.name == metric.name)
-        .map(|(_, spread)| *spread)
-}
-
-fn row(metric: &Metric, cells: &[Option<Spread>]) -> Vec<String> {
+fn row(metric: &Metric, cells: &[Option<&Cell>]) -> Vec<String> {
     let base = cells[0];
     let mut row = vec![format!("  {}", metric.name)];
     for (index, cell) in cells.iter().enumerate() {
-        row.push(match cell {
-            None => "-".to_string(),
-            Some(spread) if spread.count > 1 => {
-                format!("{} ± {}", metric.unit.show(spread.mean), metric.unit.show(spread.deviation))
-            }
-            Some(spread) => metric.unit.show(spread.mean),
-        });
+        row.push(cell.map_or("-".to_string(), Cell::show));
         if index > 0 {
-            row.push(match (base, cell) {
-                (Some(base), Some(spread)) => difference(metric.unit, &base, spread),
-                _ => "-".to_string(),
-            });
+            let paired = base.zip(*cell).and_then(|(base, cell)| cell.difference(base));
+            row.push(paired.map_or("-".to_string(), |paired| difference(metric.unit, &paired)));
         }
     }
     row
 }
 
 /// A percentage's change is told in points: percent of a percentage are taken for them anyway.
-fn difference(unit: Unit, base: &Spread, spread: &Spread) -> String {
-    let mark = if spread.is_within_noise_of(base) { "~" } else { "" };
+fn difference(unit: Unit, paired: &Paired) -> String {
+    let mark = if paired.is_within_noise() { "~" } else { "" };
     if unit == Unit::Share {
-        return format!("{mark}{:+.2} pp", points(base, spread));
+        return format!("{mark}{:+.2} pp", paired.difference * 100.0);
     }
-    match spread.percent_from(base) {
+    match paired.percent_of_base() {
         None => "n/a".to_string(),
         Some(0.0) => "0.0%".to_string(),
         // Beyond that a factor says more.
@@ -220,31 +272,14 @@ fn difference(unit: Unit, base: &Spread, spread: &Spread) -> String {
     }
 }
 
-fn points(base: &Spread, spread: &Spread) -> f64 {
-    (spread.mean - base.mean) * 100.0
-}
-
 fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
     let base = columns[0].figures(args.all);
     let variants = columns.iter().map(|column| {
         let metrics: serde_json::Map<String, Value> = column
             .figures(args.all)
+            .cells
             .iter()
-            .map(|(metric, spread)| {
-                let name = format!("{}: {}{}", metric.group, metric.name, metric.unit.suffix());
-                let base = find(&base, metric);
-                let (of_difference, difference) = match metric.unit {
-                    Unit::Share => ("difference_points", base.as_ref().map(|base| points(base, spread))),
-                    _ => ("difference_percent", base.as_ref().and_then(|base| spread.percent_from(base))),
-                };
-                let values = json!({
-                    "mean": spread.mean,
-                    "deviation": spread.deviation,
-                    of_difference: difference,
-                    "within_noise": base.as_ref().is_some_and(|base| spread.is_within_noise_of(base)),
-                });
-                (name, values)
-            })
+            .map(|cell| (cell.metric.full_name(), cell_json(cell, base.find(&cell.metric))))
             .collect();
         let settings = grid::settings_json(&column.variant.settings);
         json!({
@@ -264,25 +299,52 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
     })
 }
 
+fn cell_json(cell: &Cell, base: Option<&Cell>) -> Value {
+    let (spread, paired) = (cell.spread(), base.and_then(|base| cell.difference(base)));
+    let (of_difference, difference) = match cell.metric.unit {
+        Unit::Share => ("difference_points", paired.map(|paired| paired.difference * 100.0)),
+        _ => ("difference_percent", paired.and_then(|paired| paired.percent_of_base())),
+    };
+    let mut json = json!({
+        "mean": spread.mean,
+        "deviation": spread.deviation,
+        of_difference: difference,
+        "within_noise": paired.is_some_and(|paired| paired.is_within_noise()),
+    });
+    if cell.is_truncated {
+        json["truncated"] = true.into();
+    }
+    json
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_difference_from_nothing_has_no_percentage() {
-        let spread = |value: f64| Spread::of(&[value]);
-        assert_eq!(difference(Unit::Count, &spread(0.0), &spread(5.0)), "n/a");
-        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(5.0)), "+25.0%");
-        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(3.0)), "-25.0%");
-        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(4.0)), "0.0%");
-        assert_eq!(difference(Unit::Count, &spread(4.0), &spread(400.0)), "x100");
+        let told = |base: f64, value: f64| difference(Unit::Count, &Paired::of(&[base], &[value]));
+        assert_eq!(told(0.0, 5.0), "n/a");
+        assert_eq!(told(4.0, 5.0), "+25.0%");
+        assert_eq!(told(4.0, 3.0), "-25.0%");
+        assert_eq!((told(4.0, 4.0), told(0.0, 0.0)), ("0.0%".to_string(), "0.0%".to_string()));
+        assert_eq!(told(4.0, 400.0), "x100");
     }
 
     #[test]
     fn a_percentage_changes_in_points() {
-        let spread = |value: f64| Spread::of(&[value]);
-        assert_eq!(difference(Unit::Share, &spread(0.9123), &spread(0.8648)), "-4.75 pp");
-        assert_eq!(difference(Unit::Share, &spread(0.0), &spread(0.5)), "+50.00 pp");
-        assert_eq!(difference(Unit::Share, &spread(0.5), &spread(0.5)), "+0.00 pp");
+        let told = |base: f64, value: f64| difference(Unit::Share, &Paired::of(&[base], &[value]));
+        assert_eq!(told(0.9123, 0.8648), "-4.75 pp");
+        assert_eq!(told(0.0, 0.5), "+50.00 pp");
+        assert_eq!(told(0.5, 0.5), "+0.00 pp");
+    }
+
+    #[test]
+    fn a_difference_is_marked_by_its_pairs_and_one_seed_has_none() {
+        let told = |base: &[f64], values: &[f64]| difference(Unit::Count, &Paired::of(base, values));
+        // Far apart beside the spread of the seeds, but every pair agrees, and the other way round.
+        assert_eq!(told(&[100.0, 200.0, 300.0], &[110.0, 210.0, 310.0]), "+5.0%");
+        assert_eq!(told(&[100.0, 101.0], &[103.0, 102.0]), "~+2.0%");
+        assert_eq!(told(&[100.0], &[102.0]), "+2.0%");
     }
 }

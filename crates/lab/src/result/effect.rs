@@ -204,6 +204,11 @@ pub(crate) const CRITERION: &str = "an effect is the mean difference between run
 
 /// What the marks mean.
 pub(crate) fn legend(repeat: u32, shows_spread: bool) -> String {
+    noise_legend(repeat, shows_spread) + "= the same in every run\n"
+}
+
+/// What the mark of noise means.
+pub(crate) fn noise_legend(repeat: u32, shows_spread: bool) -> String {
     const INTERVAL: &str = "95 % confidence interval of the mean difference between runs of the same seed";
     let mut lines = Vec::new();
     if repeat == 1 {
@@ -217,6 +222,5 @@ pub(crate) fn legend(repeat: u32, shows_spread: bool) -> String {
     if repeat > 1 {
         lines.push("  (of twenty effects that are nothing, about one escapes this mark)".to_string());
     }
-    lines.push("= the same in every run".to_string());
     lines.join("\n") + "\n"
 }

@@ -1,5 +1,7 @@
 //! A result as a flat list of named figures, which is what can be compared.
 
+use std::collections::BTreeMap;
+
 use crate::print::figures;
 use crate::print::summary::STORY;
 use crate::result::run_result::{Latency, RunResult, TaskResult, counter};
@@ -15,6 +17,8 @@ pub(crate) struct Metric {
     pub(crate) value: f64,
     /// How it is written.
     pub(crate) unit: Unit,
+    /// The run ended before what it measures did.
+    pub(crate) is_truncated: bool,
 }
 
 impl Metric {
@@ -23,18 +27,30 @@ impl Metric {
         format!("{}: {}{}", self.group, self.name, self.unit.suffix())
     }
 
-    /// Whether this figure says nothing new where it has the same values as `total`: all reclaim was direct, all misses
-    /// were major, there is one task.
-    pub(crate) fn may_repeat(&self, total: &Metric) -> bool {
-        let pairs = [("pgscan_direct", "pgscan"), ("pgsteal_direct", "pgsteal"), ("major misses", "misses")];
-        let is_pair = pairs.contains(&(self.name.as_str(), total.name.as_str())) && self.group == total.group;
-        let of_run = self.group == "run" && total.group.starts_with("task ");
-        is_pair
-            || of_run
-                && matches!(
-                    (self.name.as_str(), total.name.as_str()),
-                    ("accesses", "accesses") | ("simulated time", "runtime")
-                )
+    /// What it is found by.
+    pub(crate) fn place(&self) -> (String, String) {
+        (self.group.clone(), self.name.clone())
+    }
+
+    /// The figure beside which this one says nothing new where it has the same values: all reclaim was direct, all misses were
+    /// of one kind.
+    pub(crate) fn total(&self) -> Option<Metric> {
+        let name = match self.name.as_str() {
+            "pgscan_direct" => "pgscan",
+            "pgsteal_direct" => "pgsteal",
+            "major faults" | "read misses" => "misses",
+            _ => return None,
+        };
+        Some(Metric { name: name.to_string(), ..self.clone() })
+    }
+
+    /// Whether this figure of the run says nothing new where it has the same values as one of a task: there is one task.
+    pub(crate) fn may_be_that_of(&self, task: &Metric) -> bool {
+        let is_pair = matches!(
+            (self.name.as_str(), task.name.as_str()),
+            ("accesses", "accesses") | ("simulated time", "runtime")
+        );
+        is_pair && self.group == "run" && task.group.starts_with("task ")
     }
 }
 
@@ -125,7 +141,8 @@ struct List {
 
 impl List {
     fn add(&mut self, name: &str, value: f64, unit: Unit) {
-        self.metrics.push(Metric { group: self.group.clone(), name: name.to_string(), value, unit });
+        let (group, name) = (self.group.clone(), name.to_string());
+        self.metrics.push(Metric { group, name, value, unit, is_truncated: false });
     }
 
     /// Copies of a task are added up; times that run side by side are averaged.
@@ -134,10 +151,16 @@ impl List {
         let mean = |of: fn(&TaskResult) -> u64| sum(of) as f64 / copies.len() as f64;
         let accesses = sum(|task| task.accesses);
         self.add("accesses", accesses as f64, Unit::Count);
-        self.add("hit ratio", figures::share(sum(|task| task.hits), accesses), Unit::Share);
-        self.add("misses", sum(|task| task.minor + task.major) as f64, Unit::Count);
-        self.add("major misses", sum(|task| task.major) as f64, Unit::Count);
+        if accesses > 0 {
+            self.add("hit ratio", figures::share(sum(|task| task.hits), accesses), Unit::Share);
+        }
+        self.add("misses", sum(TaskResult::misses) as f64, Unit::Count);
+        self.add("major faults", sum(|task| task.major) as f64, Unit::Count);
+        self.add("read misses", sum(|task| task.read_misses) as f64, Unit::Count);
         self.add("runtime", mean(|task| task.runtime_ns), Unit::Nanoseconds);
+        if let Some(runtime) = self.metrics.last_mut() {
+            runtime.is_truncated = copies.iter().any(|task| !task.finished);
+        }
         self.add("throughput", copies.iter().map(|task| task.throughput_per_s).sum(), Unit::PerSecond);
         self.add("in direct reclaim", mean(|task| task.reclaim_time_ns), Unit::Nanoseconds);
         self.add("waiting for I/O", mean(|task| task.io_wait_ns), Unit::Nanoseconds);
@@ -164,15 +187,18 @@ impl List {
 /// Tasks by the scenario's name: `reader.0` and `reader.1` are copies of `reader`.
 fn by_name(tasks: &[TaskResult]) -> Vec<(String, Vec<&TaskResult>)> {
     let mut groups: Vec<(String, Vec<&TaskResult>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for task in tasks {
         let name = match task.name.rsplit_once('.') {
             Some((name, copy)) if copy.bytes().all(|byte| byte.is_ascii_digit()) && !copy.is_empty() => name,
             _ => &task.name,
         };
-        match groups.iter_mut().find(|(known, _)| known == name) {
-            Some((_, copies)) => copies.push(task),
-            None => groups.push((name.to_string(), vec![task])),
+        let next = groups.len();
+        let place = *places.entry(name).or_insert(next);
+        if place == next {
+            groups.push((name.to_string(), Vec::new()));
         }
+        groups[place].1.push(task);
     }
     groups
 }
