@@ -35,6 +35,9 @@ pub fn pgt(bytes: &[u8]) {
 /// As oracleGeneral.
 pub fn oracle_general(bytes: &[u8]) {
     drain_as(Format::OracleGeneral, bytes);
+    // Hardly any bytes are plausible.
+    let format = Some(Format::OracleGeneral);
+    drain(bytes, &ReadOptions { format, implausible_ok: true, ..ReadOptions::default() });
 }
 
 /// As CSV: with a header line, with columns by place, and with those of published collections.

@@ -46,6 +46,42 @@ fn a_corrupt_trace_is_found_by_its_checksum() {
 }
 
 #[test]
+fn a_damaged_oracle_general_is_refused_and_never_runs_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, size: u32, lost: usize| {
+        let record = |id: u64| {
+            [&100u32.to_le_bytes()[..], &id.to_le_bytes(), &size.to_le_bytes(), &(-1i64).to_le_bytes()]
+                .concat()
+        };
+        let bytes: Vec<u8> = (0..2000).flat_map(record).collect();
+        let padding = if lost > 0 { 24 - lost } else { 0 };
+        fs::write(directory.path().join(name), &bytes[lost..bytes.len() - padding]).unwrap();
+    };
+    write("shifted.oracleGeneral", 4096, 1);
+    write("swollen.oracleGeneral", u32::MAX, 0);
+    write("good.oracleGeneral", 4096, 0);
+    for command in ["trace info", "replay", "trace convert"] {
+        let run = |name: &str| {
+            let mut arguments: Vec<&str> = command.split(' ').collect();
+            arguments.push(name);
+            arguments.extend((command == "trace convert").then_some("out.pgt"));
+            pageout(directory.path(), &arguments)
+        };
+        check_failure(
+            &run("shifted.oracleGeneral"),
+            2,
+            &["next access", "lost or gained bytes", "`implausible_ok`"],
+        );
+        check_failure(
+            &run("swollen.oracleGeneral"),
+            2,
+            &["record 1 at byte 24", "`ignore_size`", "`implausible_ok`"],
+        );
+        check_success(&run("good.oracleGeneral"));
+    }
+}
+
+#[test]
 fn an_unknown_format_is_answered_with_those_there_are() {
     let directory = with_words(10);
     fs::write(directory.path().join("what.bin"), b"????????").unwrap();
@@ -171,7 +207,7 @@ fn a_trace_that_breaks_off_in_a_run_is_a_fault_of_the_input() {
     for command in [
         "run cut.toml",
         "compare cut.toml --vary seed=1,2",
-        "ablate cut.toml --repeat 1 --switch order",
+        "ablate cut.toml --repeat 1 --switch lru",
         "crossover cut.toml --repeat 1",
         "explain cut.toml --page t/0:1",
     ] {

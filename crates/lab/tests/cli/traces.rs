@@ -131,7 +131,7 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
     let write = |name: &str, numbers: &mut dyn Iterator<Item = u32>| {
         fs::write(path.join(name), numbers.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
     };
-    write("both.u32", &mut (0..1000).map(|access| access % 100 | access % 2 << 28));
+    write("both.u32", &mut (0..1000).map(|access| (access % 100) | ((access % 2) << 28)));
     let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\ntrace = \"TRACE\"\n";
     let two = format!(
         "{scenario}[[task.object]]\nchannel = \"file\"\nworkload = {{ pattern = \"fill\", pages = 1 }}\n"

@@ -31,6 +31,9 @@ pub struct ReadOptions {
     pub keep_ids: bool,
     /// Accept a text file whose last line has no line feed. Default false: such a line may be half a line.
     pub unterminated_ok: bool,
+    /// Accept what no trace in order has: in oracleGeneral times that go back and next accesses that can't be, and sizes that
+    /// make far more pages of a few records than traces do. Default false: such a file is damaged, or of another format.
+    pub implausible_ok: bool,
     /// For CSV.
     pub csv: CsvOptions,
 }
@@ -44,6 +47,7 @@ impl Default for ReadOptions {
             page_ids: PageIds::Auto,
             keep_ids: false,
             unterminated_ok: false,
+            implausible_ok: false,
             csv: CsvOptions::default(),
         }
     }
@@ -58,7 +62,7 @@ impl ReadOptions {
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
         use Format::{Alibaba, Csv, FioIolog, Msr, OracleGeneral, PagesU32, PagesU64, Spc, Tencent, Words};
-        let uses: [(&str, bool, &[Format]); 4] = [
+        let uses: [(&str, bool, &[Format]); 5] = [
             ("ignore_size", self.ignore_size, &[OracleGeneral, Csv]),
             (
                 "page_ids",
@@ -66,6 +70,11 @@ impl ReadOptions {
                 &[OracleGeneral, Csv, Msr, Alibaba, Tencent, Spc, FioIolog, Words, PagesU32, PagesU64],
             ),
             ("unterminated_ok", self.unterminated_ok, &[Csv, Msr, Alibaba, Tencent, Spc, FioIolog]),
+            (
+                "implausible_ok",
+                self.implausible_ok,
+                &[OracleGeneral, Csv, Msr, Alibaba, Tencent, Spc, FioIolog],
+            ),
             (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
         ];
         let unused = uses.into_iter().find(|(_, is_set, formats)| *is_set && !formats.contains(&format));

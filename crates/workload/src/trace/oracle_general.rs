@@ -7,7 +7,10 @@
 //! An id is opaque: nothing says that neighbouring ids are neighbouring blocks, and in most traces they are not. So all
 //! ids live in one object, and an id of `size` bytes is the pages (id, 0), (id, 1), ... of its own, accessed in order.
 //! An id asked for with size 0 is still one page. All accesses read: the format has no operation. The next-access field
-//! is foreknowledge for libCacheSim's own Belady and is skipped.
+//! is foreknowledge for libCacheSim's own Belady, counted from 0 or from 1; 0 where nobody filled it in.
+//!
+//! Nothing marks the start of a record, so a file that lost or gained a byte reads as well as any other. But its times jump
+//! about, and what is read as a next access lies in the past or beyond all reckoning: both are refused.
 //!
 //! Source: libCacheSim, `libCacheSim/traceReader/customizedReader/oracle/oracleGeneralBin.h`.
 
@@ -18,15 +21,48 @@ use super::source::Source;
 
 const RECORD_BYTES: usize = 24;
 
+/// No trace has so many records.
+const RECORDS_MAX: i64 = 1 << 40;
+
+/// What stands for no next access, and for an unknown one.
+const NO_NEXT: [i64; 4] = [-1, -2, i64::MAX, 0];
+
 pub(super) struct OracleGeneral {
     source: Source,
     page_size: u64,
     ignore_size: bool,
+    implausible_ok: bool,
+    last_time: u32,
 }
 
 impl OracleGeneral {
     pub(super) fn new(source: Source, options: &ReadOptions) -> OracleGeneral {
-        OracleGeneral { source, page_size: options.page_bytes().into(), ignore_size: options.ignore_size }
+        OracleGeneral {
+            source,
+            page_size: options.page_bytes().into(),
+            ignore_size: options.ignore_size,
+            implausible_ok: options.implausible_ok,
+            last_time: 0,
+        }
+    }
+
+    /// Why the record being read can hardly be one.
+    fn implausible(&self, time: u32, next: i64) -> Option<String> {
+        let fault = if time < self.last_time {
+            format!("the time goes back from {} s to {time} s", self.last_time)
+        } else {
+            let is_later = u64::try_from(next).is_ok_and(|next| next > self.source.records_read());
+            if NO_NEXT.contains(&next) || is_later && next < RECORDS_MAX {
+                return None;
+            }
+            format!(
+                "the next access to its id would be record {next}, which is no later one, nor -1 for none"
+            )
+        };
+        Some(format!(
+            "{fault}: a file that has lost or gained bytes reads so, or one of another format (the read option `implausible_ok` \
+             accepts it)"
+        ))
     }
 }
 
@@ -36,11 +72,17 @@ impl RecordReader for OracleGeneral {
         if !self.source.read_record(&mut bytes)? {
             return Ok(None);
         }
-        self.source.count_records(1);
-        let [t0, t1, t2, t3, i0, i1, i2, i3, i4, i5, i6, i7, s0, s1, s2, s3, ..] = bytes;
+        let [t0, t1, t2, t3, i0, i1, i2, i3, i4, i5, i6, i7, s0, s1, s2, s3, next @ ..] = bytes;
         let time = u32::from_le_bytes([t0, t1, t2, t3]);
         let id = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
         let size = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
+        if !self.implausible_ok
+            && let Some(reason) = self.implausible(time, i64::from_le_bytes(next))
+        {
+            return Err(self.source.error(reason));
+        }
+        self.last_time = time;
+        self.source.count_records(1);
         let pages = if self.ignore_size { 1 } else { size.div_ceil(self.page_size).max(1) };
         Ok(Some(Record {
             object: 0,

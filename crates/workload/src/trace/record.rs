@@ -7,6 +7,12 @@ use super::source::Source;
 /// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
 pub(super) const REQUEST_BYTES_MAX: u64 = 4 << 30;
 
+/// Pages that are believed of any trace, and of each of its records, by whether it names an id (4 MiB on average) or a range
+/// (64 MiB). Most traces stay far below; beyond, a damaged size makes hours and gigabytes of a few bytes.
+const PAGES_BELIEVED: u64 = 1 << 20;
+const PAGES_OF_ID: u64 = 1 << 10;
+const PAGES_OF_RANGE: u64 = 1 << 14;
+
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
@@ -33,6 +39,15 @@ pub(super) enum Target {
 }
 
 impl Record {
+    /// Pages that so many records like this one can be believed to have in all.
+    pub(super) fn pages_believed(&self, records: u64) -> u64 {
+        let each = match self.target {
+            Target::Id { .. } => PAGES_OF_ID,
+            Target::Place(_) => PAGES_OF_RANGE,
+        };
+        PAGES_BELIEVED.saturating_add(each.saturating_mul(records))
+    }
+
     /// A record that accesses nothing.
     pub(super) fn without_access(time: Option<f64>) -> Record {
         Record { object: 0, target: Target::Place(0), pages: 0, is_write: false, time, bytes: 0 }

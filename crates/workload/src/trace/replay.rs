@@ -57,6 +57,9 @@ pub(super) struct Replay<R> {
     current: Record,
     next_index: u64,
     request_bytes: u64,
+    /// Pages of all records so far.
+    pages: u64,
+    implausible_ok: bool,
     time_span: Option<(f64, f64)>,
 }
 
@@ -71,6 +74,8 @@ impl<R: RecordReader> Replay<R> {
             current: Record::without_access(None),
             next_index: 0,
             request_bytes: 0,
+            pages: 0,
+            implausible_ok: options.implausible_ok,
             time_span: None,
         }
     }
@@ -83,9 +88,30 @@ impl<R: RecordReader> Replay<R> {
             self.time_span = Some((first.min(time), last.max(time)));
         }
         self.request_bytes += record.bytes;
+        self.pages += record.pages;
+        if !self.implausible_ok {
+            self.check_pages(record)?;
+        }
         self.current = record;
         self.next_index = 0;
         Ok(true)
+    }
+
+    /// Refuses sizes that are hardly any, before their pages are counted one by one.
+    fn check_pages(&self, record: Record) -> Result<(), TraceError> {
+        let source = self.reader.source();
+        let (pages, records) = (self.pages, source.records_read());
+        if pages <= record.pages_believed(records) {
+            return Ok(());
+        }
+        let remedy = match record.target {
+            Target::Id { .. } => "`ignore_size` makes one page of an id, a larger `page_size` fewer of each",
+            Target::Place(_) => "a larger `page_size` makes fewer",
+        };
+        Err(source.error_in_last(format!(
+            "the sizes of {records} records make {pages} pages, which is more than believed: {remedy}, and the read option \
+             `implausible_ok` believes it"
+        )))
     }
 
     /// The number of the current record's page `index`.

@@ -68,6 +68,101 @@ fn oracle_record(time: u32, id: u64, size: u32) -> Vec<u8> {
     record
 }
 
+/// Accesses to 100 ids and, every seventh, to one that never comes again, some larger than others. Times are from `start`
+/// on, next accesses counted from `from`.
+fn oracle_trace(start: u32, from: i64) -> Vec<u8> {
+    let id = |record: u64| {
+        if record.is_multiple_of(7) { 1000 + record } else { (record * record + record / 7) % 100 }
+    };
+    let mut bytes = Vec::new();
+    for record in 0..1000 {
+        let next = (record + 1..1000).find(|&later| id(later) == id(record));
+        bytes.extend((start + record as u32 / 3).to_le_bytes());
+        bytes.extend((id(record) * 8191).to_le_bytes());
+        bytes.extend((512 + 4096 * (id(record) as u32 % 5)).to_le_bytes());
+        bytes.extend(next.map_or(-1, |next| next as i64 + from).to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn an_oracle_general_out_of_step_is_refused() {
+    let default = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+    let as_it_is = ReadOptions { implausible_ok: true, ..default.clone() };
+    for (start, from) in [(0, 0), (100, 1), (5_633_898, 0), (1_577_808_144, 1)] {
+        let whole = oracle_trace(start, from);
+        let accesses = read("t.oracleGeneral", &whole, &default).unwrap();
+        assert_eq!(accesses.len(), 1000);
+        assert_eq!(read("t.oracleGeneral", &whole, &as_it_is).unwrap(), accesses);
+        for lost in 1..24 {
+            let shifted = &whole[lost..whole.len() - (24 - lost)];
+            let error = check_error("t.oracleGeneral", shifted, &default, &["`implausible_ok`"]);
+            assert!(error.records_read() < 100, "{lost} bytes lost at {start}: {error}");
+            // In the middle of the file as well.
+            let torn = [&whole[..24 * 400], &whole[24 * 400 + lost..whole.len() - (24 - lost)]].concat();
+            let error = check_error("t.oracleGeneral", &torn, &default, &["`implausible_ok`"]);
+            assert!((399..500).contains(&error.records_read()), "{lost} bytes torn out at {start}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_impossible_record_of_an_oracle_general_is_told() {
+    let record = |time: u32, next: i64| {
+        let mut record = oracle_record(time, 7, 1);
+        record[16..].copy_from_slice(&next.to_le_bytes());
+        record
+    };
+    let check_pair = |first: Vec<u8>, second: Vec<u8>, parts: &[&str]| {
+        let bytes = [first, second].concat();
+        let error = check_error("t.oracleGeneral", &bytes, &ReadOptions::default(), parts);
+        assert_eq!((error.records_read(), error.byte_offset()), (1, 24));
+        let accepted = ReadOptions { implausible_ok: true, ..ReadOptions::default() };
+        assert_eq!(read("t.oracleGeneral", &bytes, &accepted).unwrap().len(), 2);
+    };
+    check_pair(record(9, -1), record(8, -1), &["record 1 at byte 24", "goes back from 9 s to 8 s"]);
+    for next in [1, -256, i64::MIN, 1 << 40, i64::MAX - 1] {
+        check_pair(
+            record(9, 1),
+            record(9, next),
+            &["next access", &format!("record {next},"), "no later one"],
+        );
+    }
+    for none in [-1, -2, 0, i64::MAX, 2, 3] {
+        let bytes = [record(9, -1), record(9, none)].concat();
+        assert_eq!(read("t.oracleGeneral", &bytes, &ReadOptions::default()).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn sizes_that_make_far_too_many_pages_are_refused_before_they_are_read() {
+    let count = |name: &str, bytes: &[u8], options: &ReadOptions| -> Result<usize, TraceError> {
+        let mut stream = trace::from_reader(name, Box::new(Cursor::new(bytes.to_vec())), options)?;
+        let (mut chunk, mut count) = (Vec::new(), 0);
+        while stream.fill(&mut chunk, 1 << 16)? > 0 {
+            count += chunk.drain(..).len();
+        }
+        Ok(count)
+    };
+    // 48 KB that would be 2^31 accesses.
+    let bytes: Vec<u8> = (0..2048).flat_map(|id| oracle_record(1, id, u32::MAX)).collect();
+    let parts = ["record 1 at byte 24", "`ignore_size`", "`page_size`", "`implausible_ok`"];
+    check_error("t.oracleGeneral", &bytes, &ReadOptions::default(), &parts);
+    let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+    assert_eq!(count("t.oracleGeneral", &bytes, &ignore_size).unwrap(), 2048);
+    // One object of 4 GiB is believed, as are all of 4 MiB.
+    let large = oracle_record(1, 7, u32::MAX);
+    assert_eq!(count("t.oracleGeneral", &large, &ReadOptions::default()).unwrap(), 1 << 20);
+    let bytes: Vec<u8> = (0..1500).flat_map(|id| oracle_record(1, id, 4 << 20)).collect();
+    assert_eq!(count("t.oracleGeneral", &bytes, &ReadOptions::default()).unwrap(), 1500 << 10);
+    let ranges = "offset,size\n0,4294967296\n".to_string() + &"4294967296,4294967296\n".repeat(9);
+    check_error("t.csv", ranges.as_bytes(), &ReadOptions::default(), &["line 3", "`implausible_ok`"]);
+    let believing = ReadOptions { implausible_ok: true, ..ReadOptions::default() };
+    assert_eq!(count("t.csv", ranges.as_bytes(), &believing).unwrap(), 10 << 20);
+    let requests = "offset,size\n".to_string() + &"8192,67108864\n".repeat(80);
+    assert_eq!(count("t.csv", requests.as_bytes(), &ReadOptions::default()).unwrap(), 80 << 14);
+}
+
 #[test]
 fn a_text_without_a_record_is_refused_as_an_empty_file_is() {
     for (name, text) in
@@ -504,11 +599,13 @@ fn an_option_that_the_trace_has_no_use_for_is_refused() {
     let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
     let dense = ReadOptions { page_ids: PageIds::Dense, ..ReadOptions::default() };
     let unterminated_ok = ReadOptions { unterminated_ok: true, ..ReadOptions::default() };
+    let implausible_ok = ReadOptions { implausible_ok: true, ..ReadOptions::default() };
     let told = |toml: &str| ReadOptions { format: None, ..csv(toml) };
     for (name, bytes, options, option) in [
         ("t.u32", &[0; 4][..], &ignore_size, "`ignore_size`"),
         ("t.pages64", &[0; 8], &unterminated_ok, "`unterminated_ok`"),
         ("t.pgt", &[0; 32], &dense, "`page_ids`"),
+        ("t.u32", &[0; 4], &implausible_ok, "`implausible_ok`"),
         ("t.oracleGeneral", &[0; 24], &told("delimiter = ';'"), "`csv.delimiter`"),
         ("t.u32", &[0; 4], &told("header = false"), "`csv.header`"),
         ("t.u32", &[0; 4], &told("size_unit = 512"), "`csv.size_unit`"),
@@ -618,6 +715,13 @@ fn the_shared_trace_has_the_records_and_ids_it_is_known_for() {
     let ignore_size = ReadOptions { ignore_size: true, ..ReadOptions::default() };
     let info = trace::info(&path, &ignore_size, &mut |_| {}).unwrap();
     assert_eq!((info.records, info.accesses, info.distinct_pages), (113_872, 113_872, 48_974));
+    #[allow(clippy::disallowed_methods)] // a test of reading files needs one
+    let bytes = zstd::decode_all(&*std::fs::read(&path).unwrap()).unwrap();
+    for lost in 1..24 {
+        let error =
+            check_error("w92.oracleGeneral", &bytes[lost..bytes.len() - (24 - lost)], &ignore_size, &[]);
+        assert!(error.records_read() < 100, "{lost} bytes lost: {error}");
+    }
 
     let mut pgt = Vec::new();
     let header = trace::convert(&path, &ReadOptions::default(), &mut pgt, &mut |_| {}).unwrap();

@@ -99,6 +99,7 @@ const ROWS: &[Row] = &[
     ("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
     ("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
     ("read.unterminated_ok", Accepts::Bool, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
+    ("read.implausible_ok", Accepts::Bool, "false", "Accept what no trace in order has: in oracle-general times that go back and next accesses that can't be, and sizes that make far more pages of a few records than traces do."),
     ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
     ("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
     ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time, of which only `trace info` tells. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
