@@ -5,7 +5,7 @@
 //!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/       never sees a task
 //!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)              what a machine holds
 //! ```
-//! A test holds the layers apart (`layers.rs`).
+//! A test holds the layers apart (`tests/suite/layers.rs`).
 
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;

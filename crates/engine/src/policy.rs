@@ -8,7 +8,7 @@ use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{GenerationRules, Interface, Lru};
-use crate::reclaim::ReclaimRules;
+use crate::reclaim::rules::ReclaimRules;
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.

@@ -8,7 +8,7 @@ use crate::lru::{
     AgingRule, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected, Switching,
 };
 use crate::policy::Policy;
-use crate::reclaim::FlushRule;
+use crate::reclaim::rules::FlushRule;
 use crate::workingset::{Restore, Workingset};
 
 /// An enumeration whose values have names, as switches are set by text.

@@ -13,10 +13,6 @@
 //!
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 
-use super::{BalanceRule, TypeRule};
-use crate::core::Core;
-use crate::lru::Lru;
-use crate::lru::lruvec::{LruList, LruvecId};
 use crate::units::LruType;
 
 /// Tiers of a generation.
@@ -24,16 +20,16 @@ pub(crate) const TIERS: usize = 4;
 
 /// What happened to the pages of a tier while one generation was the oldest.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    refaulted: u64,
-    evicted: u64,
-    protected: u64,
+pub(super) struct Tally {
+    pub(super) refaulted: u64,
+    pub(super) evicted: u64,
+    pub(super) protected: u64,
 }
 
 /// What happened in the generations before, each weighing half as much as the one after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Average {
-    refaulted: u64,
+    pub(super) refaulted: u64,
     total: u64,
 }
 
@@ -41,10 +37,10 @@ struct Average {
 #[derive(Debug)]
 pub(crate) struct Feedback {
     /// By generation, type and tier.
-    tallies: Vec<[[Tally; TIERS]; 2]>,
+    pub(super) tallies: Vec<[[Tally; TIERS]; 2]>,
     averages: [[Average; TIERS]; 2],
     /// Pages evicted since the last carry-over, where no generations mark the time.
-    evicted_since: [u64; 2],
+    pub(super) evicted_since: [u64; 2],
 }
 
 /// Refaults of so many pages, and the weight that an excess of them has.
@@ -144,7 +140,7 @@ impl Feedback {
         self.tallies[generation][kind as usize][tier].protected += pages;
     }
 
-    fn position(
+    pub(super) fn position(
         &self,
         generation: usize,
         kind: LruType,
@@ -190,117 +186,11 @@ impl Feedback {
     }
 }
 
-impl Core {
-    /// Whether anyone reads what the controller of this lruvec counts.
-    fn has_feedback(&self, lruvec: LruvecId) -> bool {
-        let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;
-        policy.lru == Lru::Generations || policy.balance.rule == BalanceRule::Feedback
-    }
-
-    /// Where the controller counts what happens to a type now.
-    fn feedback_slot(&self, lruvec: LruvecId, kind: LruType) -> usize {
-        self.kept_generations(lruvec).map_or(0, |generations| generations.oldest(kind))
-    }
-
-    pub(crate) fn feedback_evicted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
-        if !self.has_feedback(lruvec) {
-            return;
-        }
-        let slot = self.feedback_slot(lruvec, kind);
-        let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
-        let has_generations = self.kept_generations(lruvec).is_some();
-        let lruvec = &mut self.lruvecs[lruvec];
-        lruvec.feedback.tallies[slot][kind as usize][tier].evicted += pages;
-        if !has_generations {
-            // Two lists have no generations: one has passed when as many pages were evicted as the lists hold.
-            lruvec.feedback.evicted_since[kind as usize] += pages;
-            let held =
-                lruvec.sizes[LruList::inactive(kind) as usize] + lruvec.sizes[LruList::active(kind) as usize];
-            if lruvec.feedback.evicted_since[kind as usize] > held {
-                lruvec.feedback.evicted_since[kind as usize] = 0;
-                lruvec.feedback.carry_over(slot, kind, smoothing);
-                lruvec.feedback.tallies[slot][kind as usize] = Default::default();
-            }
-        }
-    }
-
-    pub(crate) fn feedback_refaulted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
-        if self.has_feedback(lruvec) {
-            let slot = self.feedback_slot(lruvec, kind);
-            self.lruvecs[lruvec].feedback.tallies[slot][kind as usize][tier].refaulted += pages;
-        }
-    }
-
-    fn feedback_position(
-        &self,
-        lruvec: LruvecId,
-        kind: LruType,
-        tiers: std::ops::Range<usize>,
-        gain: u64,
-    ) -> Position {
-        let slot = self.feedback_slot(lruvec, kind);
-        self.lruvecs[lruvec].feedback.position(slot, kind, tiers, gain)
-    }
-
-    /// The type that is cheaper to take, going by refaults, and how far it may be taken.
-    pub(crate) fn cheaper_type(&self, lruvec: LruvecId, swappiness: u8) -> CheaperType {
-        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
-        let gains = [u64::from(swappiness), 200 - u64::from(swappiness)];
-        let tiers = match balance.type_rule {
-            TypeRule::Linux6_12 => 0..1,
-            TypeRule::Linux6_16 => 0..TIERS,
-        };
-        let [anon, file] = LruType::BOTH
-            .map(|kind| self.feedback_position(lruvec, kind, tiers.clone(), gains[kind as usize]));
-        let kind = if file.is_cheaper_than(anon) { LruType::File } else { LruType::Anon };
-        let limit = match balance.type_rule {
-            TypeRule::Linux6_12 => {
-                let other = if kind == LruType::Anon { file } else { anon };
-                let limit = self.last_unprotected_ref_tier(lruvec, kind, other, gains[kind as usize]);
-                RefTierLimit { is_other_type: true, ..limit }
-            }
-            TypeRule::Linux6_16 => self.ref_tier_to_evict(lruvec, kind),
-        };
-        CheaperType { kind, limit, reason: TypeReason::Refaults { anon, file } }
-    }
-
-    /// Refaults of each tier of a type.
-    pub(crate) fn ref_tier_positions(&self, lruvec: LruvecId, kind: LruType, gain: u64) -> [Position; TIERS] {
-        std::array::from_fn(|tier| self.feedback_position(lruvec, kind, tier..tier + 1, gain))
-    }
-
-    /// Up to the highest tier of a type that fares no worse than its tier 0.
-    pub(crate) fn ref_tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> RefTierLimit {
-        let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
-        if !balance.controller {
-            return RefTierLimit { highest: TIERS - 1, reference: None, is_other_type: false, gain: 1 };
-        }
-        let (first, others) = balance.ref_tier_gains.pair();
-        let reference = self.feedback_position(lruvec, kind, 0..1, first);
-        self.last_unprotected_ref_tier(lruvec, kind, reference, others)
-    }
-
-    /// Up to the tier before the first that fares worse than the reference.
-    fn last_unprotected_ref_tier(
-        &self,
-        lruvec: LruvecId,
-        kind: LruType,
-        reference: Position,
-        gain: u64,
-    ) -> RefTierLimit {
-        let fares_worse = |&tier: &usize| {
-            !self.feedback_position(lruvec, kind, tier..tier + 1, gain).is_cheaper_than(reference)
-        };
-        let highest = (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1);
-        RefTierLimit { highest, reference: Some(reference), is_other_type: false, gain }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn position(refaulted: u64, total: u64, gain: u64) -> Position {
+    pub(super) fn position(refaulted: u64, total: u64, gain: u64) -> Position {
         Position { refaulted, total, gain }
     }
 

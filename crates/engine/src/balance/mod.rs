@@ -4,13 +4,15 @@
 //! relative price (`vm.swappiness`: 100 makes them equal). Two ways to learn from what reclaim has cost lately:
 //!
 //! - `cost.rs`, from the classic LRU: each type's running cost in I/O and rotations divides a pass between the two.
-//! - `feedback.rs`, from the multi-generational LRU: refaults per eviction, a controller that picks one type at a time.
+//! - `feedback.rs` (counts) and `controller.rs` (decisions), from the multi-generational LRU: refaults per eviction, a
+//!   controller that picks one type at a time.
 //!
 //! Each works on the other's lists as well. On two lists the controller gives the whole of a pass to one type; on
 //! generations the costs become shares, and the type that is behind its share is next.
 
 mod cost;
 mod feedback;
+mod controller;
 
 use crate::switch::choice;
 pub use cost::ScanBalance;

@@ -15,10 +15,12 @@
 mod bloom;
 mod look_around;
 mod rmap;
+mod iteration;
 mod walk;
 
+pub(crate) use iteration::TableWalkState;
 pub(crate) use rmap::Referenced;
-pub(crate) use walk::{TableWalkState, Walk, Walked};
+pub(crate) use walk::{Walk, Walked};
 
 /// How accessed bits are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

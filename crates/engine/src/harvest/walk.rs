@@ -14,8 +14,8 @@
 //! left when all others are done has completed it. A walk goes on in steps of some tables; a folio's new generation counts
 //! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
 
-use super::bloom::BloomFilters;
 use crate::core::Core;
+use crate::harvest::iteration::{TableWalkState, WalkStats};
 use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::FolioFlags;
@@ -29,71 +29,6 @@ use std::ops::Range;
 pub(super) const ENTRIES_PER_LINE: u64 = 8;
 /// Tables between two steps: as many as it takes to update 4096 folios where every eighth entry is young.
 const TABLES_PER_STEP: u64 = 64;
-
-/// What the walks of one generation have seen, for `lru_gen_full`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WalkStats {
-    /// Entries looked at; a table that isn't there counts as one.
-    pub(crate) leaf_total: u64,
-    /// Young ones among them.
-    pub(crate) leaf_young: u64,
-    /// Tables that the Bloom filter let through.
-    pub(crate) nonleaf_found: u64,
-    /// Tables put into the next filter.
-    pub(crate) nonleaf_added: u64,
-}
-
-/// The walks of one lruvec.
-pub(crate) struct TableWalkState {
-    /// The walk completed last.
-    pub(crate) seq: u64,
-    pub(super) filters: BloomFilters,
-    /// The next address space to take, in the order in which they joined the group.
-    next: usize,
-    /// Whether the present iteration has emptied its filter.
-    has_filter: bool,
-    walkers: u32,
-    /// How often an address space had not run since its last walk.
-    unused: u64,
-    /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
-    known: usize,
-    /// Pages scanned since the last walk, where the lists have no generations to mark the time.
-    pub(crate) scanned_since: u64,
-    /// By slot of the generation.
-    stats: Vec<WalkStats>,
-}
-
-impl TableWalkState {
-    /// As if a walk had been completed before the generation `max_seq` was opened.
-    pub(crate) fn new(slots: usize, max_seq: u64) -> TableWalkState {
-        TableWalkState {
-            seq: max_seq - 1,
-            filters: BloomFilters::default(),
-            next: 0,
-            has_filter: false,
-            walkers: 0,
-            unused: 0,
-            known: 0,
-            scanned_since: 0,
-            stats: vec![WalkStats::default(); slots],
-        }
-    }
-
-    fn slot(&self, seq: u64) -> usize {
-        (seq % self.stats.len() as u64) as usize
-    }
-
-    /// What walks while `seq` was the youngest have seen.
-    pub(crate) fn seen(&self, seq: u64) -> WalkStats {
-        self.stats[self.slot(seq)]
-    }
-
-    /// A generation begins: no walk has seen anything while it is the youngest.
-    pub(crate) fn forget(&mut self, seq: u64) {
-        let slot = self.slot(seq);
-        self.stats[slot] = WalkStats::default();
-    }
-}
 
 /// A walk under way.
 pub(crate) struct Walk {

@@ -14,6 +14,7 @@
 //! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
 //! | `/sys/kernel/mm/lru_gen/min_ttl_ms` | read, write: a number; no effect before kswapd is there |
 
+pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
 mod lru_gen; // the text of generations, and commands
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
@@ -28,79 +29,11 @@ use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
 
+pub use error::{Errno, FileError};
 pub use files::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MachineFile};
 pub(crate) use lru_gen::LruGenWrite;
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
-
-/// The kernel's name of a failure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Errno {
-    /// Malformed, or out of what it may be.
-    Einval,
-    /// A number that doesn't fit; a window that is full.
-    Erange,
-    /// Someone else has done it.
-    Eexist,
-}
-
-impl fmt::Display for Errno {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Errno::Einval => "EINVAL",
-            Errno::Erange => "ERANGE",
-            Errno::Eexist => "EEXIST",
-        })
-    }
-}
-
-/// Why a file could not be read or written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FileError {
-    /// There is no such file (ENOENT).
-    NoSuchFile(String),
-    /// The file exists but not for reading or not for writing (EACCES).
-    NotPermitted(String),
-    /// The value is malformed or out of range (EINVAL).
-    Invalid {
-        /// The file.
-        path: String,
-        /// The value written.
-        value: String,
-        /// What it takes.
-        expected: &'static str,
-    },
-    /// A command written to the file was refused; those before it are done.
-    Refused {
-        /// The file.
-        path: String,
-        /// Which command of those written, from 1.
-        number: usize,
-        /// The command.
-        command: String,
-        /// The kernel's name of it.
-        errno: Errno,
-        /// What it takes.
-        expected: String,
-    },
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchFile(path) => write!(f, "{path}: no such file (ENOENT)"),
-            Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
-            Self::Invalid { path, value, expected } => {
-                write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
-            }
-            Self::Refused { path, number, command, errno, expected } => {
-                write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FileError {}
 
 enum Target {
     Machine(MachineTarget),

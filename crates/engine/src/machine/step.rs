@@ -8,7 +8,7 @@
 //! What waits is a state; what doesn't is plain code. Reclaim runs in steps of one batch, so that other tasks and device
 //! completions can come in between, as they do on a real machine.
 
-use crate::kernfs::FileError;
+use crate::kernfs::error::FileError;
 use crate::units::{MemcgId, Nanos, ObjectId};
 use std::fmt;
 

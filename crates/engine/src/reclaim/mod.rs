@@ -14,7 +14,7 @@
 //! Throttling on congestion needs dirty file pages and comes with writeback.
 
 mod isolate;
-mod rules;
+pub(crate) mod rules;
 mod scan_control;
 mod shrink_list;
 mod user;
@@ -108,7 +108,7 @@ impl Core {
     /// Decides for a node, by the target's lruvec on it, what the passes below may do.
     fn prepare_node(&mut self, call: &mut Reclaim) {
         let sc = &mut call.sc;
-        // As far as the worker is late; see `stat.rs`.
+        // As far as the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         let target = self.lruvecs.id(sc.target, call.node);
         sc.cost = self.lruvecs[target].cost;

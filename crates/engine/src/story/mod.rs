@@ -91,7 +91,9 @@ impl Core {
         let place = if let Some(generations) = &self.lruvecs[lruvec].generations
             && place.is_listed()
         {
-            generations.whereabouts(place, kind)
+            let (seq, listed) = generations.seqs_of(place);
+            let (oldest, youngest) = (generations.min_seq[kind as usize], generations.max_seq);
+            Whereabouts::Generation { seq, listed, oldest, youngest }
         } else if !folio.has(FolioFlags::LRU) {
             Whereabouts::NoList
         } else if folio.has(FolioFlags::UNEVICTABLE) {

@@ -14,7 +14,7 @@ pub(crate) enum Mutant {
     /// `shrink_list.rs`, `io.rs`: a page counts as written when its write has started, so that the device writes whatever
     /// its frame holds after it.
     FrameReusedBeforeWritten,
-    /// `fault.rs`: a slot is given up when the read of it has started.
+    /// `serve/fill.rs`: a slot is given up when the read of it has started.
     SlotFreedBeforeRead,
     /// `page_cache.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,

@@ -12,7 +12,7 @@
 //! worth trying it against them: it comes back active and has to prove itself there. Pages of the other type count as
 //! room too, as far as they can be reclaimed at all. [reclaim 3.1, 3.2 and their 6.12 form]
 //!
-//! Sizes are those of the last statistics flush (`stat.rs`); the age is live.
+//! Sizes are those of the last statistics flush (`stat/flush.rs`); the age is live.
 //!
 //! *When it misleads:* in a loop a little larger than memory every distance is the same and every page is evicted again
 //! before its turn.

@@ -4,18 +4,12 @@
 //! shadow tells whether it was evicted too early. What "too early" means is the policy's; counting refaults and keeping the
 //! shadows is shared.
 
+mod refault; // what every refault has in common
 mod distance;
 mod generation;
 mod shadow_nodes;
 
-use crate::core::Core;
-use crate::lru::lruvec::LruvecId;
-use crate::memory::folio::UseBits;
-use crate::memory::table::{Entry, Shadow, Word};
-use crate::stat::{ACTIVATE, ByType, REFAULT};
-use crate::story::{PageEvent, RefaultRule};
 use crate::switch::choice;
-use crate::units::{LruType, Pfn};
 pub use generation::Restore;
 pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
 
@@ -30,111 +24,5 @@ choice! {
         AnyGeneration = "any_generation",
         /// None: refaults are counted and have no consequence.
         CountOnly = "count_only",
-    }
-}
-
-impl Core {
-    /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
-    ///
-    /// By distance, it is stamped on the clock of the group whose limit caused the eviction: that is the memory whose size the
-    /// distance will be compared with. By generations, on the folio's own group's, whose generations they are.
-    pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, target: LruvecId) -> Shadow {
-        let folio = self.memory.folios[pfn];
-        let own = self.lruvec_of(pfn);
-        let policy = self.memcgs[folio.memcg].policy;
-        let (kind, pages, use_bits) = (folio.lru_type(), folio.pages(), self.memory.use_bits(pfn));
-        let references = policy.generations.references;
-        let is_in_use = use_bits.contains(UseBits::WORKINGSET);
-        let refs = references.refs(use_bits);
-        let tier = references.tier(refs, is_in_use);
-        self.feedback_evicted(own, kind, tier, pages);
-        let (lruvec, stamp) = match policy.workingset {
-            Workingset::Distance | Workingset::CountOnly => (target, self.distance_stamp(target, pages)),
-            Workingset::OldestGeneration | Workingset::AnyGeneration => {
-                (own, self.generation_stamp(own, kind))
-            }
-        };
-        let stamp = stamp & ((1 << Shadow::STAMP_BITS) - 1);
-        Shadow { memcg: self.lruvecs[lruvec].memcg, node: folio.node, workingset: is_in_use, refs, stamp }
-    }
-
-    /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
-    /// old as a reader's copy is.
-    pub(crate) fn workingset_end_cycle(&mut self, target: LruvecId) {
-        for kind in LruType::BOTH {
-            self.lruvecs[target].refaults[kind as usize] = self.stale(target, ACTIVATE.of(kind));
-        }
-    }
-
-    /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
-    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word) {
-        let Entry::Shadow(shadow) = found.decode() else { return };
-        let folio = self.memory.folios[pfn];
-        let (kind, pages) = (folio.lru_type(), folio.pages());
-        let lruvec = self.lruvec_of(pfn);
-        let policy = self.memcgs[folio.memcg].policy;
-        let by_generation =
-            matches!(policy.workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
-        if by_generation && (shadow.memcg, shadow.node) != (folio.memcg, folio.node) {
-            // Another group's generations say nothing about this one's.
-            self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
-            return;
-        }
-        if !by_generation {
-            self.flush_stats_ratelimited();
-        }
-        self.count(lruvec, REFAULT.of(kind), pages as i64);
-        let is_recent = match policy.workingset {
-            Workingset::Distance => self.is_within_distance(shadow, kind),
-            Workingset::OldestGeneration | Workingset::AnyGeneration => {
-                self.is_recent_generation(lruvec, shadow, kind)
-            }
-            Workingset::CountOnly => false,
-        };
-        if self.story.is_some() {
-            let rule = self.refault_rule(lruvec, shadow, kind);
-            self.tell_refault(pfn, shadow, rule, is_recent);
-        }
-        if is_recent {
-            let tier = policy.generations.references.tier(shadow.refs, shadow.workingset);
-            self.feedback_refaulted(lruvec, kind, tier, pages);
-            if by_generation {
-                self.generation_refault(pfn, shadow);
-            } else {
-                self.distance_refault(pfn, shadow);
-            }
-        }
-    }
-
-    fn tell_refault(&mut self, pfn: Pfn, shadow: Shadow, rule: RefaultRule, recent: bool) {
-        self.tell(pfn, |engine| {
-            let references = engine.memcgs[engine.memory.folios[pfn].memcg].policy.generations.references;
-            let tier = references.tier(shadow.refs, shadow.workingset) as u8;
-            let (workingset, refs) = (shadow.workingset, shadow.refs);
-            PageEvent::Refaulted { rule, recent, workingset, refs, tier }
-        });
-    }
-
-    /// The numbers that a refault is judged by.
-    fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
-        let generations = self.kept_generations(lruvec);
-        match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
-            (Workingset::Distance, _) => {
-                let (distance, room) = self.distance_and_room(shadow, kind);
-                RefaultRule::Distance { distance, room }
-            }
-            (Workingset::OldestGeneration, Some(lists)) => RefaultRule::OldestGeneration {
-                evicted_from: shadow.stamp,
-                oldest: lists.min_seq[kind as usize],
-                restored_from: self.generation_rules(lruvec).restore.least_refs(),
-            },
-            (Workingset::AnyGeneration, Some(lists)) => RefaultRule::AnyGeneration {
-                evicted_from: shadow.stamp,
-                youngest: lists.max_seq,
-                count: self.generation_rules(lruvec).count_max.into(),
-            },
-            (Workingset::OldestGeneration | Workingset::AnyGeneration, None) => RefaultRule::NoGenerations,
-            (Workingset::CountOnly, _) => RefaultRule::CountOnly,
-        }
     }
 }

@@ -7,6 +7,7 @@ mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
 mod metadata; // bytes a page
+mod layers; // state, core, engine: who may name whom
 
 mod reader; // a task that reads a file: what the models below are compared on
 mod exact; // textbook LRU and SIEVE

@@ -5,7 +5,7 @@
 //!                      ──► tier above the limit?   ─► protected: to the next generation
 //!                      ──► else                    ─► isolated, judged, freed;  rejected ─► to a young generation
 //! ```
-//! Which type, and up to which tier, is what the feedback of refaults says (`balance/feedback.rs`). A round looks at up to
+//! Which type, and up to which tier, is what the feedback of refaults says (`balance/controller.rs`). A round looks at up to
 //! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;

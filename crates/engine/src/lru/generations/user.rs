@@ -13,7 +13,7 @@
 
 use super::{Aging, GenerationLists, Interface, eviction};
 use crate::core::Core;
-use crate::kernfs::Errno;
+use crate::kernfs::error::Errno;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::reclaim::ScanControl;

@@ -1,0 +1,68 @@
+//! What the walks of one lruvec share: the iteration over address spaces, its filters, and what it has seen.
+
+use super::bloom::BloomFilters;
+
+/// What the walks of one generation have seen, for `lru_gen_full`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WalkStats {
+    /// Entries looked at; a table that isn't there counts as one.
+    pub(crate) leaf_total: u64,
+    /// Young ones among them.
+    pub(crate) leaf_young: u64,
+    /// Tables that the Bloom filter let through.
+    pub(crate) nonleaf_found: u64,
+    /// Tables put into the next filter.
+    pub(crate) nonleaf_added: u64,
+}
+
+/// The walks of one lruvec.
+pub(crate) struct TableWalkState {
+    /// The walk completed last.
+    pub(crate) seq: u64,
+    pub(super) filters: BloomFilters,
+    /// The next address space to take, in the order in which they joined the group.
+    pub(super) next: usize,
+    /// Whether the present iteration has emptied its filter.
+    pub(super) has_filter: bool,
+    pub(super) walkers: u32,
+    /// How often an address space had not run since its last walk.
+    pub(super) unused: u64,
+    /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
+    pub(super) known: usize,
+    /// Pages scanned since the last walk, where the lists have no generations to mark the time.
+    pub(crate) scanned_since: u64,
+    /// By slot of the generation.
+    pub(super) stats: Vec<WalkStats>,
+}
+
+impl TableWalkState {
+    /// As if a walk had been completed before the generation `max_seq` was opened.
+    pub(crate) fn new(slots: usize, max_seq: u64) -> TableWalkState {
+        TableWalkState {
+            seq: max_seq - 1,
+            filters: BloomFilters::default(),
+            next: 0,
+            has_filter: false,
+            walkers: 0,
+            unused: 0,
+            known: 0,
+            scanned_since: 0,
+            stats: vec![WalkStats::default(); slots],
+        }
+    }
+
+    pub(super) fn slot(&self, seq: u64) -> usize {
+        (seq % self.stats.len() as u64) as usize
+    }
+
+    /// What walks while `seq` was the youngest have seen.
+    pub(crate) fn seen(&self, seq: u64) -> WalkStats {
+        self.stats[self.slot(seq)]
+    }
+
+    /// A generation begins: no walk has seen anything while it is the youngest.
+    pub(crate) fn forget(&mut self, seq: u64) {
+        let slot = self.slot(seq);
+        self.stats[slot] = WalkStats::default();
+    }
+}

@@ -1,0 +1,72 @@
+//! Why a kernel file could not be read or written, with the errno that says so.
+
+use std::fmt;
+
+/// The kernel's name of a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errno {
+    /// Malformed, or out of what it may be.
+    Einval,
+    /// A number that doesn't fit; a window that is full.
+    Erange,
+    /// Someone else has done it.
+    Eexist,
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Errno::Einval => "EINVAL",
+            Errno::Erange => "ERANGE",
+            Errno::Eexist => "EEXIST",
+        })
+    }
+}
+
+/// Why a file could not be read or written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileError {
+    /// There is no such file (ENOENT).
+    NoSuchFile(String),
+    /// The file exists but not for reading or not for writing (EACCES).
+    NotPermitted(String),
+    /// The value is malformed or out of range (EINVAL).
+    Invalid {
+        /// The file.
+        path: String,
+        /// The value written.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// A command written to the file was refused; those before it are done.
+    Refused {
+        /// The file.
+        path: String,
+        /// Which command of those written, from 1.
+        number: usize,
+        /// The command.
+        command: String,
+        /// The kernel's name of it.
+        errno: Errno,
+        /// What it takes.
+        expected: String,
+    },
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchFile(path) => write!(f, "{path}: no such file (ENOENT)"),
+            Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
+            Self::Invalid { path, value, expected } => {
+                write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
+            }
+            Self::Refused { path, number, command, errno, expected } => {
+                write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FileError {}

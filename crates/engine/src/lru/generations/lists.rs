@@ -1,0 +1,131 @@
+//! The generations of one lruvec, and where a folio is among them.
+
+use crate::lru::generations::rules::spared;
+use crate::memory::Memory;
+use crate::memory::list::List;
+use crate::units::{LruType, Nanos, Pfn};
+
+/// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Place {
+    /// Its generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
+    pub(super) generation: u8,
+    /// The list that it is on.
+    pub(super) list: u8,
+}
+
+impl Place {
+    pub(crate) fn is_listed(self) -> bool {
+        self.generation != 0
+    }
+}
+
+/// The generations of one lruvec.
+pub(crate) struct GenerationLists {
+    pub(crate) max_seq: u64,
+    /// By type.
+    pub(crate) min_seq: [u64; 2],
+    /// By slot: when the generation was opened.
+    pub(super) births: Vec<Nanos>,
+    /// By slot and type: pages that carry the generation, on whatever list.
+    pub(super) pages: Vec<[u64; 2]>,
+    /// By slot and type: see [`GenerationLists::list_of`].
+    pub(crate) lists: Vec<List>,
+    /// What was taken lately from each type, where shares rather than the controller choose the type.
+    pub(super) taken: [u64; 2],
+}
+
+impl GenerationLists {
+    /// A full window of empty generations, born now.
+    pub(crate) fn new(count: u8, now: Nanos) -> GenerationLists {
+        let count = usize::from(count);
+        GenerationLists {
+            max_seq: count as u64 - 1,
+            min_seq: [0; 2],
+            births: vec![now; count],
+            pages: vec![[0; 2]; count],
+            lists: vec![List::default(); 2 * count],
+            taken: [0; 2],
+        }
+    }
+
+    /// Slots are reused: at most so many generations exist at a time.
+    pub(crate) fn slot(&self, seq: u64) -> usize {
+        (seq % self.births.len() as u64) as usize
+    }
+
+    /// The slot of a type's oldest generation.
+    pub(crate) fn oldest(&self, kind: LruType) -> usize {
+        self.slot(self.min_seq[kind as usize])
+    }
+
+    pub(in crate::lru) fn list_of(&self, slot: usize, kind: LruType) -> usize {
+        kind as usize * self.births.len() + slot
+    }
+
+    /// How many generations of a type there are.
+    pub(super) fn count(&self, kind: LruType) -> u64 {
+        self.max_seq - self.min_seq[kind as usize] + 1
+    }
+
+    pub(super) fn is_full(&self, kind: LruType) -> bool {
+        self.count(kind) == self.births.len() as u64
+    }
+
+    /// The two youngest generations are what the gauges call active.
+    pub(super) fn is_active(&self, slot: usize) -> bool {
+        slot == self.slot(self.max_seq) || slot == self.slot(self.max_seq - 1)
+    }
+
+    pub(crate) fn birth(&self, seq: u64) -> Nanos {
+        self.births[self.slot(seq)]
+    }
+
+    /// The sequence numbers of a listed folio: of its generation, and of the list that it is on.
+    pub(crate) fn seqs_of(&self, place: Place) -> (u64, u64) {
+        // Slots are told apart by how far they are behind the youngest one.
+        let count = self.births.len();
+        let seq_of = |slot: usize| {
+            self.max_seq.saturating_sub(((self.slot(self.max_seq) + count - slot) % count) as u64)
+        };
+        (seq_of(usize::from(place.generation - 1)), seq_of(usize::from(place.list) % count))
+    }
+
+    /// The oldest that a window with this youngest one can hold.
+    pub(crate) fn oldest_that_can_exist(&self) -> u64 {
+        (self.max_seq + 1).saturating_sub(self.births.len() as u64)
+    }
+
+    /// Pages of a generation: anonymous, file.
+    pub(crate) fn pages(&self, seq: u64) -> [u64; 2] {
+        self.pages[self.slot(seq)]
+    }
+
+    /// Panics unless a listed folio's place agrees with where it is; tells whether it counts as active.
+    pub(crate) fn check_place(&self, pfn: Pfn, place: Place, kind: LruType) -> bool {
+        assert!(place.is_listed(), "{pfn:?} is on a list of generations and doesn't know it");
+        let slot = usize::from(place.generation - 1);
+        assert_eq!(
+            usize::from(place.list) / self.births.len(),
+            kind as usize,
+            "{pfn:?} is on the other type's list"
+        );
+        self.is_active(slot)
+    }
+
+    /// Panics unless the window is within its bounds and the counts agree with the folios listed.
+    pub(crate) fn check_invariants(&self, memory: &Memory) {
+        let mut pages = vec![[0; 2]; self.births.len()];
+        for list in &self.lists {
+            for item in list.iter_from_tail(&memory.folios) {
+                let (folio, place) = (memory.folios[Pfn(item)], memory.places[Pfn(item)]);
+                pages[usize::from(place.generation - 1)][folio.lru_type() as usize] += folio.pages();
+            }
+        }
+        assert_eq!(pages, self.pages, "pages of the generations");
+        for kind in LruType::BOTH {
+            let (count, most) = (self.count(kind), self.births.len() as u64);
+            assert!((spared(most).max(1)..=most).contains(&count), "{count} generations of {kind:?}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Which generation a folio belongs to, and its moves from one to another.
+
+use crate::core::Core;
+use crate::lru::generations::{FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, Rejected};
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::{Arrival, Lru, PlaceRule, SWAPPINESS_ANON_ONLY};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::reclaim::ScanControl;
+use crate::story::PageEvent;
+use crate::units::{LruType, Pfn};
+
+impl Core {
+    /// The generations of an lruvec. Panics where it has none; those that it is being switched away from are still there.
+    pub(crate) fn generations(&self, lruvec: LruvecId) -> &GenerationLists {
+        self.lruvecs[lruvec].generations.as_ref().expect("the LRU is generations")
+    }
+
+    /// The same, or `None` unless generations are what its group keeps now.
+    pub(crate) fn kept_generations(&self, lruvec: LruvecId) -> Option<&GenerationLists> {
+        let is_kept = self.lru_of(lruvec) == Lru::Generations;
+        self.lruvecs[lruvec].generations.as_deref().filter(|_| is_kept)
+    }
+
+    pub(super) fn generations_mut(&mut self, lruvec: LruvecId) -> &mut GenerationLists {
+        self.lruvecs[lruvec].generations.as_mut().expect("the LRU is generations")
+    }
+
+    pub(crate) fn generation_rules(&self, lruvec: LruvecId) -> GenerationRules {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.generations
+    }
+
+    /// The generation that a folio on no list belongs to, and by which rule; adjusts its bits for the stay there.
+    pub(super) fn generation_for(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        arrival: Arrival,
+    ) -> (u64, PlaceRule) {
+        let rules = self.generation_rules(lruvec);
+        let folio = self.memory.folios[pfn];
+        let kind = folio.lru_type();
+        let generations = self.generations(lruvec);
+        let (min, max) = (generations.min_seq[kind as usize], generations.max_seq);
+        let below_max = |distance: u64| max.saturating_sub(distance).max(min);
+        let use_bits = self.memory.use_bits(pfn);
+        if use_bits.contains(UseBits::ACTIVE) {
+            self.memory
+                .set_use_bits(pfn, use_bits - (UseBits::ACTIVE | UseBits::REFERENCED | UseBits::COUNTER));
+            let is_youngest = match arrival {
+                Arrival::PutBack => rules.rejected == Rejected::Youngest,
+                Arrival::Added | Arrival::Rotated => rules.fault_in != FaultIn::SecondYoungest,
+            };
+            let was_in_use = use_bits.contains(UseBits::WORKINGSET);
+            return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
+        }
+        // Needs a write before it can go, so it is of no use at the old end.
+        let is_unwritten_anon = kind == LruType::Anon && !folio.has(FolioFlags::SWAPCACHE);
+        let is_being_written = folio.has(FolioFlags::RECLAIM)
+            && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+        if is_unwritten_anon || is_being_written {
+            let seq = match rules.new_anon {
+                NewAnon::SecondOldest => (min + 1).min(max),
+                NewAnon::SecondYoungest => below_max(1),
+            };
+            return (seq, PlaceRule::NeedsWrite);
+        }
+        if arrival == Arrival::Rotated {
+            return (min, PlaceRule::Rotated);
+        }
+        let rule = match rules.new_file {
+            NewFile::SecondOldest if generations.is_full(kind) => PlaceRule::WindowFull,
+            NewFile::ByWorkingset if use_bits.contains(UseBits::WORKINGSET) => PlaceRule::WasInUse,
+            NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset => PlaceRule::Oldest,
+        };
+        // Short of the generations that eviction spares.
+        let last_evictable = max.saturating_sub(rules.spared()).max(min);
+        (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
+    }
+
+    /// Puts a folio that is on no list into its generation.
+    pub(in crate::lru) fn generations_place(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        arrival: Arrival,
+    ) -> PlaceRule {
+        let (seq, rule) = self.generation_for(lruvec, pfn, arrival);
+        self.memory.places.populate(pfn);
+        let slot = self.generations(lruvec).slot(seq);
+        self.generation_list_add(lruvec, pfn, slot, rule == PlaceRule::Rotated);
+        self.generation_count(lruvec, pfn, slot, 1);
+        rule
+    }
+
+    /// Links a folio into the list of a generation, of which its record is made to speak.
+    pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
+        let kind = self.memory.folios[pfn].lru_type();
+        let generations = self.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
+        let list = generations.list_of(slot, kind);
+        self.memory.places[pfn] = Place { generation: slot as u8 + 1, list: list as u8 };
+        let links = &mut self.memory.folios;
+        if to_tail {
+            generations.lists[list].push_tail(links, pfn.0);
+        } else {
+            generations.lists[list].push_head(links, pfn.0);
+        }
+        self.work.list_moves += 1;
+    }
+
+    /// Unlinks a folio from the list that it is on, which need not be that of its generation.
+    pub(super) fn generation_list_remove(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let place = self.memory.places[pfn];
+        let generations =
+            self.lruvecs[lruvec].generations.as_mut().expect("a folio on a list of generations has one");
+        generations.lists[usize::from(place.list)].remove(&mut self.memory.folios, pfn.0);
+    }
+
+    /// Counts a folio in or out of a generation and of the gauges.
+    pub(super) fn generation_count(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, sign: i64) {
+        let folio = self.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), sign * folio.pages() as i64);
+        let generations = self.generations_mut(lruvec);
+        let count = &mut generations.pages[slot][kind as usize];
+        *count = count.checked_add_signed(pages).expect("a generation holds no fewer than no pages");
+        let is_active = generations.is_active(slot);
+        self.update_size(lruvec, LruList::new(kind, is_active), pages);
+    }
+
+    /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to
+    /// find it young again.
+    pub(in crate::lru) fn generations_unlink(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let slot = usize::from(self.memory.places[pfn].generation - 1);
+        if self.generations(lruvec).is_active(slot) {
+            self.memory.add_use(pfn, UseBits::ACTIVE);
+        }
+        self.generations_forget(lruvec, pfn);
+    }
+
+    /// Takes a folio out of its generation.
+    pub(super) fn generations_forget(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let slot = usize::from(self.memory.places[pfn].generation - 1);
+        self.generation_list_remove(lruvec, pfn);
+        self.memory.places[pfn] = Place::default();
+        self.generation_count(lruvec, pfn, slot, -1);
+    }
+
+    /// Makes a folio belong to another generation, wherever it is listed.
+    pub(super) fn generation_update(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize) {
+        let old = usize::from(self.memory.places[pfn].generation - 1);
+        if old != slot {
+            self.generation_count(lruvec, pfn, old, -1);
+            self.memory.places[pfn].generation = slot as u8 + 1;
+            self.generation_count(lruvec, pfn, slot, 1);
+        }
+    }
+
+    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand.
+    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        let references = self.generation_rules(lruvec).references;
+        let use_bits = self.memory.use_bits(pfn);
+        if !self.memory.places.get(pfn).is_listed() {
+            // In someone's hands, or not there yet: who places it will see that it was used.
+            self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
+            return;
+        }
+        let (use_bits, is_youngest) = references.found_young(use_bits);
+        self.memory.set_use_bits(pfn, use_bits);
+        if !is_youngest {
+            return;
+        }
+        let seq = self.generations(lruvec).max_seq;
+        self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
+        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq));
+    }
+
+    /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
+    pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        let references = self.generation_rules(lruvec).references;
+        let place = self.memory.places.get(pfn);
+        let use_bits = self.memory.use_bits(pfn);
+        if !place.is_listed() {
+            self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
+            return;
+        }
+        let generations = self.generations(lruvec);
+        if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
+            return;
+        }
+        let (use_bits, is_youngest) = references.found_young(use_bits);
+        self.memory.set_use_bits(pfn, use_bits);
+        if is_youngest {
+            self.lru_activate(pfn);
+        }
+    }
+
+    /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.
+    pub(in crate::lru) fn evictable_types(swappiness: u8) -> &'static [LruType] {
+        match swappiness {
+            0 => &[LruType::File],
+            SWAPPINESS_ANON_ONLY => &[LruType::Anon],
+            _ => &LruType::BOTH,
+        }
+    }
+
+    /// Swappiness as it can be lived up to: 0 while there is too little swap for a batch.
+    pub(super) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
+        if self.has_swap_for_a_batch(lruvec) { sc.swappiness } else { 0 }
+    }
+}

@@ -1,0 +1,177 @@
+//! What eras have done differently: how generations are kept, as data.
+
+use crate::lru::Switching;
+use crate::lru::generations::References;
+use crate::switch::choice;
+use crate::workingset::Restore;
+
+choice! {
+    /// Where a page goes that was added inside a fault, and so is known to be in use.
+    FaultIn {
+        /// 6.12: to the youngest generation.
+        Youngest = "youngest",
+        /// 6.16: to the second youngest; to the youngest only if it was in use when it was evicted.
+        SecondYoungest = "second_youngest",
+        /// Nowhere special: it may have been mapped by readahead and never be used (Barry Song's proposal of 2026).
+        LikeRead = "like_read",
+    }
+}
+
+choice! {
+    /// Where a page goes that reclaim had in its hands and could not free.
+    Rejected {
+        /// 6.12: to the youngest generation, out of the way for as long as possible.
+        Youngest = "youngest",
+        /// 6.16: to the second youngest.
+        SecondYoungest = "second_youngest",
+    }
+}
+
+choice! {
+    /// Where a new page goes that nobody has mapped: one read through a file descriptor.
+    NewFile {
+        /// Before 6.7: to the oldest generation.
+        Oldest = "oldest",
+        /// 6.7 to 6.12: to the second oldest while the window is full, so that the feedback loop has time to see its refault.
+        SecondOldest = "second_oldest",
+        /// 6.16: to the oldest, but to the second oldest if it was in use when it was evicted.
+        ByWorkingset = "by_workingset",
+    }
+}
+
+choice! {
+    /// Where a page goes that needs a write before it can be freed: anonymous and not in the swap cache, or waiting for its
+    /// writeback.
+    NewAnon {
+        /// Before 6.7: to the second oldest generation, which of a full window may be evicted next.
+        SecondOldest = "second_oldest",
+        /// Since 6.7: to the second youngest, which eviction spares.
+        SecondYoungest = "second_youngest",
+    }
+}
+
+choice! {
+    /// Which end of the next generation protected pages go to.
+    ProtectTo {
+        /// 6.12: to the tail, so that they are looked at first when that generation is the oldest: they were spared, not used, and
+        /// have to earn it again.
+        Tail = "tail",
+        /// 6.16: to the head, behind whatever that generation holds already.
+        Head = "head",
+    }
+}
+
+choice! {
+    /// What commands written to `lru_gen` may say and what they mean.
+    Interface {
+        /// 6.12: `+` of a generation that is there already does nothing; without force it is refused while the window is full.
+        Linux6_12 = "6.12",
+        /// 6.16: `+` opens a generation after whichever is the youngest, and fails if someone else did; swappiness may be `max`.
+        Linux6_16 = "6.16",
+    }
+}
+
+choice! {
+    /// When eviction stops to age instead.
+    AgingRule {
+        /// 6.1 to 6.13: always when only the generations that eviction spares are left; never while the window is full; between
+        /// the two (three of Linux's four) if the youngest holds more than half of all pages, so that ages say little, or the
+        /// youngest that may be evicted less than a quarter, so that soon there is nothing to choose from.
+        Linux6_12 = "6.12",
+        /// 6.16: always unless the window is full.
+        Linux6_16 = "6.16",
+    }
+}
+
+impl AgingRule {
+    /// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
+    pub(super) fn is_due(self, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
+        match self {
+            AgingRule::Linux6_12 => 2 * youngest > total || 4 * youngest_evictable < total,
+            AgingRule::Linux6_16 => true,
+        }
+    }
+}
+
+/// A swappiness for which only anonymous memory is evicted: what 6.16 takes for `max` in a command.
+pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
+
+/// How generations are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GenerationRules {
+    /// At most so many exist. Range 2 to 64, default 4.
+    pub count_max: u8,
+    /// Pages that were read repeatedly are spared where the controller says so; else all pages of a generation are alike.
+    pub tiers: bool,
+    /// How accesses are counted.
+    pub references: References,
+    /// Where a page goes that was added inside a fault.
+    pub fault_in: FaultIn,
+    /// Where a page goes that could not be freed.
+    pub rejected: Rejected,
+    /// Where a page goes that was read.
+    pub new_file: NewFile,
+    /// Where a page goes that needs a write first.
+    pub new_anon: NewAnon,
+    /// A page whose count is full is spared whatever the controller says, for a further access could not show; else its tier
+    /// decides, as for all others.
+    pub full_count: bool,
+    /// What a page that comes back soon is given of the count that it had.
+    pub restore: Restore,
+    /// Where a protected page goes.
+    pub protect_to: ProtectTo,
+    /// When eviction ages.
+    pub aging: AgingRule,
+    /// What `lru_gen` takes and shows.
+    pub interface: Interface,
+    /// What reclaim walks while the group is switched between generations and two lists.
+    pub switching: Switching,
+}
+
+impl GenerationRules {
+    pub(crate) fn linux_6_12() -> GenerationRules {
+        GenerationRules {
+            count_max: 4,
+            tiers: true,
+            references: References::Linux6_12,
+            fault_in: FaultIn::Youngest,
+            rejected: Rejected::Youngest,
+            new_file: NewFile::SecondOldest,
+            new_anon: NewAnon::SecondYoungest,
+            full_count: true,
+            restore: Restore::NearlyFull,
+            protect_to: ProtectTo::Tail,
+            aging: AgingRule::Linux6_12,
+            interface: Interface::Linux6_12,
+            switching: Switching::Both,
+        }
+    }
+
+    pub(crate) fn linux_6_16() -> GenerationRules {
+        GenerationRules {
+            count_max: 4,
+            tiers: true,
+            references: References::Linux6_16,
+            fault_in: FaultIn::SecondYoungest,
+            rejected: Rejected::SecondYoungest,
+            new_file: NewFile::ByWorkingset,
+            new_anon: NewAnon::SecondYoungest,
+            full_count: true,
+            restore: Restore::NearlyFull,
+            protect_to: ProtectTo::Head,
+            aging: AgingRule::Linux6_16,
+            interface: Interface::Linux6_16,
+            switching: Switching::Both,
+        }
+    }
+
+    /// Youngest generations that eviction leaves alone.
+    pub(super) fn spared(self) -> u64 {
+        spared(u64::from(self.count_max))
+    }
+}
+
+/// Youngest generations that eviction leaves alone where there can be so many.
+pub(super) fn spared(most: u64) -> u64 {
+    (most - 1).min(2)
+}

@@ -1,0 +1,243 @@
+//! The questions of the seam, and who answers them for which lists.
+
+use crate::core::Core;
+use crate::harvest::Referenced;
+use crate::lru::generations::GenerationsPass;
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::two_lists::TwoListsPass;
+use crate::lru::{Arrival, FaultIn, Lru, PlaceRule, References, sieve, single_list};
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::table::Mark;
+use crate::reclaim::{FolioReferences, ScanControl};
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::Pfn;
+
+/// A pass over one lruvec, made in rounds of a batch or two.
+pub(crate) enum Pass {
+    TwoLists(TwoListsPass),
+    Generations(GenerationsPass),
+    SingleList {
+        remaining: u64,
+    },
+    Sieve {
+        remaining: u64,
+    },
+    /// While the group is switched: one after the other, from the last.
+    Several(Vec<Pass>),
+}
+
+/// Whether a pass goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Round {
+    More,
+    Last,
+}
+
+impl Core {
+    pub(crate) fn lru_of(&self, lruvec: LruvecId) -> Lru {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
+    }
+
+    /// What the LRU wants to know of accesses through file descriptors.
+    pub(crate) fn mark_of(&self, lruvec: LruvecId) -> Mark {
+        match self.lru_of(lruvec) {
+            Lru::TwoLists => Mark::Classic,
+            Lru::Generations => Mark::Count(self.generation_rules(lruvec).references),
+            Lru::SingleList => Mark::EveryAccess,
+            Lru::Sieve => Mark::Visited,
+        }
+    }
+
+    /// Tells an LRU that asked for it of an access.
+    pub(crate) fn lru_accessed(&mut self, pfn: Pfn) {
+        match self.lru_of(self.lruvec_of(pfn)) {
+            Lru::TwoLists | Lru::Generations | Lru::Sieve => {}
+            Lru::SingleList => self.single_list_accessed(pfn),
+        }
+    }
+
+    /// Tells the LRU that an entry mapping this folio was found young, and could be told of at once.
+    pub(crate) fn lru_young(&mut self, pfn: Pfn) {
+        match self.lru_of(self.lruvec_of(pfn)) {
+            Lru::TwoLists => self.two_lists_young(pfn),
+            Lru::Generations => self.generations_young(pfn),
+            Lru::SingleList => self.single_list_accessed(pfn),
+            Lru::Sieve => self.sieve_young(pfn),
+        }
+    }
+
+    /// The same where the list lock is held, so that a promotion has to go through a batch.
+    pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn) {
+        match self.lru_of(self.lruvec_of(pfn)) {
+            Lru::Generations => self.generations_young_nearby(pfn),
+            Lru::TwoLists | Lru::SingleList | Lru::Sieve => self.lru_young(pfn),
+        }
+    }
+
+    /// Asks what is to become of a folio that reclaim has in its hands, by what was found of its use.
+    pub(crate) fn lru_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        match policy.lru {
+            Lru::Generations if policy.generations.references == References::Linux6_16 => {
+                self.referenced_6_16(pfn, referenced.young)
+            }
+            Lru::TwoLists | Lru::Generations | Lru::SingleList => self.two_steps(pfn, referenced),
+            Lru::Sieve => self.sieve_referenced(pfn, referenced),
+        }
+    }
+
+    /// A folio is about to be handed to the lists inside a fault: some orders take that for a sign of use.
+    pub(crate) fn lru_faulted_in(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        let rules = self.generation_rules(lruvec);
+        if self.lru_of(lruvec) == Lru::Generations && rules.fault_in != FaultIn::LikeRead {
+            self.memory.add_use(pfn, UseBits::ACTIVE);
+        }
+    }
+
+    /// Decides, by the lruvec of the group on whose behalf reclaim runs, what its passes over this node may do.
+    pub(crate) fn lru_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
+        match self.lru_of(target) {
+            Lru::TwoLists => self.two_lists_prepare(target, sc),
+            // They have no opinion on how a descendant with other lists should age its pages.
+            Lru::Generations | Lru::SingleList | Lru::Sieve => {
+                sc.may_deactivate = [true; 2];
+                sc.deactivation = [None; 2];
+                sc.cache_trim_mode = false;
+            }
+        }
+    }
+
+    pub(crate) fn begin_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
+        let pass = self.begin_pass_of(self.lru_of(lruvec), lruvec, sc);
+        match self.lru_left_behind(lruvec) {
+            None => pass,
+            Some(lru) => Pass::Several(vec![pass, self.begin_pass_of(lru, lruvec, sc)]),
+        }
+    }
+
+    pub(super) fn begin_pass_of(&mut self, lru: Lru, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
+        match lru {
+            Lru::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
+            Lru::Generations => Pass::Generations(self.generations_begin()),
+            Lru::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
+            Lru::Sieve => Pass::Sieve { remaining: self.sieve_begin(lruvec, sc) },
+        }
+    }
+
+    pub(crate) fn pass_round(&mut self, lruvec: LruvecId, pass: &mut Pass, sc: &mut ScanControl) -> Round {
+        match pass {
+            Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
+            Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
+            Pass::SingleList { remaining } => self.untyped_round(lruvec, single_list::SINGLE, remaining, sc),
+            Pass::Sieve { remaining } => self.sieve_round(lruvec, remaining, sc),
+            Pass::Several(passes) => {
+                let Some(pass) = passes.last_mut() else { return Round::Last };
+                if self.pass_round(lruvec, pass, sc) == Round::Last {
+                    passes.pop();
+                }
+                if passes.is_empty() { Round::Last } else { Round::More }
+            }
+        }
+    }
+
+    /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
+    pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
+        let lruvec = self.lruvec_of(pfn);
+        let folio = self.memory.folios[pfn];
+        debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
+        let was_unevictable = folio.has(FolioFlags::UNEVICTABLE);
+        if folio.has(FolioFlags::MLOCKED) {
+            // Only counted: reclaim has no use for a list of what it can't take.
+            self.memory.remove_use(pfn, UseBits::ACTIVE);
+            self.memory.folios[pfn].flags |= FolioFlags::LRU | FolioFlags::UNEVICTABLE;
+            self.update_size(lruvec, LruList::Unevictable, folio.pages() as i64);
+            if !was_unevictable {
+                self.count_node(folio.node, Stat::UnevictablePgsCulled, folio.pages() as i64);
+            }
+            self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
+            return;
+        }
+        if was_unevictable {
+            self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
+            self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
+        }
+        let lru = self.lru_of(lruvec);
+        let rule = match lru {
+            Lru::Generations => self.generations_place(lruvec, pfn, arrival),
+            Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, arrival),
+            Lru::Sieve => self.sieve_place(lruvec, pfn, arrival),
+        };
+        self.memory.folios[pfn].flags |= FolioFlags::LRU;
+        self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
+    }
+
+    #[inline]
+    pub(super) fn list_place(&mut self, lruvec: LruvecId, lru: Lru, pfn: Pfn, arrival: Arrival) -> PlaceRule {
+        let (list, gauge) = self.list_in(lru, pfn);
+        let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
+        match arrival {
+            Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
+            Arrival::Rotated => list.push_tail(links, pfn.0),
+        }
+        self.work.list_moves += 1;
+        self.update_size(lruvec, gauge, self.memory.folios[pfn].pages() as i64);
+        PlaceRule::ByState
+    }
+
+    /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
+    /// nonresident pages: it took a place that they might have had.
+    pub(crate) fn put_back(&mut self, pfn: Pfn) {
+        let is_active = self.memory.has_use(pfn, UseBits::ACTIVE);
+        self.lru_place(pfn, Arrival::PutBack);
+        if is_active && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+            self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
+        }
+    }
+
+    /// Takes a folio off its list; the caller owns its place from now on.
+    pub(crate) fn lru_unlink(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        let folio = self.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on no list");
+        self.memory.folios[pfn].flags -= FolioFlags::LRU;
+        if folio.has(FolioFlags::UNEVICTABLE) {
+            self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
+            return;
+        }
+        if self.memory.places.get(pfn).is_listed() {
+            self.generations_unlink(lruvec, pfn);
+            return;
+        }
+        let (list, gauge) = self.list_of(lruvec, pfn);
+        self.lruvecs[lruvec].lists[list].remove(&mut self.memory.folios, pfn.0);
+        self.update_size(lruvec, gauge, -(folio.pages() as i64));
+    }
+
+    /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
+    pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
+        self.list_in(self.lru_of(lruvec), pfn)
+    }
+
+    /// The same, where the LRU is at hand.
+    #[inline]
+    pub(super) fn list_in(&self, lru: Lru, pfn: Pfn) -> (usize, LruList) {
+        let kind = self.memory.folios[pfn].lru_type();
+        match lru {
+            Lru::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
+            Lru::Sieve => (sieve::sieve_list(&self.memory.folios[pfn]), LruList::inactive(kind)),
+            Lru::TwoLists | Lru::Generations => {
+                let list = LruList::new(kind, self.memory.has_use(pfn, UseBits::ACTIVE));
+                (list as usize, list)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
+        let size = &mut self.lruvecs[lruvec].sizes[list as usize];
+        *size = size.checked_add_signed(pages).expect("a list holds no fewer than no pages");
+        self.count(lruvec, list.stat(), pages);
+    }
+}

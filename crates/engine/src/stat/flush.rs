@@ -1,0 +1,290 @@
+//! Counters under the kernel's names, and how old a reader's copy of them is.
+//!
+//! Every event is counted on its node at once (`/proc/vmstat`) and on the lruvec of its memcg. What reclaim reads of a
+//! memcg's statistics is not that live value but the one of the last *flush*, which also sums up the descendants: a
+//! periodic worker flushes every two seconds, a reader of `memory.stat` when enough updates are pending, reclaim itself
+//! only when the worker is late. In between, the activation counter seems to stand still and lists seem to have their old
+//! length, so active lists grow larger than live counters would let them. Measured on 6.12 this rule alone moves misses
+//! by up to 8 %. [reclaim 2.15 and its 6.12 form]
+
+use crate::core::Core;
+use crate::lru::lruvec::{Lruvec, LruvecId};
+use crate::stat::{Stat, UPDATES_BATCH};
+use crate::units::{CpuId, MemcgId, Nanos, NodeId};
+
+impl Core {
+    /// Counts an event of a memcg: in its statistics and on the node.
+    #[inline]
+    pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        self.count_memcg(lruvec, stat, n);
+        self.count_node(self.lruvecs[lruvec].node, stat, n);
+    }
+
+    /// Counts an event in `/proc/vmstat` only.
+    pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
+        self.vmstat[node.index()][stat as usize] += n;
+    }
+
+    /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
+    #[inline]
+    pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        let counters = &mut self.lruvecs[lruvec];
+        counters.stat_local[stat as usize] += n;
+        let memcg = counters.memcg;
+        let updates = &mut self.cpus[self.cpu.index()].updates;
+        let made = updates.made + n.unsigned_abs();
+        if updates.memcg == Some(memcg) && made < updates.room {
+            updates.made = made;
+        } else {
+            self.count_slowly(lruvec, stat, n);
+        }
+    }
+
+    /// Counts the first update of a group, or one that completes somebody's batch; where nothing may be stale, any.
+    #[cold]
+    fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        if self.config.stat_flush == crate::StatFlush::Live {
+            return self.count_flushed(lruvec, stat, n);
+        }
+        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
+        // What is kept of another group, or of this one up to now; then this update, so that the room is what is left after it.
+        self.push_updates(cpu);
+        let updates = &mut self.cpus[cpu.index()].updates;
+        (updates.memcg, updates.made) = (Some(memcg), n.unsigned_abs());
+        self.push_updates(cpu);
+        let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
+        let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
+        let updates = &mut self.cpus[cpu.index()].updates;
+        updates.memcg = Some(memcg);
+        // All groups' batch is complete where it is exceeded, a group's where it is reached.
+        updates.room = room.min(UPDATES_BATCH + 1 - updates.of_all_groups);
+    }
+
+    /// Passes the updates that a CPU has counted on to their group and its ancestors.
+    fn push_updates(&mut self, cpu: CpuId) {
+        let updates = &mut self.cpus[cpu.index()].updates;
+        let (mut level, made) = (updates.memcg.take(), std::mem::take(&mut updates.made));
+        updates.of_all_groups += made;
+        if updates.of_all_groups > UPDATES_BATCH {
+            updates.batches += std::mem::take(&mut updates.of_all_groups) / UPDATES_BATCH;
+        }
+        while let Some(id) = level {
+            let group = &mut self.memcgs[id];
+            let gathered = &mut group.updates_by_cpu[cpu.index()];
+            *gathered += made;
+            if *gathered >= UPDATES_BATCH {
+                group.updates_pending += std::mem::take(gathered);
+            }
+            level = group.parent;
+        }
+    }
+
+    fn push_all_updates(&mut self) {
+        (0..self.config.cpus).for_each(|cpu| self.push_updates(CpuId(cpu)));
+    }
+
+    /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
+    #[cold]
+    fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        for id in self.memcgs.ancestors(memcg) {
+            let lruvec = self.lruvecs.id(id, node);
+            self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
+        }
+    }
+
+    /// What reclaim reads of a counter: its value at the last flush, descendants included, never negative.
+    pub(crate) fn stale(&self, lruvec: LruvecId, stat: Stat) -> u64 {
+        self.lruvecs[lruvec].stat_flushed[stat as usize].max(0) as u64
+    }
+
+    /// The periodic worker: brings every group's statistics up to date.
+    pub(crate) fn flush_stats(&mut self) {
+        self.flush_memcg_stats(MemcgId::ROOT);
+        self.last_root_flush = self.now;
+        self.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
+    }
+
+    /// How often the machine must call [`Core::flush_stats`]; `None` where it need not.
+    pub(crate) fn stat_flush_period(&self) -> Option<Nanos> {
+        (self.config.stat_flush == crate::StatFlush::Periodic).then(|| self.config.stat_flush_period())
+    }
+
+    /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
+    /// call costs more than stale numbers do.
+    pub(crate) fn flush_stats_ratelimited(&mut self) {
+        let Some(period) = self.stat_flush_period() else { return };
+        if self.now > self.last_root_flush + period + period {
+            self.flush_stats();
+        }
+    }
+
+    /// Flushes before a pass as Linux 6.1 did: once the CPUs together have completed more batches of updates, of all groups,
+    /// than there are CPUs. Only what went on decides, not the time, so numbers are never far from the truth.
+    ///
+    /// What is known of 6.1 is this rule. The worker, readers and refaults are taken to flush as in 6.12.
+    pub(crate) fn flush_stats_if_updated(&mut self) {
+        let batches: u64 = self.cpus.iter().map(|cpu| cpu.updates.batches).sum();
+        if self.stat_flush_period().is_some() && batches > u64::from(self.config.cpus) {
+            self.flush_stats();
+        }
+    }
+
+    /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
+    pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
+        self.push_all_updates();
+        if self.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.config.cpus) {
+            self.flush_memcg_stats(memcg);
+        }
+    }
+
+    /// Sums up a subtree, children before parents. Groups are numbered in order of creation, so a child comes after its
+    /// parent.
+    pub(crate) fn flush_memcg_stats(&mut self, root: MemcgId) {
+        if self.config.stat_flush == crate::StatFlush::Live {
+            return;
+        }
+        self.push_all_updates();
+        let subtree = self.memcgs.subtree(root);
+        for &id in subtree.iter().rev() {
+            for node in 0..self.config.node_pages.len() {
+                let lruvec = self.lruvecs.id(id, NodeId(node as u8));
+                let mut sum = self.lruvecs[lruvec].stat_local;
+                for &child in &self.memcgs[id].children {
+                    let child = &self.lruvecs[self.lruvecs.id(child, NodeId(node as u8))];
+                    sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
+                }
+                self.lruvecs[lruvec].stat_flushed = sum;
+            }
+            let group = &mut self.memcgs[id];
+            group.updates_pending = 0;
+            group.updates_by_cpu.fill(0);
+        }
+        self.work.stat_flushes += subtree.len() as u64;
+    }
+
+    /// A group's counter as of the last flush, over all nodes.
+    pub(crate) fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
+        let nodes = self.memory.nodes();
+        nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
+    }
+
+    /// A group's counter as it is, descendants included: what a flush would make of it.
+    pub(crate) fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
+        let subtree = self.memcgs.subtree(memcg);
+        let of_group = |&id: &MemcgId| {
+            let nodes = self.memory.nodes();
+            nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum::<i64>()
+        };
+        subtree.iter().map(of_group).sum()
+    }
+
+    /// A machine-wide counter, always up to date.
+    pub(crate) fn vmstat(&self, stat: Stat) -> i64 {
+        match stat {
+            Stat::NrFreePages => {
+                self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum()
+            }
+            _ => self.vmstat.iter().map(|node| node[stat as usize]).sum(),
+        }
+    }
+
+    /// A node's counter, always up to date.
+    pub(crate) fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
+        match stat {
+            Stat::NrFreePages => self.memory.frames.free_pages(node) as i64,
+            _ => self.vmstat[node.index()][stat as usize],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Engine, Policy};
+    use proptest::prelude::*;
+
+    const CPUS: u16 = 2;
+
+    /// Every update told to every ancestor at once: pending updates and, by CPU, gathered ones, by group.
+    #[derive(Default, Clone, Copy)]
+    struct Told {
+        pending: u64,
+        gathered: [u64; CPUS as usize],
+    }
+
+    /// The same of the machine, by the rule of Linux 6.1: updates of all groups by CPU, and batches of all CPUs.
+    #[derive(Default)]
+    struct ToldMachine {
+        gathered: [u64; CPUS as usize],
+        batches: u64,
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Count { cpu: u16, group: u16, n: i64 },
+        Read { group: u16 },
+        Flush,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let count = (0..CPUS, 0..4u16, -40..40i64).prop_map(|(cpu, group, n)| Event::Count { cpu, group, n });
+        prop_oneof![30 => count, 1 => (0..4u16).prop_map(|group| Event::Read { group }), 1 => Just(Event::Flush)]
+    }
+
+    proptest! {
+        #[test]
+        fn updates_told_in_lots_are_pending_as_if_each_was_told_at_once(events in prop::collection::vec(event(), 0..400)) {
+            let config = Config { cpus: CPUS, policy: Policy::classic_6_12(), ..Config::default() };
+            let mut engine = Engine::new(config).unwrap();
+            let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+            let first = engine.memcg_create(parent, "b").unwrap();
+            let second = engine.memcg_create(parent, "c").unwrap();
+            let groups = [MemcgId::ROOT, parent, first, second];
+            let mut told = [Told::default(); 4];
+            let mut machine = ToldMachine::default();
+            for event in events {
+                match event {
+                    Event::Count { cpu, group, n } => {
+                        engine.core.cpu = CpuId(cpu);
+                        let group = groups[usize::from(group)];
+                        engine.core.count_memcg(engine.core.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
+                        let gathered = &mut machine.gathered[usize::from(cpu)];
+                        *gathered += n.unsigned_abs();
+                        if *gathered > UPDATES_BATCH {
+                            machine.batches += std::mem::take(gathered) / UPDATES_BATCH;
+                        }
+                        let batches = engine.core.cpus.iter().map(|cpu| cpu.updates.batches).sum::<u64>();
+                        prop_assert_eq!(batches, machine.batches);
+                        for id in engine.core.memcgs.ancestors(group) {
+                            let told = &mut told[id.index()];
+                            let gathered = &mut told.gathered[usize::from(cpu)];
+                            *gathered += n.unsigned_abs();
+                            if *gathered >= UPDATES_BATCH {
+                                told.pending += std::mem::take(gathered);
+                            }
+                        }
+                    }
+                    Event::Read { group } => {
+                        engine.core.push_all_updates();
+                        for (&group, told) in groups.iter().zip(&told) {
+                            prop_assert_eq!(engine.core.memcgs[group].updates_pending, told.pending);
+                            prop_assert_eq!(&engine.core.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
+                        }
+                        let group = groups[usize::from(group)];
+                        let is_due = told[group.index()].pending > UPDATES_BATCH * u64::from(CPUS);
+                        engine.core.flush_for_reader(group);
+                        if is_due {
+                            engine.core.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
+                        }
+                    }
+                    Event::Flush => {
+                        engine.flush_stats();
+                        machine.batches = 0;
+                        told = [Told::default(); 4];
+                    }
+                }
+            }
+        }
+    }
+}
