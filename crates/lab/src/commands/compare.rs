@@ -14,7 +14,7 @@ use pageout_sim::scenario::Scenario;
 use serde_json::{Value, json};
 
 use crate::cli::CompareArgs;
-use crate::commands::expectations;
+use crate::commands::expectations::{self, Checked};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::summary::TRUNCATED;
@@ -30,12 +30,18 @@ use crate::scenario::own_variants::Variant;
 use crate::scenario::source::{Source, VARY};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
-/// failures are told on standard error, and the exit code says that not everything is there.
+/// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
+/// is as expected.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut variants: Vec<Variant> = grid::points(&source, &args.options, &args.vary, VARY, args.repeat)?
         .into_iter()
-        .map(|Point { settings, scenario }| Variant { label: grid::label(&settings), settings, scenario })
+        .map(|Point { settings, scenario }| Variant {
+            label: grid::label(&settings),
+            settings,
+            scenario,
+            fails: None,
+        })
         .collect();
     let own = args.vary.is_empty();
     if own {
@@ -56,8 +62,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let results = plan.run(&scenarios)?;
     let columns: Vec<Column> =
         variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
+    let unexpected = columns.iter().filter(|column| !column.fails_as_known());
     let failures: Vec<Failure> =
-        columns.iter().flat_map(|column| column.runs.failures_of(&column.variant.label)).collect();
+        unexpected.flat_map(|column| column.runs.failures_of(&column.variant.label)).collect();
     let runs = variants.len() * args.repeat as usize;
     if failures.len() == runs {
         let failure = Failure::several("every variant failed", &failures);
@@ -69,7 +76,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         .collect();
     // Where a run has failed there is nothing to compare its seed's other runs with, and the failure is the verdict.
     let expected = if own && failures.is_empty() { &variants[0].scenario.expect[..] } else { &[] };
-    let checked = expectations::check(&source, expected, &sides)?;
+    let mut checked: Vec<Checked> = columns.iter().filter_map(Column::known_failure).collect();
+    checked.extend(expectations::check(&source, expected, &sides)?);
     if args.options.output.json {
         let mut json = to_json(args, &columns);
         if own {
@@ -91,6 +99,17 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
+    /// Whether every run failed, as the scenario says.
+    fn fails_as_known(&self) -> bool {
+        self.known_failure().is_some_and(|checked| checked.is_true)
+    }
+
+    /// What came of it where the scenario says that it fails.
+    fn known_failure(&self) -> Option<Checked> {
+        let fails = self.variant.fails.as_deref()?;
+        Some(expectations::check_failure(&self.variant.label, fails, self.runs))
+    }
+
     /// Every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
     fn figures(&self, all: bool) -> Figures {
         let mut figures = Figures::default();
@@ -192,6 +211,8 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     for (index, column) in columns.iter().enumerate() {
         heading.push(if column.runs.failures.is_empty() {
             column.variant.label.clone()
+        } else if column.fails_as_known() {
+            format!("{} (fails)", column.variant.label)
         } else {
             format!("{} (failed)", column.variant.label)
         });
@@ -292,7 +313,7 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
         })
     });
     json!({
-        "complete": columns.iter().all(|column| column.runs.failures.is_empty()),
+        "complete": columns.iter().all(|column| column.runs.failures.is_empty() || column.fails_as_known()),
         "scenario": args.scenario.to_string_lossy(),
         "repeat": args.repeat,
         "variants": variants.collect::<Vec<_>>(),

@@ -10,6 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::{output, table};
 use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::run_result::RunResult;
+use crate::result::variants::Runs;
 use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
@@ -18,10 +19,10 @@ use crate::scenario::source::Source;
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
     figure: String,
-    holds: Relation,
+    holds: String,
     because: String,
     /// Whether it is true for every seed; a variant that failed makes it false.
-    is_true: bool,
+    pub(crate) is_true: bool,
     /// Seeds for which it is true, of `seeds`.
     true_for: usize,
     seeds: usize,
@@ -52,6 +53,21 @@ pub(crate) fn check(
     checked.collect()
 }
 
+/// Checks that a variant fails, with a text that holds `fails`, whatever the seed.
+pub(crate) fn check_failure(variant: &str, fails: &str, runs: &Runs) -> Checked {
+    let as_known = runs.failures.iter().filter(|failure| failure.to_string().contains(fails)).count();
+    let seeds = runs.failures.len() + runs.results.len();
+    Checked {
+        figure: "end of the run".to_string(),
+        holds: format!("{variant} fails"),
+        because: format!("the scenario says that it fails with \"{fails}\""),
+        is_true: as_known == seeds,
+        true_for: as_known,
+        seeds,
+        figures: format!("\"{fails}\""),
+    }
+}
+
 fn check_one(expect: &Expect, unit: Unit, figures: &[(&str, Vec<Vec<Metric>>)]) -> Checked {
     let of = |variant: &str, seed: usize| {
         let (_, runs) = figures.iter().find(|(name, _)| *name == variant)?;
@@ -71,7 +87,7 @@ fn check_one(expect: &Expect, unit: Unit, figures: &[(&str, Vec<Vec<Metric>>)]) 
     let Relation { left, sign, right } = &expect.holds;
     Checked {
         figure: expect.figure.clone(),
-        holds: expect.holds.clone(),
+        holds: expect.holds.to_string(),
         because: expect.because.clone(),
         is_true: true_for == seeds,
         true_for,
@@ -111,7 +127,7 @@ pub(crate) fn to_text(checked: &[Checked]) -> String {
     }
     let mut text = format!("\n{}", table::layout(&rows, 4));
     for one in checked.iter().filter(|one| !one.is_true && !one.because.is_empty()) {
-        let told = format!("{} of {}: expected because {}", one.holds, one.figure, one.because);
+        let told = format!("{}, {}: expected because {}", one.figure, one.holds, one.because);
         text += &format!("\n{}", output::wrap(&told, output::width(), ""));
     }
     text

@@ -13,6 +13,8 @@ pub(crate) struct Variant {
     pub(crate) label: String,
     pub(crate) settings: Vec<Setting>,
     pub(crate) scenario: Scenario,
+    /// What its failure says, where the scenario knows that it fails.
+    pub(crate) fails: Option<String>,
 }
 
 /// All variants of `scenario`, which was read from `source`, in its order.
@@ -24,7 +26,8 @@ pub(crate) fn all(
     let variants = scenario.variant.iter().enumerate().map(|(index, variant)| {
         let settings = settings(index, variant);
         let scenario = load(source, options, &settings)?;
-        Ok(Variant { label: variant.name.clone(), settings, scenario })
+        let fails = Some(variant.fails.clone()).filter(|fails| !fails.is_empty());
+        Ok(Variant { label: variant.name.clone(), settings, scenario, fails })
     });
     variants.collect()
 }

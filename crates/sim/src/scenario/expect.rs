@@ -16,6 +16,7 @@
 //! holds = "old > 2 * new"
 //! because = "the idle memory is never evicted, so that files have too little"
 //! ```
+//! Where the bug ends the run there are no figures: a variant says `fails = "out of memory"`, which is then expected of it.
 //! Which figures there are is known when a run is over; here a relation is read and its variants are looked up.
 
 use std::fmt;
@@ -34,6 +35,8 @@ section! {
             "What the variant's column is called in `pageout compare`, and expectations call it.";
         set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them"),
             "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\".";
+        fails: String, [unless String::new()] in Accepts::Text,
+            "What the failure of this variant says, in part: \"out of memory in /job\". `pageout compare` then expects it to fail so with every seed; it has no figures to compare.";
     }
 }
 
