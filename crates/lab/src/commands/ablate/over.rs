@@ -1,7 +1,7 @@
 //! An ablation at every point of a grid: which effects keep their sign, and which are one point's.
 //!
-//! The signs of all figures come first, a letter a point; then the sizes of what comes of it, a column a point; then, in one
-//! list, what is more here and less there.
+//! The signs of all figures come first, a letter a point; then the sizes of what comes of it, a column a point; then, by
+//! figure, what is more here and less there.
 
 use std::fmt::Write;
 
@@ -37,11 +37,6 @@ impl Turned<'_> {
 
     fn changes_nothing(&self) -> bool {
         FIGURES.iter().all(|figure| self.signs(figure).is_same())
-    }
-
-    /// Titles of the figures that are more at one point and less at another.
-    fn turning(&self) -> Vec<&'static str> {
-        FIGURES.iter().filter(|figure| self.signs(figure).turns()).map(|figure| figure.title).collect()
     }
 }
 
@@ -86,17 +81,13 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
                 write!(text, "\n{}\n{}", effect::capitalised(figure.title), sizes(figure, points, &shown));
         }
     }
-    let turning: Vec<String> = shown
-        .iter()
-        .filter(|turned| !turned.turning().is_empty())
-        .map(|turned| format!("{} ({})", turned.turn, turned.turning().join(", ")))
-        .collect();
     text += "\nMore at one point and less at another\n";
-    text += &output::wrap(
-        &if turning.is_empty() { "nothing".to_string() } else { turning.join("; ") },
-        width,
-        "  ",
-    );
+    for figure in FIGURES.iter().filter(|figure| figure.is_outcome) {
+        let turning = shown.iter().filter(|turned| turned.signs(figure).turns());
+        let names: Vec<String> = turning.map(|turned| turned.turn.to_string()).collect();
+        let names = if names.is_empty() { "nothing".to_string() } else { names.join(", ") };
+        text += &output::wrap(&format!("{}: {names}", figure.title), width, "  ");
+    }
     if !idle.is_empty() {
         let names: Vec<String> = idle.iter().map(|turned| turned.turn.to_string()).collect();
         text += "\nWithout any effect on these figures, in any run at any point\n";
