@@ -18,7 +18,7 @@ Exit codes:
 Of several runs that fail, one with bad input makes it 2.
 A reader that goes away early (`pageout ... | head`) is no error.";
 
-/// Linux page reclaim and memory tiering, out of the kernel.
+/// Linux page reclaim, out of the kernel.
 ///
 /// Plays the kernel's reclaim rules (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
 /// of any shape: deterministic, observable, in seconds. Results carry the kernel's own counter names.
