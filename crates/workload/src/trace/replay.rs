@@ -2,7 +2,7 @@
 
 use super::error::TraceError;
 use super::format::Format;
-use super::intern::{Interner, OriginalId};
+use super::intern::{Interner, OriginalId, PageName};
 use super::interpretation::Column;
 use super::options::{PageIds, ReadOptions};
 use super::record::{Record, RecordReader, Target};
@@ -56,6 +56,10 @@ pub(super) struct Replay<R> {
     /// What is left of the record being replayed: its next page and how many more.
     current: Record,
     next_index: u64,
+    /// Pages being numbered, and which of the accesses theirs are.
+    names: Vec<PageName>,
+    places: Vec<usize>,
+    numbers: Vec<u64>,
     request_bytes: u64,
     /// Pages of all records so far.
     pages: u64,
@@ -73,6 +77,9 @@ impl<R: RecordReader> Replay<R> {
             keep_ids: options.keep_ids,
             current: Record::without_access(None),
             next_index: 0,
+            names: Vec::new(),
+            places: Vec::new(),
+            numbers: Vec::new(),
             request_bytes: 0,
             pages: 0,
             implausible_ok: options.implausible_ok,
@@ -114,22 +121,22 @@ impl<R: RecordReader> Replay<R> {
         )))
     }
 
-    /// The number of the current record's page `index`.
-    fn page(&mut self, index: u64) -> Result<u64, TraceError> {
+    /// What the current record says of its page `index`.
+    fn page(&self, index: u64) -> Result<Page, TraceError> {
         let object = self.current.object;
         let given = match (self.current.target, self.page_ids) {
             (Target::Place(first), PageIds::Dense) => {
                 let Some(place) = first.checked_add(index) else {
                     return Err(self.reader.source().error_in_last("the last page is past the number range"));
                 };
-                return Ok(self.interner.number(object, place, 0, false));
+                return Ok(Page::Named(PageName::new(object, place, 0, false)));
             }
             (Target::Id { id, was_text }, PageIds::Auto | PageIds::Dense) => {
                 if was_text && self.keep_ids {
                     let reason = "`keep_ids` needs ids that are numbers, this one is text";
                     return Err(self.reader.source().error_in_last(reason));
                 }
-                return Ok(self.interner.number(object, id, index, was_text));
+                return Ok(Page::Named(PageName::new(object, id, index, was_text)));
             }
             (Target::Id { was_text: true, .. }, PageIds::AsGiven) => {
                 let reason = "an id that is text can't be kept as a page number";
@@ -138,28 +145,74 @@ impl<R: RecordReader> Replay<R> {
             (Target::Place(id) | Target::Id { id, .. }, _) => id,
         };
         match given.checked_add(index) {
-            Some(page) if page < Access::PAGES_MAX => Ok(page),
+            Some(page) if page < Access::PAGES_MAX => Ok(Page::Numbered(page)),
             _ => Err(self.reader.source().error_in_last(format!(
                 "page number {given} + {index} is not below 2^40 (the read option `page_ids = \"dense\"` numbers pages anew)"
             ))),
         }
     }
-}
 
-impl<R: RecordReader> AccessStream for Replay<R> {
-    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let mut filled = 0;
-        while filled < max {
+    /// Appends up to `max` accesses and returns how many. Pages that are to be numbered are page 0 as yet.
+    fn gather(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let start = out.len();
+        while out.len() - start < max {
             if self.next_index == self.current.pages {
                 if !self.advance()? {
                     break;
                 }
                 continue;
             }
-            let page = self.page(self.next_index)?;
+            let page = match self.page(self.next_index)? {
+                Page::Numbered(page) => page,
+                Page::Named(name) => {
+                    self.names.push(name);
+                    self.places.push(out.len());
+                    0
+                }
+            };
             out.push(Access::new(self.current.object, page, self.current.is_write));
             self.next_index += 1;
-            filled += 1;
+        }
+        Ok(out.len() - start)
+    }
+
+    /// Numbers the pages of accesses gathered.
+    fn number(&mut self, out: &mut [Access]) -> Result<(), TraceError> {
+        if self.interner.number(&self.names, &mut self.numbers).is_none() {
+            return Err(self.reader.source().error_in_last("more than 2^32 distinct pages"));
+        }
+        for ((&place, &page), name) in self.places.iter().zip(&self.numbers).zip(&self.names) {
+            out[place] = Access::new(name.object, page, out[place].is_write());
+        }
+        self.names.clear();
+        self.places.clear();
+        self.numbers.clear();
+        Ok(())
+    }
+}
+
+/// A page as its record has it.
+enum Page {
+    /// By its number.
+    Numbered(u64),
+    /// By a name that is to be numbered.
+    Named(PageName),
+}
+
+/// Accesses whose pages are numbered at a time: enough to wait for memory together, few enough to stay in the cache.
+const BATCH: usize = 256;
+
+impl<R: RecordReader> AccessStream for Replay<R> {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < max {
+            let gathered = self.gather(out, BATCH.min(max - filled));
+            // What was read before a fault has its numbers.
+            self.number(out)?;
+            match gathered? {
+                0 => break,
+                count => filled += count,
+            }
         }
         Ok(filled)
     }
