@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use pageout_sim::scenario::SEED_MAX;
+use pageout_sim::scenario::{SEED_MAX, Size};
 
 use crate::scenario::source::Setting;
 use crate::scenario::switches::Wanted;
@@ -393,6 +393,9 @@ pub(crate) struct Variation {
     pub(crate) values: Vec<String>,
 }
 
+/// Memory for a trace that is read once: a quarter of a thousand million accesses of four bytes.
+const TRACE_MEMORY: Size = Size(1 << 30);
+
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -430,6 +433,10 @@ pub(crate) struct ReplayArgs {
     /// Seed of the device's random numbers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: u64,
+
+    /// Keep the trace in memory up to this size, and read it once; a longer one is read again for each size of --memory
+    #[arg(long, value_name = "SIZE", default_value_t = TRACE_MEMORY)]
+    pub(crate) trace_memory: Size,
 
     /// Sizes replayed at the same time; 0 is one for each CPU
     #[arg(long, short, value_name = "N", default_value_t = 0)]

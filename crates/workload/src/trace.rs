@@ -13,7 +13,7 @@
 //! table while reading; [`convert()`] does that once, and replaying the `.pgt` hashes nothing. [`PageIds`] overrides
 //! either choice.
 //!
-//! Traces stream in constant memory but for that table. Any reader also reads the `zstd` form of its format.
+//! Traces stream in constant memory but for that table; [`load()`] reads one once and keeps it, up to a budget. Any reader also reads the `zstd` form of its format.
 
 mod error; // where and why reading failed
 mod format; // which formats there are and how a file's is told
@@ -33,17 +33,24 @@ mod words; // the ground truth's packed words
 
 mod pgt; // the project's own format
 
+mod footprint; // what a trace touches
+mod packed; // accesses in memory, four bytes each
+
 mod convert; // any trace, or any stream, to `.pgt`
 mod info; // what a trace holds
 mod interpretation; // what its bytes were taken for
+mod load; // a trace read once and kept in memory
 mod open; // from a path to a reader
 
 pub use convert::{convert, record};
 pub use error::{Place, TraceError};
+pub use footprint::{Footprint, ObjectFootprint};
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
+pub use load::{Loaded, load};
 pub use open::{from_reader, header, open, original_ids};
 pub use options::{ColumnNames, CsvOptions, PageIds, ReadOptions};
+pub use packed::Packed;
 pub use pgt::{ObjectInfo, TraceHeader};

@@ -3,13 +3,15 @@
 mod curve;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
-    Advice, Channel, Device, Footprint, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario,
-    Size, Swap, SwapKind, Table, Task, TimeSpan,
+    Advice, Channel, Device, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario, Size, Swap,
+    SwapKind, Table, Task, TimeSpan,
 };
+use pageout_workload::trace::{self, Footprint, Loaded};
 use serde_json::{Value, json};
 
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
@@ -41,17 +43,25 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
     remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
     let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
-    let footprint = Footprint::of_trace(&args.trace, &options, &mut |accesses| bar.set_position(accesses));
+    let loaded = trace::load(&args.trace, &options, args.trace_memory.0, &mut |accesses| {
+        bar.set_position(accesses);
+    });
     bar.finish_and_clear();
-    let footprint = footprint.map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
+    let loaded = Arc::new(loaded.map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?);
+    let footprint = &loaded.footprint;
     if footprint.accesses == 0 {
         return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", args.trace.display())));
     }
 
-    let sizes = limits.iter().map(|limit| pages(*limit, &footprint)).collect::<anyhow::Result<Vec<u64>>>()?;
+    let sizes = limits.iter().map(|limit| pages(*limit, footprint)).collect::<anyhow::Result<Vec<u64>>>()?;
     let runs = sizes
         .iter()
-        .map(|&pages| scenario(args, &read, &footprint, pages))
+        .map(|&pages| {
+            let mut run = scenario(args, &read, footprint, pages)?;
+            let trace = run.task[0].object[0].trace.as_mut().expect("the first object has the trace");
+            trace.loaded = Some(Arc::clone(&loaded));
+            Ok(run)
+        })
         .collect::<anyhow::Result<Vec<_>>>()?;
     for run in &runs {
         check(&run.validate())?;
@@ -90,11 +100,11 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     match outcome {
         Err(failure) if !has_any => output::no_result(&args.output, failure, Value::Null),
         Err(failure) if args.output.json => {
-            output::no_result(&args.output, failure, to_json(args, &footprint, &points))
+            output::no_result(&args.output, failure, to_json(args, &loaded, &points))
         }
-        Ok(()) if args.output.json => output::print_json(&to_json(args, &footprint, &points)),
+        Ok(()) if args.output.json => output::print_json(&to_json(args, &loaded, &points)),
         // As in a comparison, the sizes that can be simulated have their figures.
-        outcome => output::print(&to_text(args, &footprint, &points)).and(outcome),
+        outcome => output::print(&to_text(args, &loaded, &points)).and(outcome),
     }
 }
 
@@ -149,14 +159,14 @@ fn pages(limit: Limit, footprint: &Footprint) -> anyhow::Result<u64> {
     let (pages, given) = match limit {
         Limit::Size(size) => (size.pages_floor(), size.to_string()),
         Limit::Percent(percent) => {
-            ((footprint.distinct_pages as f64 * percent / 100.0).round() as u64, format!("{percent}%"))
+            ((footprint.distinct_pages() as f64 * percent / 100.0).round() as u64, format!("{percent}%"))
         }
         Limit::Max => unreachable!("refused when the option was read"),
     };
     anyhow::ensure!(
         pages >= PAGES_MIN,
         "--memory {given} is {pages} pages of the {} that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
-        figures::count(footprint.distinct_pages),
+        figures::count(footprint.distinct_pages()),
         Size::from_pages(PAGES_MIN)
     );
     Ok(pages)
@@ -180,7 +190,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         write_first: None,
         workload: None,
         // A scenario's paths start where its file is, and nobody knows yet where this one will be.
-        trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone())),
+        trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone()).into()),
         read: Some(read.clone()),
     }
 }
@@ -189,9 +199,9 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
 fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
     let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
     let mut objects: Vec<Object> = footprint
-        .object_pages
+        .objects
         .iter()
-        .map(|&pages| Object { trace: None, read: None, ..object(args, read, Some(pages)) })
+        .map(|of| Object { trace: None, read: None, ..object(args, read, Some(of.pages)) })
         .collect();
     if let Some(first) = objects.first_mut() {
         *first = Object { size: first.size, ..object(args, read, None) };
@@ -199,8 +209,9 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
     let limit = Size::from_pages(pages);
     // The cgroup is to be what is short of memory, not the machine.
     let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)));
-    let swap =
-        |kind| vec![Swap { size: Size::from_pages(footprint.distinct_pages * 2 + 1024), kind, device: None }];
+    let swap = |kind| {
+        vec![Swap { size: Size::from_pages(footprint.distinct_pages() * 2 + 1024), kind, device: None }]
+    };
     Ok(Scenario {
         question: String::new(),
         look_at: String::new(),
@@ -268,14 +279,16 @@ fn advice(args: &ReplayArgs) -> &'static str {
     }
 }
 
-fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String {
+fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
+    let footprint = &loaded.footprint;
     let mut text = String::new();
-    let (accesses, distinct) = (figures::count(footprint.accesses), figures::count(footprint.distinct_pages));
+    let (accesses, distinct) =
+        (figures::count(footprint.accesses), figures::count(footprint.distinct_pages()));
     let _ = writeln!(
         text,
         "{}: {accesses} accesses to {distinct} pages ({}), channel {}, {}, {}",
         args.trace.display(),
-        figures::bytes(footprint.distinct_pages * 4096),
+        figures::bytes(footprint.distinct_pages() * 4096),
         object(args, &Table::default(), None).channel.name(),
         args.policy,
         args.device
@@ -285,6 +298,13 @@ fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String
             text,
             "{} writes are replayed as reads: file writeback is not modelled yet",
             figures::count(footprint.writes)
+        );
+    }
+    if loaded.accesses.is_none() {
+        let _ = writeln!(
+            text,
+            "the trace takes more than --trace-memory {}, so it was read again for each size",
+            args.trace_memory
         );
     }
     text.push('\n');
@@ -304,7 +324,7 @@ fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String
     for point in points {
         let mut row = vec![
             figures::bytes(point.pages * 4096),
-            figures::percent(figures::share(point.pages, footprint.distinct_pages)),
+            figures::percent(figures::share(point.pages, footprint.distinct_pages())),
         ];
         match point.figures() {
             Some(of) => row.extend([
@@ -339,14 +359,15 @@ fn to_text(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> String
     text
 }
 
-fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> Value {
+fn to_json(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> Value {
+    let footprint = &loaded.footprint;
     let list = points.iter().map(|point| {
         let of = point.figures();
         let of = of.as_ref();
         json!({
             "memory_pages": point.pages,
             "memory_bytes": point.pages * 4096,
-            "share_of_pages": figures::share(point.pages, footprint.distinct_pages),
+            "share_of_pages": figures::share(point.pages, footprint.distinct_pages()),
             "complete": of.is_some(),
             "miss_ratio": of.map(|of| of.miss_ratio),
             "misses": of.map(|of| of.misses),
@@ -359,9 +380,10 @@ fn to_json(args: &ReplayArgs, footprint: &Footprint, points: &[Point]) -> Value 
     json!({
         "complete": points.iter().all(|point| point.result.is_some()),
         "trace": args.trace.to_string_lossy(),
+        "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,
         "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes },
-        "distinct_pages": footprint.distinct_pages,
+        "distinct_pages": footprint.distinct_pages(),
         "channel": object(args, &Table::default(), None).channel.name(),
         "policy": args.policy,
         "device": args.device,

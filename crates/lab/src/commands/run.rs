@@ -1,6 +1,6 @@
 //! `pageout run`: one scenario, one result.
 
-use pageout_sim::scenario::{KernelFile, Scalar, Scenario};
+use pageout_sim::scenario::{KernelFile, Scalar, Scenario, TraceFile};
 use serde_json::json;
 
 use crate::cli::{OutputOptions, RunArgs};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
 fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
     for object in scenario.task.iter().flat_map(|task| &task.object) {
-        if let Some(path) = &object.trace {
+        if let Some(TraceFile { path, .. }) = &object.trace {
             let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
             remark_interpretation(path, &read)?;
         }

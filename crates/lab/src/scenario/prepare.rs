@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pageout_sim::scenario::{Channel, Footprint, Object, Problem, Scenario, Size, Task};
+use pageout_sim::scenario::{Channel, Object, Problem, Scenario, Size, Task};
+use pageout_workload::trace::Footprint;
 use pageout_workload::{ReadOptions, TraceError, trace};
 
 use crate::cli::OutputOptions;
@@ -20,11 +21,12 @@ pub(crate) fn prepare(
             let Some(trace) = &task.object[at].trace else { continue };
             let key = format!("task[{index}].object[{at}].trace");
             // Without the "./" of a scenario in the current directory, which nobody wrote.
-            let trace = if directory == Path::new(".") { trace.clone() } else { directory.join(trace) };
+            let path = &trace.path;
+            let trace = if directory == Path::new(".") { path.clone() } else { directory.join(path) };
             let read = task.object[at]
                 .read_options()
                 .map_err(|error| Problem::in_table(&key.replace(".trace", ".read"), error))?;
-            task.object[at].trace = Some(trace.clone());
+            task.object[at].trace = Some(trace.clone().into());
             if task.object[at..].iter().any(needs_size) {
                 let footprint = footprint(&trace, &read, options);
                 let footprint = footprint.map_err(|error| Problem::new(&key, error.to_string()))?;
@@ -49,22 +51,22 @@ fn read_head(path: &Path, read: &ReadOptions) -> Result<(), TraceError> {
 
 fn footprint(path: &Path, read: &ReadOptions, options: &OutputOptions) -> Result<Footprint, TraceError> {
     let bar = progress::bar(options, None, &format!("sizing by {}", path.display()));
-    let footprint = Footprint::of_trace(path, read, &mut |accesses| bar.set_position(accesses));
+    let loaded = trace::load(path, read, 0, &mut |accesses| bar.set_position(accesses));
     bar.finish_and_clear();
-    footprint
+    loaded.map(|loaded| loaded.footprint)
 }
 
 /// A trace of several objects sizes the objects behind the one it stands at as well.
 fn size_by_trace(task: &mut Task, at: usize, footprint: &Footprint, key: &str) -> Result<(), Problem> {
-    let (objects, there) = (footprint.object_pages.len(), task.object.len() - at);
+    let (objects, there) = (footprint.objects.len(), task.object.len() - at);
     if objects > there {
         let message =
             format!("the trace accesses {objects} objects, but from object {at} on the task has {there}");
         return Err(Problem::new(key, message).help("add a [[task.object]] for each"));
     }
-    for (object, &pages) in task.object[at..].iter_mut().zip(&footprint.object_pages) {
+    for (object, of) in task.object[at..].iter_mut().zip(&footprint.objects) {
         if needs_size(object) {
-            object.size = Some(Size::from_pages(pages.max(1)));
+            object.size = Some(Size::from_pages(of.pages.max(1)));
         }
         let is_regular = matches!(object.channel, Channel::File | Channel::Mapped);
         if footprint.writes > 0 && is_regular && !object.read_only {

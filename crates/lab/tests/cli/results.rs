@@ -91,6 +91,53 @@ fn more_memory_gives_a_falling_curve() {
     assert!(printed.contains("miss ratio over memory") && printed.contains('*'), "{printed}");
 }
 
+/// A trace of every format, all of the same 9,000 accesses: three objects in those that have objects.
+fn write_traces(directory: &std::path::Path) -> Vec<&'static str> {
+    let access = |at: u32| (at % 3, at.wrapping_mul(2_654_435_761) % (at % 700 + 1), at.is_multiple_of(11));
+    let accesses = || (0..9000).map(access);
+    let bytes = |of: fn((u32, u32, bool)) -> Vec<u8>| accesses().flat_map(of).collect::<Vec<u8>>();
+    let word = |(object, page, write): (u32, u32, bool)| {
+        ((u32::from(write) << 31) | (object << 28) | page).to_le_bytes().to_vec()
+    };
+    let record = |(_, page, _): (u32, u32, bool)| {
+        let next = (-1i64).to_le_bytes();
+        [&[0; 4][..], &u64::from(page).to_le_bytes(), &8192u32.to_le_bytes(), &next].concat()
+    };
+    let line = |(object, page, write): (u32, u32, bool)| {
+        format!("f{object},{},{}\n", u64::from(page) << 20, if write { "w" } else { "r" }).into_bytes()
+    };
+    let csv = [b"file,offset,op\n".to_vec(), bytes(line)].concat();
+    let traces = [
+        ("a.u32", bytes(word)),
+        ("a.u64", bytes(|(_, page, _)| (u64::from(page) << 8).to_le_bytes().to_vec())),
+        ("a.oracleGeneral", bytes(record)),
+        ("a.csv", csv),
+    ];
+    for (name, bytes) in &traces {
+        std::fs::write(directory.join(name), bytes).unwrap();
+    }
+    check_success(&pageout(directory, &["trace", "convert", "a.csv", "a.pgt"]));
+    traces.iter().map(|(name, _)| *name).chain(["a.pgt"]).collect()
+}
+
+#[test]
+fn a_trace_past_its_memory_is_read_again_with_the_same_figures_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    for trace in write_traces(directory.path()) {
+        let arguments = ["replay", trace, "--memory", "20%,60%", "--channel", "mapped"];
+        let short = [&arguments[..], &["--trace-memory", "8KiB"]].concat();
+        let kept = json(directory.path(), &arguments);
+        let mut again = json(directory.path(), &short);
+        assert_eq!((&kept["trace_in_memory"], &again["trace_in_memory"]), (&true.into(), &false.into()));
+        again["trace_in_memory"] = true.into();
+        assert_eq!(kept, again, "{trace}");
+        let told = "takes more than --trace-memory 8KiB, so it was read again for each size";
+        let printed = check_success(&pageout(directory.path(), &short));
+        assert!(printed.contains(told), "{printed}");
+        assert!(!check_success(&pageout(directory.path(), &arguments)).contains("--trace-memory"));
+    }
+}
+
 #[test]
 fn of_several_sizes_that_fail_the_others_are_shown() {
     let directory = tempfile::tempdir().unwrap();

@@ -312,11 +312,12 @@ impl Scenario {
                 Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
             };
         }
-        let Some(path) = &object.trace else { return Ok(None) };
+        let Some(trace) = &object.trace else { return Ok(None) };
         let options = object
             .read_options()
             .map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
-        Ok(Some(OriginKind::Trace(path.clone(), options)))
+        let kept = trace.loaded.as_ref().and_then(|loaded| loaded.accesses.clone());
+        Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
     }
 
     fn timed_event(&self, event: &Event, touchable: &Touchable) -> TimedEvent {

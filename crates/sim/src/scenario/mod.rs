@@ -48,7 +48,7 @@ mod expect; // [[variant]] and [[expect]]
 pub mod keys;
 mod validate; // checks that need more than one key at a time, or a range
 
-mod measure; // how much of a machine a scenario touches
+mod measure; // what percentages of a limit are percentages of
 mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
@@ -60,12 +60,11 @@ pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
 pub use machine::{Kernel, Machine, Node};
-pub use measure::Footprint;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use section::Section;
 pub use storage::{Device, File, FileKind, Swap, SwapKind};
-pub use task::{Advice, Channel, Object, Task};
+pub use task::{Advice, Channel, Object, Task, TraceFile};
 pub use validate::Problem;
 
 /// Name of the device that files and swap live on when a scenario lists none.

@@ -27,14 +27,12 @@
 //! serde's derive has no place for a default beside its field, so reading and writing are spelled out here; the errors are
 //! serde's own sentences, which the caller turns into ours.
 
-use std::path::PathBuf;
-
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Visitor};
 use serde::{Deserializer, de};
 
 use super::keys::{Accepts, Key};
-use super::{Bandwidth, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan};
+use super::{Bandwidth, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
 
 /// A table of a scenario, as declared.
 pub trait Section {
@@ -88,7 +86,7 @@ held! {
     Share: self => Some(Scalar::Text(self.to_string()));
     Scalar: self => Some(self.clone());
     Relation: self => None;
-    PathBuf: self => None;
+    TraceFile: self => None;
 }
 
 impl Held for TimeSpan {

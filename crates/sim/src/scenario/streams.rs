@@ -9,6 +9,7 @@
 use std::path::PathBuf;
 
 use pageout_workload::rng::SplitMix64;
+use pageout_workload::trace::Packed;
 use pageout_workload::{Access, AccessStream, Pattern, ReadOptions, TraceError, trace};
 
 /// What an object's accesses come from, ready to be made as often as the task loops.
@@ -28,8 +29,10 @@ pub(super) struct Origin {
 pub(super) enum OriginKind {
     /// A pattern that was found valid for its object.
     Pattern(Pattern),
-    /// A trace.
+    /// A trace, read as it is replayed.
     Trace(PathBuf, ReadOptions),
+    /// A trace that has been read.
+    InMemory(Packed),
 }
 
 /// The stream of one loop of a task. Different `seed`s give different draws. Of the objects for which `write_first` has a
@@ -56,8 +59,9 @@ fn shared(origins: &[Origin], seed: u64) -> Result<Box<dyn AccessStream>, TraceE
                 pattern.stream(origin.object, seed).expect("the pattern was checked with the scenario")
             }
             OriginKind::Trace(path, options) => trace::open(path, options)?,
+            OriginKind::InMemory(packed) => Box::new(packed.stream()),
         };
-        let shift = if matches!(origin.kind, OriginKind::Trace(..)) { origin.object } else { 0 };
+        let shift = if matches!(origin.kind, OriginKind::Pattern(_)) { 0 } else { origin.object };
         let stream = if shift > 0 || origin.read_only {
             Box::new(Adjusted { stream, shift, read_only: origin.read_only }) as Box<dyn AccessStream>
         } else {

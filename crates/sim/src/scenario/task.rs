@@ -10,8 +10,11 @@
 //! mark_accessed and never touch a page table; the other channels are faults and accessed bits that only a scan finds.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pageout_workload::ReadOptions;
+use pageout_workload::trace::Loaded;
+use serde::{Deserialize, Serialize};
 
 use super::keys::{Accepts, SIZE_MAX, TIME};
 use super::section::{section, words};
@@ -74,10 +77,27 @@ section! {
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
             "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
-        trace: Option<PathBuf>, [absent ""] in Accepts::HostPath,
+        trace: Option<TraceFile>, [absent ""] in Accepts::HostPath,
             "Accesses from a recorded trace; a relative path starts at the scenario file.";
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader"),
             "How the trace is read: its format when the name does not tell, whether sizes count.";
+    }
+}
+
+/// A recorded trace; in a scenario its path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TraceFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it holds, if it has been read already: then it is replayed from memory as far as it was kept there.
+    #[serde(skip)]
+    pub loaded: Option<Arc<Loaded>>,
+}
+
+impl From<PathBuf> for TraceFile {
+    fn from(path: PathBuf) -> TraceFile {
+        TraceFile { path, loaded: None }
     }
 }
 

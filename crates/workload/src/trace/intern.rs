@@ -149,7 +149,7 @@ impl Interner {
         if new >= ENTRIES_MAX {
             return None;
         }
-        self.slots[at] = hash >> 32 << 32 | (new as u64 + 1);
+        self.slots[at] = (hash >> 32 << 32) | (new as u64 + 1);
         let page = self.add(name);
         if self.ids.len() * 2 > self.slots.len() {
             self.grow();

@@ -1,0 +1,129 @@
+//! What a trace touches: the sizes of its objects, and how many distinct pages.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::Access;
+
+/// What a trace touches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// By number.
+    pub objects: Vec<ObjectFootprint>,
+    /// Accesses.
+    pub accesses: u64,
+    /// Those that write.
+    pub writes: u64,
+}
+
+/// What a trace touches of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ObjectFootprint {
+    /// One more than the highest page.
+    pub pages: u64,
+    /// Distinct pages.
+    pub distinct_pages: u64,
+}
+
+impl Footprint {
+    /// Distinct pages over all objects.
+    pub fn distinct_pages(&self) -> u64 {
+        self.objects.iter().map(|object| object.distinct_pages).sum()
+    }
+
+    /// Takes accesses in. `seen` is what was taken in before.
+    pub(super) fn count(&mut self, accesses: &[Access], seen: &mut SeenPages) {
+        for access in accesses {
+            let (object, page) = (access.object() as usize, access.page());
+            if self.objects.len() <= object {
+                self.objects.resize(object + 1, ObjectFootprint::default());
+            }
+            let of = &mut self.objects[object];
+            of.pages = of.pages.max(page + 1);
+            of.distinct_pages += u64::from(seen.is_first(access.object(), page));
+            self.writes += u64::from(access.is_write());
+        }
+        self.accesses += accesses.len() as u64;
+    }
+}
+
+/// Pages that share a piece of the bitmap.
+const PIECE_PAGES: u64 = 4096;
+const PIECE_WORDS: usize = PIECE_PAGES as usize / 64;
+const RECENT: usize = 1024;
+
+/// A bit a page, in pieces that appear when something in them is touched: traces name pages anywhere in a disk of
+/// terabytes. A piece is found without hashing as long as no other of the recent ones has its place.
+pub(super) struct SeenPages {
+    pieces: Vec<[u64; PIECE_WORDS]>,
+    /// Where the piece of an object and a page number without its low bits is.
+    places: HashMap<u64, usize, FixedState>,
+    recent: Box<[(u64, usize); RECENT]>,
+}
+
+impl SeenPages {
+    pub(super) fn new() -> SeenPages {
+        SeenPages {
+            pieces: Vec::new(),
+            places: HashMap::with_hasher(FixedState::default()),
+            // No piece is called this: object and page number take 51 bits together.
+            recent: Box::new([(u64::MAX, 0); RECENT]),
+        }
+    }
+
+    /// Whether the page was not touched before; now it is.
+    #[inline]
+    fn is_first(&mut self, object: u32, page: u64) -> bool {
+        let name = (u64::from(object) << 28) | (page / PIECE_PAGES);
+        let slot = (name ^ (name >> 28)) as usize % RECENT;
+        let (known, mut place) = self.recent[slot];
+        if known != name {
+            place = self.find(name);
+            self.recent[slot] = (name, place);
+        }
+        let word = &mut self.pieces[place][(page % PIECE_PAGES / 64) as usize];
+        let bit = 1 << (page % 64);
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
+    }
+
+    #[cold]
+    fn find(&mut self, name: u64) -> usize {
+        *self.places.entry(name).or_insert_with(|| {
+            self.pieces.push([0; PIECE_WORDS]);
+            self.pieces.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_footprint_is_that_of_a_set_of_pages(
+            accesses in proptest::collection::vec((0..3u32, prop_oneof![0..9000u64, 0..Access::PAGES_MAX], any::<bool>()), 0..500)
+        ) {
+            let accesses: Vec<Access> =
+                accesses.into_iter().map(|(object, page, write)| Access::new(object, page, write)).collect();
+            let (mut footprint, mut seen) = (Footprint::default(), SeenPages::new());
+            accesses.chunks(64).for_each(|chunk| footprint.count(chunk, &mut seen));
+            let set: BTreeSet<(u32, u64)> =
+                accesses.iter().map(|access| (access.object(), access.page())).collect();
+            prop_assert_eq!(footprint.distinct_pages(), set.len() as u64);
+            prop_assert_eq!(footprint.accesses, accesses.len() as u64);
+            prop_assert_eq!(footprint.writes, accesses.iter().filter(|access| access.is_write()).count() as u64);
+            for (object, of) in (0..).zip(&footprint.objects) {
+                let pages: Vec<u64> = set.iter().filter(|page| page.0 == object).map(|page| page.1).collect();
+                prop_assert_eq!(of.distinct_pages, pages.len() as u64);
+                prop_assert_eq!(of.pages, pages.last().map_or(0, |last| last + 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A trace read once: what it touches, and its accesses in memory as far as there is room for them.
+
+use std::path::Path;
+
+use super::error::TraceError;
+use super::footprint::{Footprint, SeenPages};
+use super::open::open;
+use super::options::ReadOptions;
+use super::packed::{Packed, Packer};
+use crate::{Access, AccessStream};
+
+const CHUNK: usize = 1 << 16;
+
+/// A trace that was read to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// What it touches.
+    pub footprint: Footprint,
+    /// Its accesses; `None` if they are past the budget, and have to be read anew.
+    pub accesses: Option<Packed>,
+}
+
+/// Reads the trace at `path` to its end, and keeps its accesses if they take no more than `bytes_max`. `progress` is told
+/// the accesses read so far.
+pub fn load(
+    path: &Path,
+    options: &ReadOptions,
+    bytes_max: u64,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Loaded, TraceError> {
+    let mut stream = open(path, options)?;
+    let (mut footprint, mut seen) = (Footprint::default(), SeenPages::new());
+    let mut packer = Packer::new(bytes_max);
+    let mut chunk: Vec<Access> = Vec::with_capacity(CHUNK);
+    let mut is_kept = true;
+    while stream.fill(&mut chunk, CHUNK)? > 0 {
+        footprint.count(&chunk, &mut seen);
+        is_kept = is_kept && packer.pack(&chunk);
+        chunk.clear();
+        progress(footprint.accesses);
+    }
+    Ok(Loaded { footprint, accesses: packer.finish() })
+}
