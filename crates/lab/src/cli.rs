@@ -612,7 +612,7 @@ pub(crate) enum TraceCommand {
         #[arg(value_hint = ValueHint::FilePath)]
         to: PathBuf,
 
-        /// Overwrite the output
+        /// Overwrite the output; never the trace itself
         #[arg(long, short)]
         force: bool,
 

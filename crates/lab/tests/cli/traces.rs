@@ -1,9 +1,11 @@
 //! What a trace is taken for, and that it is said.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -163,4 +165,92 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
     }
     let info = &json(path, "trace info pages.u32 --format pages-u32 --json")[0];
     assert_eq!((&info["objects"], &info["distinct_pages"]), (&1.into(), &500.into()));
+}
+
+#[test]
+fn a_trace_is_never_converted_onto_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let trace = "offset\n0\n4096\n";
+    fs::write(path.join("trace.csv"), trace).unwrap();
+    std::os::unix::fs::symlink("trace.csv", path.join("link.pgt")).unwrap();
+    fs::hard_link(path.join("trace.csv"), path.join("hard.pgt")).unwrap();
+    for to in ["trace.csv", "./trace.csv", "link.pgt", "hard.pgt"] {
+        let output = run(path, &format!("trace convert trace.csv {to} --force"));
+        check_failure(&output, 2, &[to, "same file as trace.csv"]);
+        assert_eq!(fs::read_to_string(path.join("trace.csv")).unwrap(), trace);
+    }
+    assert_eq!(fs::read_dir(path).unwrap().count(), 3, "nothing is left behind");
+    // Through a link to another file, that one is replaced and the link stays.
+    fs::write(path.join("old.pgt"), "old").unwrap();
+    std::os::unix::fs::symlink("old.pgt", path.join("other.pgt")).unwrap();
+    check_success(&run(path, "trace convert trace.csv other.pgt --force"));
+    assert!(path.join("other.pgt").is_symlink());
+    check_success(&run(path, "trace info old.pgt"));
+}
+
+/// A conversion that waits for a pipe which the test holds.
+struct Waiting {
+    directory: tempfile::TempDir,
+    program: std::process::Child,
+    pipe: fs::File,
+}
+
+impl Waiting {
+    /// `before` is what the shell does before the program's name; it decides which signals the program gets.
+    fn start(before: &str) -> Waiting {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let convert = format!(
+            "{before} {} trace convert fifo out.pgt --format pages-u32",
+            env!("CARGO_BIN_EXE_pageout")
+        );
+        let mut program = Command::new("sh");
+        program.args(["-c", &convert]).current_dir(&directory).stdout(Stdio::null());
+        let program = program.spawn().unwrap();
+        // Opened at both ends, both know that the other is there; the output has been created before.
+        let mut pipe = fs::File::options().write(true).open(&fifo).unwrap();
+        pipe.write_all(&[7; 4000]).unwrap();
+        let waiting = Waiting { directory, program, pipe };
+        assert_eq!(waiting.files().len(), 2, "{:?}", waiting.files());
+        waiting
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.program.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn a_conversion_ended_by_a_signal_leaves_nothing() {
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let mut waiting = Waiting::start("exec env --default-signal=HUP,INT,TERM");
+        waiting.signal(signal);
+        let status = waiting.program.wait().unwrap();
+        assert_eq!(status.signal(), Some(number), "the signal itself has ended it");
+        assert_eq!(waiting.files(), ["fifo"]);
+    }
+}
+
+#[test]
+fn a_conversion_that_is_to_ignore_a_signal_goes_on() {
+    let mut waiting = Waiting::start("trap '' HUP INT; exec");
+    waiting.signal("INT");
+    waiting.signal("HUP");
+    drop(waiting.pipe);
+    assert!(waiting.program.wait().unwrap().success());
+    let directory = waiting.directory;
+    let info = &json(directory.path(), "trace info out.pgt --json")[0];
+    assert_eq!(info["accesses"], 1000);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }

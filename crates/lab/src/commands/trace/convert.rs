@@ -6,10 +6,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use pageout_workload::trace;
-use tempfile::NamedTempFile;
 
 use super::info::file_length;
+use super::options::remark_columns;
 use super::read_options;
+use super::unfinished::Unfinished;
 use crate::cli::{OutputOptions, ReadingOptions};
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress};
@@ -31,8 +32,17 @@ pub(crate) fn convert(
     // A pipe or a device is no file that could be replaced, nor is one that has lost its name: it is written as it comes.
     let is_special = to.metadata().is_ok_and(|metadata| !metadata.is_file() || place.is_err());
     let place = place.unwrap_or_else(|_| to.to_path_buf());
+    if is_same_file(from, to) {
+        let (from, to) = (from.display(), to.display());
+        return Err(Failure::Input(anyhow::anyhow!(
+            "{to} is the same file as {from}, which would be lost: write to another"
+        )));
+    }
+    if from.is_file() {
+        remark_columns(from, &read).map_err(|error| Failure::Input(error.into()))?;
+    }
     let target =
-        if is_special { Target::special(to) } else { Target::temporary(&place) }.map_err(Failure::Input)?;
+        if is_special { Target::special(to) } else { Target::beside(&place) }.map_err(Failure::Input)?;
     let mut writer = Noting { inner: BufWriter::new(target), fault: None };
     let bar = progress::bar(options, file_length(from), &from.to_string_lossy());
     let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
@@ -72,19 +82,32 @@ pub(crate) fn convert(
     ))
 }
 
+/// Whether both are one regular file, by whatever names.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let (Ok(metadata), Ok(others)) = (one.metadata(), other.metadata()) else { return false };
+    #[cfg(unix)]
+    let is_same = {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino()) == (others.dev(), others.ino())
+    };
+    #[cfg(not(unix))]
+    let is_same = one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other));
+    is_same && metadata.is_file() && others.is_file()
+}
+
 /// Where the output goes.
 enum Target {
-    /// Beside its final place, under another name, until it is whole.
-    Temporary(NamedTempFile),
+    /// Beside its final place, until it is whole.
+    Unfinished(Unfinished),
     /// Straight to a pipe or device.
     Special(File),
 }
 
 impl Target {
-    fn temporary(to: &Path) -> anyhow::Result<Target> {
+    fn beside(to: &Path) -> anyhow::Result<Target> {
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = new_file_in(directory);
-        Ok(Target::Temporary(
+        let file = Unfinished::new_in(directory);
+        Ok(Target::Unfinished(
             file.with_context(|| format!("cannot create a file in {}", directory.display()))?,
         ))
     }
@@ -94,37 +117,26 @@ impl Target {
         Ok(Target::Special(file.with_context(|| format!("cannot write to {}", to.display()))?))
     }
 
-    /// Makes sure that it is on the disk, and gives it its name.
+    /// The output is whole.
     fn finish(self, to: &Path) -> io::Result<()> {
         match self {
-            Target::Temporary(file) => {
-                file.as_file().sync_all()?;
-                file.persist(to).map(drop).map_err(|error| error.error)
-            }
+            Target::Unfinished(file) => file.finish(to),
             Target::Special(mut file) => file.flush(),
         }
     }
 }
 
-/// A temporary file that others may read once it has its name, as far as the umask lets them.
-fn new_file_in(directory: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
-}
-
 impl Write for Target {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Temporary(file) => file.write(buffer),
+            Target::Unfinished(file) => file.write(buffer),
             Target::Special(file) => file.write(buffer),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Temporary(file) => file.flush(),
+            Target::Unfinished(file) => file.flush(),
             Target::Special(file) => file.flush(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::{Table, TableError};
-use pageout_workload::trace::{self, Column};
+use pageout_workload::trace::{self, Column, Interpretation};
 use pageout_workload::{ReadOptions, TraceError};
 use toml_edit::{DocumentMut, value};
 
@@ -35,27 +35,32 @@ pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptio
     read_table(reading)?.options().map_err(|error| describe(&error))
 }
 
-/// Remarks on how a trace is understood: its columns, what may have been meant otherwise, and pages that are not those of
-/// the machine that is to replay it.
+/// Remarks on how a trace that is to be replayed is understood: its columns, what may have been meant otherwise, and pages
+/// that are not those of the machine.
 pub(crate) fn remark_interpretation(trace: &Path, options: &ReadOptions) -> Result<(), TraceError> {
-    let interpretation = trace::interpretation(trace, options)?;
-    let mut remarks = Vec::new();
-    if !interpretation.columns.is_empty() {
-        remarks.push(format!("columns: {}", columns(&interpretation.columns)));
-    }
-    remarks.extend(interpretation.doubts);
-    let page_size = u64::from(interpretation.page_size);
+    let page_size = u64::from(remark_columns(trace, options)?.page_size);
     if page_size != PAGE_SIZE {
-        remarks.push(format!(
-            "pages of {} are replayed as pages of {}; all sizes are in the latter",
-            figures::bytes(page_size),
-            figures::bytes(PAGE_SIZE)
-        ));
-    }
-    for remark in remarks {
-        output::remark(&format!("note: {}: {remark}", trace.display()));
+        let (theirs, ours) = (figures::bytes(page_size), figures::bytes(PAGE_SIZE));
+        let text = format!("pages of {theirs} are replayed as pages of {ours}; all sizes are in the latter");
+        remark(trace, &text);
     }
     Ok(())
+}
+
+/// The same without what concerns a machine.
+pub(super) fn remark_columns(trace: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
+    let interpretation = trace::interpretation(trace, options)?;
+    if !interpretation.columns.is_empty() {
+        remark(trace, &format!("columns: {}", columns(&interpretation.columns)));
+    }
+    for doubt in &interpretation.doubts {
+        remark(trace, doubt);
+    }
+    Ok(interpretation)
+}
+
+fn remark(trace: &Path, text: &str) {
+    output::remark(&format!("note: {}: {text}", trace.display()));
 }
 
 /// What each column is, in the order in which a reader asks: where, how much, how, when, and what is left out.

@@ -1,0 +1,101 @@
+//! A file that has no name of its own until it is whole, and leaves nothing behind if it never is.
+//!
+//! It grows beside its final place, under a name that nobody asked for. Errors remove it on their way out. Signals that
+//! end the program would leave it, so that for as long as it is there a thread waits for them, removes it, and lets
+//! the signal do what it would have done.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tempfile::TempPath;
+
+/// The file, open for writing.
+pub(super) struct Unfinished {
+    file: File,
+    name: Name,
+}
+
+/// What it is called meanwhile, and what removes it: nothing once it has its own name.
+#[derive(Clone, Default)]
+struct Name(Arc<Mutex<Option<TempPath>>>);
+
+impl Name {
+    fn lock(&self) -> MutexGuard<'_, Option<TempPath>> {
+        self.0.lock().expect("who holds the lock renames or removes a file and does not panic")
+    }
+}
+
+impl Unfinished {
+    /// Creates it in `directory`. Others may read it once it has its name, as far as the umask lets them.
+    pub(super) fn new_in(directory: &Path) -> io::Result<Unfinished> {
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let name = Name::default();
+        // Held meanwhile, so that a signal either comes before there is a file or finds it.
+        let mut none_yet = name.lock();
+        remove_on_signals(name.clone())?;
+        let (file, path) = builder.tempfile_in(directory)?.into_parts();
+        *none_yet = Some(path);
+        drop(none_yet);
+        Ok(Unfinished { file, name })
+    }
+
+    /// Makes sure that it is on the disk, and gives it its name; a file that had that name is gone.
+    pub(super) fn finish(self, to: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        let mut name = self.name.lock();
+        let path = name.take().expect("only a signal takes it before, which ends the program");
+        path.persist(to).map_err(|error| error.error)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // The waiting thread has the name as well, so that it would outlive the file.
+        self.name.lock().take();
+    }
+}
+
+impl Write for Unfinished {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.file.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Waits for signals from here to the program's end: once a signal has been asked for, nothing else would obey it.
+#[cfg(unix)]
+fn remove_on_signals(name: Name) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let ignored = ignored_signals();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = signal_hook::iterator::Signals::new(wanted)?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            name.lock().take();
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn remove_on_signals(_: Name) -> io::Result<()> {
+    Ok(())
+}
+
+/// Signals that whoever started the program had it ignore, as nohup does, a bit each from the first on. Where there is no
+/// way to know, none.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
