@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Size;
+use super::keys::{Accepts, WORKLOAD_KEYS};
+use super::{Scalar, Size};
 
 /// A table that another crate will read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -66,6 +67,7 @@ impl Table {
             })?;
             table.insert("page_size".to_string(), size.0.into());
         }
+        check_ranges(&table, "read.", "")?;
         read(&table, "")
     }
 
@@ -99,6 +101,7 @@ fn check_parts(
     path: &str,
 ) -> Result<(), TableError> {
     let kind = table.get("pattern").and_then(Value::as_str).unwrap_or_default().to_string();
+    check_ranges(table, &format!("workload.{kind}."), path)?;
     if let (true, Some(pages)) = (SIZED_BY_OBJECT.contains(&kind.as_str()), pages) {
         table.entry("pages").or_insert(pages.into());
     }
@@ -116,6 +119,36 @@ fn check_parts(
                 check_parts(inner, pages.filter(|_| !elsewhere), &path)?;
                 read::<Pattern>(inner, &path)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks whole numbers against their rows of the reference, lists and tables inside included. An inner pattern has rows of its
+/// own, and `check_parts` comes by it.
+fn check_ranges(table: &Map, rows: &str, path: &str) -> Result<(), TableError> {
+    for (key, value) in table.iter().filter(|(key, _)| *key != "of") {
+        let path = format!("{path}.{key}");
+        match value {
+            Value::Number(number) => {
+                let row = WORKLOAD_KEYS.iter().find(|row| row.path.strip_prefix(rows) == Some(key));
+                if let Some(accepts @ Accepts::Integer(..)) = row.map(|row| row.accepts)
+                    && let Some(number) = number.as_i64()
+                    && let Err(message) = accepts.check(&Scalar::Integer(number))
+                {
+                    let message = format!("`{key}`: {message}");
+                    return Err(TableError { path, message, candidates: Vec::new() });
+                }
+            }
+            Value::Object(inner) => check_ranges(inner, &format!("{rows}{key}."), &path)?,
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    if let Value::Object(inner) = item {
+                        check_ranges(inner, &format!("{rows}{key}[]."), &format!("{path}[{index}]"))?;
+                    }
+                }
+            }
+            _ => {}
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 pub(super) use engine::{kernel_keys, memcg_keys, range_of, sysctl_keys};
 pub use workload::WORKLOAD_KEYS;
 
-use super::{Scalar, Scenario, Section, Share, Size, TimeSpan};
+use super::{Bandwidth, Scalar, Scenario, Section, Share, Size, TimeSpan};
 
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +39,8 @@ pub enum Accepts {
     Policy,
     /// A whole number.
     Integer(i64, i64),
+    /// A number that need not be whole.
+    Number(f64, f64),
     /// A size from so many to so many bytes.
     Size(u64, u64),
     /// A size, a percentage of what the cgroup's tasks can touch, or `max`.
@@ -100,6 +102,10 @@ impl Accepts {
                 Accepts::Text | Accepts::NameOf(_) | Accepts::KernelFile | Accepts::HostPath,
                 Scalar::Text(_),
             ) => Ok(()),
+            (Accepts::Bandwidth, _) => {
+                let rate: Bandwidth = value.to_string().parse().map_err(|error| format!("{error}"))?;
+                in_range(rate.0, 1, u64::MAX, |bytes| Bandwidth(bytes).to_string())
+            }
             (Accepts::Share, _) => {
                 value.to_string().parse::<Share>().map(|_| ()).map_err(|error| error.to_string())
             }
@@ -135,13 +141,14 @@ impl fmt::Display for Accepts {
             Accepts::Bool | Accepts::Choice(_) | Accepts::Policy => f.write_str(&self.words().join(" | ")),
             Accepts::Integer(min, i64::MAX) => write!(f, "number from {min}"),
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),
+            Accepts::Number(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Size(min, max) => write!(f, "size from {} to {}", Size(min), Size(max)),
             Accepts::Limit => {
                 f.write_str("size, percentage of what the cgroup's tasks can touch, or \"max\"")
             }
             Accepts::Time(0, max) => write!(f, "duration up to {}", TimeSpan(max)),
             Accepts::Time(min, max) => write!(f, "duration from {} to {}", TimeSpan(min), TimeSpan(max)),
-            Accepts::Bandwidth => f.write_str("bandwidth, such as \"3.5GB/s\""),
+            Accepts::Bandwidth => f.write_str("bandwidth from 1B/s, such as \"3.5GB/s\""),
             Accepts::Share => f.write_str("share between 0 and 1, such as 0.001 or \"0.1%\""),
             Accepts::Table(what) | Accepts::Range(what) => f.write_str(what),
             Accepts::Scalar => f.write_str("number or text, as the file takes it"),
@@ -249,6 +256,7 @@ mod tests {
             Accepts::Integer(min, _) => json!(min),
             Accepts::Size(min, _) => json!(min),
             Accepts::Time(min, _) => json!(TimeSpan(min).to_string()),
+            Accepts::Number(min, _) => json!(min),
             Accepts::Limit => json!("max"),
             Accepts::Bandwidth => json!("1GB/s"),
             Accepts::Share => json!("50%"),
@@ -324,6 +332,48 @@ mod tests {
     fn what_was_read_is_written_and_read_alike() {
         let again: Scenario = serde_json::from_str(&serde_json::to_string(&full()).unwrap()).unwrap();
         assert_eq!(full(), again);
+    }
+
+    /// Something of everything, with too little memory; nothing in it that has a default.
+    fn small() -> Value {
+        json!({
+            "memcg": [{ "path": "/a" }, { "path": "/a/b", "memory.max": "60 pages" }],
+            "device": [{ "name": "d" }],
+            "swap": [{ "size": "1MiB" }],
+            "file": [{ "name": "f", "size": "100 pages" }],
+            "task": [{ "name": "t", "object": [
+                { "channel": "file", "file": "f", "workload": { "pattern": "zipf", "ops": 500 } },
+                { "channel": "anonymous", "size": "100 pages", "workload": { "pattern": "uniform", "ops": 500 } },
+            ] }, { "name": "u", "memcg": "/a/b", "object": [
+                { "channel": "file", "size": "100 pages", "workload": { "pattern": "uniform", "ops": 500 } },
+                { "channel": "anonymous", "size": "30 pages", "workload": { "pattern": "uniform", "ops": 500 } },
+            ] }],
+            "event": [{ "at": "1ms", "read": "/proc/vmstat" }],
+            "variant": [{ "name": "v" }],
+            "expect": [{ "figure": "f", "holds": "v == 1" }],
+        })
+    }
+
+    #[test]
+    fn what_the_reference_calls_the_default_is_what_a_key_is_when_absent() {
+        let report = |scenario: &Scenario| {
+            let mut machine = scenario.build().unwrap();
+            machine.run(&mut ()).unwrap();
+            machine.report()
+        };
+        let absent: Scenario = serde_json::from_value(small()).unwrap();
+        let expected = report(&absent);
+        let mut compared = 0;
+        for key in KEYS.iter().filter(|key| key.path != "machine.node[].memory") {
+            // Others are words about where a default comes from.
+            let Ok(default) = serde_json::from_str::<Value>(&key.default) else { continue };
+            let mut with = small();
+            put(&mut with, &key.path, default);
+            let with: Scenario = serde_json::from_value(with).unwrap();
+            assert!(with == absent || report(&with) == expected, "{} = {}", key.path, key.default);
+            compared += 1;
+        }
+        assert!(compared > 30, "{compared} defaults");
     }
 
     #[test]

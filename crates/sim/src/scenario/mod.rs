@@ -52,7 +52,7 @@ mod measure; // what percentages of a limit are percentages of
 mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
-use keys::{Accepts, TIME, sysctl_keys};
+use keys::{Accepts, TIME_MAX, sysctl_keys};
 use section::section;
 
 pub use event::{Event, KernelFile};
@@ -82,7 +82,7 @@ section! {
             "What to look at in the result; shown below it.";
         seed: u64, [default 1] in Accepts::Integer(0, SEED_MAX as i64),
             "Seed of every random choice. Same scenario, same seed: same bytes. A fixed default, so that a run without a seed is repeatable too.";
-        until: Option<TimeSpan>, [absent "when the last task is done"] in TIME,
+        until: Option<TimeSpan>, [absent "when the last task is done"] in Accepts::Time(1, TIME_MAX),
             "Simulated time at which the run ends even if tasks still run. Needed when every task is in the background or a workload has no end.";
         machine: Machine, [default Machine::default()] table Machine,
             "CPUs, memory, costs.";

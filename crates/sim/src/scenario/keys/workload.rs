@@ -10,7 +10,7 @@ use super::{Accepts, Key};
 const ANY: Accepts = Accepts::Integer(0, i64::MAX);
 const PAGES: Accepts = Accepts::Integer(1, 1 << 40);
 const COUNT: Accepts = Accepts::Integer(1, i64::MAX);
-const FRACTION: Accepts = Accepts::Share;
+const FRACTION: Accepts = Accepts::Number(0.0, 1.0);
 const PATTERN: Accepts = Accepts::Table("access pattern");
 
 /// Keys of the tables that the workload crate defines.
@@ -48,7 +48,7 @@ const ROWS: &[Row] = &[
 
     ("workload.zipf.pages", PAGES, "the object's", "Pages to choose from; which ones are popular is scattered over them."),
     ("workload.zipf.ops", ANY, "", "Accesses in all."),
-    ("workload.zipf.alpha", Accepts::Range("number from 0 to 100"), "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
+    ("workload.zipf.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
     ("workload.zipf.write_ratio", FRACTION, "0", "Share of the accesses that write."),
     ("workload.zipf.seed", ANY, "derived", "Seed of popularity, pages and writes."),
 
@@ -60,9 +60,9 @@ const ROWS: &[Row] = &[
     ("workload.hot_set.write_ratio", FRACTION, "0", "Share of the accesses that write."),
     ("workload.hot_set.seed", ANY, "derived", "Seed of pages and writes."),
 
-    ("workload.zipf_scan.pages", PAGES, "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
+    ("workload.zipf_scan.pages", Accepts::Integer(1, (1 << 40) - 1), "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
     ("workload.zipf_scan.ops", ANY, "", "Zipf accesses; those of the scans come on top."),
-    ("workload.zipf_scan.alpha", Accepts::Range("number from 0 to 100"), "0.99", "As of zipf."),
+    ("workload.zipf_scan.alpha", Accepts::Number(0.0, 100.0), "0.99", "As of zipf."),
     ("workload.zipf_scan.scan_every", COUNT, "", "Zipf accesses from one scan to the next."),
     ("workload.zipf_scan.scan_length", COUNT, "", "Pages of one scan."),
     ("workload.zipf_scan.scan_pages", COUNT, "as many as all scans", "Pages that the scans go round in."),

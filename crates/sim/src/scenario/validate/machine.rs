@@ -23,9 +23,6 @@ impl Check<'_> {
             let problem = format!("{} is no power of two", machine.tlb_entries);
             self.report(Problem::new("machine.tlb_entries", problem));
         }
-        if let Some(until) = self.scenario.until.filter(|until| until.0 == 0) {
-            self.report(Problem::new("until", format!("a run until {until} has no time to do anything")));
-        }
     }
 
     pub(super) fn kernel(&mut self) {

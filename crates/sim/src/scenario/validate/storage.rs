@@ -6,15 +6,6 @@ use crate::scenario::{Device, File, FileKind, Swap, SwapKind};
 impl Check<'_> {
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
         self.ranges(&format!("{prefix}."), device);
-        for (name, rate) in
-            [("read_bandwidth", device.read_bandwidth), ("write_bandwidth", device.write_bandwidth)]
-        {
-            if rate.is_some_and(|rate| rate.0 == 0) {
-                let problem =
-                    Problem::new(format!("{prefix}.{name}"), format!("`{name}`: 0 would never be done"));
-                self.report(problem.help("allowed: from 1B/s"));
-            }
-        }
         // What only the device itself can judge, such as a p99 below the median; its preset was judged above.
         if let Err(problem) = device.spec()
             && problem.key.is_empty()

@@ -1,0 +1,152 @@
+//! The reference of keys and what scenarios really accept: generated from the declarations.
+
+use pageout_sim::scenario::keys::{Accepts, KEYS, Key, WORKLOAD_KEYS};
+
+use super::{pageout, text, with_scenario};
+
+/// Everything that a key may be under, once.
+const BASE: &str = r#"
+[machine]
+cpus = 4
+[[memcg]]
+path = "/a"
+[[device]]
+name = "d"
+[[swap]]
+size = "1GiB"
+[[file]]
+name = "f"
+size = "1MiB"
+[[task]]
+name = "t"
+[[task.object]]
+channel = "anonymous"
+workload = { pattern = "sequential" }
+size = "1MiB"
+[[event]]
+at = "1s"
+read = "/proc/vmstat"
+"#;
+
+/// The patterns, complete.
+const PATTERNS: &[(&str, &str)] = &[
+    ("sequential", "pages = 9"),
+    ("loop", "pages = 9, ops = 9"),
+    ("uniform", "pages = 9, ops = 9"),
+    ("zipf", "pages = 9, ops = 9"),
+    ("hot_set", "pages = 9, ops = 9"),
+    ("zipf_scan", "pages = 9, ops = 9, scan_every = 9, scan_length = 1, scan_pages = 1"),
+    ("phase_shift", "phases = [{ pages = 9, ops = 9 }]"),
+    ("fill", "pages = 9"),
+    ("mix", "parts = [{ of = { pattern = \"fill\", pages = 9 } }]"),
+    ("chain", "parts = [{ of = { pattern = \"fill\", pages = 9 } }]"),
+    ("repeat", "times = 9, of = { pattern = \"fill\", pages = 9 }"),
+    ("limit", "ops = 9, of = { pattern = \"fill\", pages = 9 }"),
+];
+
+/// What has to be so for the ends of a key's range to make sense.
+const COMPANIONS: &[(&str, &str)] = &[
+    ("task[].cpu", "machine.cpus=4096"),
+    ("device[].read_p99", "device.d.read_latency=1ns"),
+    ("device[].write_p99", "device.d.write_latency=1ns"),
+    ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("event[].every", "event.0.at=0s"),
+];
+
+/// The scenario in which `path` is tried, and the key to set in it.
+fn place_of(path: &str) -> (String, String) {
+    if let Some(option) = path.strip_prefix("read.") {
+        let trace = "trace = \"t.csv\"\nread = { format = \"csv\", csv = { page = \"#1\", header = false } }";
+        let text = BASE.replace("workload = { pattern = \"sequential\" }\nsize = \"1MiB\"", trace);
+        return (text, format!("task.t.object.0.read.{option}"));
+    }
+    let Some(parameter) = path.strip_prefix("workload.") else {
+        return (BASE.to_string(), path.replace("[]", ".0"));
+    };
+    let (pattern, key) = parameter.split_once('.').expect("a key of a pattern");
+    let known = PATTERNS.iter().find(|(name, _)| *name == pattern);
+    let keys = known.unwrap_or_else(|| panic!("{path}: how is this pattern made?")).1;
+    let table = format!("pattern = \"{pattern}\", {keys}");
+    let text =
+        BASE.replace("pattern = \"sequential\"", &table).replace("size = \"1MiB\"\n[[event]]", "[[event]]");
+    (text, format!("task.t.object.0.workload.{}", key.replace("[]", ".0")))
+}
+
+/// Values that the reference says are accepted, and values next to them that are not.
+fn ends(accepts: Accepts) -> Option<(Vec<String>, Vec<String>)> {
+    let number = |number: i128| number.to_string();
+    let size = |bytes: i128| format!("{bytes}B");
+    let time = |ns: i128| format!("{ns}ns");
+    let range = |least: i128, most: i128, show: &dyn Fn(i128) -> String| {
+        let (mut good, mut bad) = (vec![show(least)], vec![show(least - 1)]);
+        // Nothing beyond 2^63 can be written.
+        if most < i128::from(i64::MAX) {
+            good.push(show(most));
+            bad.push(show(most + 1));
+        }
+        Some((good, bad))
+    };
+    let words = |good: &[&str], bad: &[&str]| {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_string()).collect();
+        Some((owned(good), owned(bad)))
+    };
+    match accepts {
+        Accepts::Integer(least, most) => range(least.into(), most.into(), &number),
+        Accepts::Size(least, most) => range(least.into(), most.into(), &size),
+        Accepts::Time(least, most) => range(least.into(), most.into(), &time),
+        Accepts::Number(least, most) => {
+            let beyond = [least - 0.001, most + 0.001].map(|number| number.to_string());
+            Some((vec![least.to_string(), most.to_string()], beyond.to_vec()))
+        }
+        Accepts::Bandwidth => words(&["1B/s", "1TB/s"], &["0B/s", "-1B/s"]),
+        Accepts::Share => words(&["0", "1", "100%"], &["-0.001", "1.001", "101%"]),
+        Accepts::Bool => words(&["true", "false"], &["1", "maybe"]),
+        Accepts::Choice(_) | Accepts::Policy => {
+            Some((accepts.words().iter().map(|word| format!("\"{word}\"")).collect(), vec!["maybe".into()]))
+        }
+        _ => None,
+    }
+}
+
+fn all_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().chain(WORKLOAD_KEYS.iter())
+}
+
+#[test]
+fn every_range_of_the_reference_is_accepted_to_its_ends_and_nothing_beyond() {
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for key in all_keys() {
+        let is_range = !matches!(key.accepts, Accepts::Bool | Accepts::Choice(_) | Accepts::Policy);
+        let Some((good, bad)) = ends(key.accepts).filter(|_| is_range) else { continue };
+        let (scenario, path) = place_of(&key.path);
+        let directory = with_scenario(&scenario);
+        std::fs::write(directory.path().join("t.csv"), "1\n2\n").unwrap();
+        let companions =
+            COMPANIONS.iter().filter(|(with, _)| *with == key.path).map(|(_, companion)| *companion);
+        let mut arguments = vec!["run", "scenario.toml", "--check"];
+        arguments.extend(companions.flat_map(|companion| ["--set", companion]));
+        arguments.push("--set");
+        for (value, is_good) in
+            good.iter().map(|value| (value, true)).chain(bad.iter().map(|value| (value, false)))
+        {
+            let setting = format!("{path}={value}");
+            let output = pageout(directory.path(), &[arguments.as_slice(), &[&setting]].concat());
+            let told = text(&output.stderr);
+            let name = path.rsplit('.').next().expect("a path has an end");
+            let is_named = told.contains(&format!("{name}`")) && told.contains(&format!("--set {setting}"));
+            let is_right = match is_good {
+                true => output.status.code() == Some(0),
+                false => output.status.code() == Some(2) && is_named,
+            };
+            if !is_right {
+                wrong.push(format!(
+                    "{setting} should be {}:\n{told}",
+                    if is_good { "accepted" } else { "refused by name" }
+                ));
+            }
+        }
+        tried += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried > 80, "{tried} ranges");
+}
