@@ -72,7 +72,8 @@ fn a_published_collection_is_read_by_its_name_and_suggested_without() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     fs::write(path.join("usr_0.csv"), of_disks()).unwrap();
-    let parts = ["usr_0.csv", "line 1", "looks like one of MSR Cambridge, which the format `msr` reads"];
+    let parts =
+        ["usr_0.csv", "line 1", "looks like one of the MSR Cambridge traces, which the format `msr` reads"];
     for command in ["trace info usr_0.csv", "replay usr_0.csv", "trace convert usr_0.csv usr_0.pgt"] {
         check_failure(&run(path, command), 2, &parts);
     }

@@ -199,30 +199,27 @@ fn named_columns(
     options: &CsvOptions,
 ) -> Result<Vec<Column>, String> {
     let fields: Vec<&[u8]> = (0..first.len()).map(|column| first.field(column)).collect();
-    let hint = || {
-        match Published::looking_like(&fields) {
-        Some(Published { format, title, .. }) => {
-            format!("; its first line looks like one of {title}, which the format `{format}` reads")
-        }
-        None if options.header && fields.iter().any(|field| is_number(field)) => {
-            "; its first line seems to be data: if there is no header line, set `csv.header = false` and name the columns by \
-             their places, as `#1`"
-                .to_string()
-        }
-        None => String::new(),
-    }
-    };
-    let found =
-        columns::find(names, fields.len(), options).map_err(|reason| format!("{reason}{}", hint()))?;
-    if options.header && columns::is_data(&found) {
-        return Err(format!("the first line is to name the columns, and has numbers for names{}", hint()));
-    }
+    let found = columns::find(names, fields.len(), options);
     if let Some(Published { format, title, .. }) =
-        Published::in_other_units(names).filter(|_| options.offset_unit == 1)
+        Published::looking_like(&fields).filter(|_| options.header || found.is_err())
+    {
+        return Err(format!("the first line looks like one of {title}, which the format `{format}` reads"));
+    }
+    let numbers = "the first line has numbers for names: if no line names the columns, set `csv.header = false` and choose \
+                   them by their places, as `#1`";
+    let found = match found {
+        Err(reason) if options.header && fields.iter().any(|field| is_number(field)) => {
+            return Err(format!("{reason}; {numbers}"));
+        }
+        Ok(found) if options.header && columns::is_data(&found) => return Err(numbers.to_string()),
+        found => found?,
+    };
+    if let Some(Published { format, title, .. }) =
+        Published::in_other_units(names).filter(|_| options.offset.is_none() && options.offset_unit == 1)
     {
         return Err(format!(
-            "the columns are called as those of {title}, which count sectors: the format `{format}` reads them so, and \
-             `csv.offset_unit` says otherwise"
+            "the columns are called as those of {title}, which count sectors: the format `{format}` reads them so; to \
+             read them otherwise choose `csv.offset` and its `csv.offset_unit`"
         ));
     }
     Ok(found)

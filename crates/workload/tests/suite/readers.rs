@@ -554,14 +554,23 @@ fn a_csv_without_a_header_that_looks_like_a_published_one_is_told_its_name() {
         check_error("t.csv", text.as_bytes(), &default, &["looks like one of", name]);
         check_error("t.csv", text.as_bytes(), &csv("header = false"), &["looks like one of", name]);
         // The first line is never lost to whoever chooses columns and forgets that none is named.
-        check_error("t.csv", text.as_bytes(), &csv("offset = '#3'"), &["numbers for names", name]);
+        check_error("t.csv", text.as_bytes(), &csv("offset = '#3'"), &["looks like one of", name]);
     }
-    check_error("t.csv", b"7,8\n7,9\n", &default, &["`csv.header = false`"]);
+    let numbers = ["numbers for names", "`csv.header = false`"];
+    check_error("t.csv", b"7,8\n7,9\n", &default, &numbers);
+    check_error("t.csv", b"7,8\n7,9\n", &csv("offset = '#2'"), &numbers);
+    check("t.csv", b"7,offset\n7,4096\n", &default, &[(0, 1, false)]);
     // Whose columns are called as those of a collection that counts sectors must not have them read as bytes.
     let tencent = "timestamp,offset,size,iotype,volumeid\n1,16,8,0,7\n";
-    check_error("t.csv", tencent.as_bytes(), &default, &["Tencent CBS", "`tencent`", "`csv.offset_unit`"]);
+    check_error(
+        "t.csv",
+        tencent.as_bytes(),
+        &default,
+        &["Tencent's CBS traces", "`tencent`", "`csv.offset_unit`"],
+    );
     let units = csv("offset = 'offset'\noffset_unit = 512\nsize = 'size'\nsize_unit = 512");
     check("t.csv", tencent.as_bytes(), &units, &[(0, 2, false)]);
+    check("t.csv", tencent.as_bytes(), &csv("offset = 'offset'"), &[(0, 0, false)]);
 }
 
 #[test]
@@ -571,8 +580,8 @@ fn a_fault_in_a_csv_is_told_with_its_line() {
     check_error("t.csv", b"page,op\n1\n", &default, &["line 2", "1 fields where 2"]);
     check_error("t.csv", b"page\nabc\n", &default, &["not a whole number: `abc`"]);
     check_error("t.csv", b"page\n\"1\n2\"\n", &default, &["line 2", "quoted field"]);
-    check_error("t.csv", b"x,y\na,b\n", &default, &["line 1", "exactly one of", "x, y"]);
-    check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one of", "got 2"]);
+    check_error("t.csv", b"x,y\na,b\n", &default, &["line 1", "exactly one column", "`csv.offset`", "x, y"]);
+    check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one column", "got 2"]);
     check_error("t.csv", b"a\n1\n", &csv("page = 'b'"), &["no column `b`", "names a"]);
     check_error("t.csv", b"1\n", &csv("header = false\npage = 'b'"), &["no header", "#1"]);
     check_error("t.csv", b"page,size\n1,99999999999\n", &default, &["4 GiB"]);

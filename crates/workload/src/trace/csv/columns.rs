@@ -146,7 +146,8 @@ pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Res
     if places != 1 {
         let names = if header.is_empty() { "none".to_string() } else { header.join(", ") };
         return Err(format!(
-            "exactly one of the columns `id`, `page` and `offset` must be chosen, got {places} (columns named in the header: {names})"
+            "exactly one column must be the `id`, the `page` or the `offset`, got {places}: choose it by the read option `csv.id`, \
+             `csv.page` or `csv.offset` (columns named in the header: {names})"
         ));
     }
     for (choice, names, holds) in [

@@ -16,7 +16,7 @@ const SECTOR: u64 = 512;
 /// A collection's columns.
 pub(super) struct Published {
     pub(super) format: Format,
-    /// What people call it.
+    /// What people call its traces.
     pub(super) title: &'static str,
     /// Names and uses, in order.
     columns: &'static [(&'static str, ColumnUse)],
@@ -29,7 +29,7 @@ pub(super) struct Published {
 const ALL: [Published; 4] = [
     Published {
         format: Format::Msr,
-        title: "MSR Cambridge",
+        title: "the MSR Cambridge traces",
         columns: &[
             ("Timestamp", ColumnUse::Time),
             ("Hostname", ColumnUse::Object),
@@ -45,7 +45,7 @@ const ALL: [Published; 4] = [
     },
     Published {
         format: Format::Alibaba,
-        title: "Alibaba block traces",
+        title: "Alibaba's block traces",
         columns: &[
             ("device_id", ColumnUse::Object),
             ("opcode", ColumnUse::Op),
@@ -58,7 +58,7 @@ const ALL: [Published; 4] = [
     },
     Published {
         format: Format::Tencent,
-        title: "Tencent CBS",
+        title: "Tencent's CBS traces",
         columns: &[
             ("timestamp", ColumnUse::Time),
             ("offset", ColumnUse::Offset { unit: SECTOR }),
@@ -71,7 +71,7 @@ const ALL: [Published; 4] = [
     },
     Published {
         format: Format::Spc,
-        title: "SPC",
+        title: "the SPC traces",
         columns: &[
             ("ASU", ColumnUse::Object),
             ("LBA", ColumnUse::Offset { unit: SECTOR }),
