@@ -52,6 +52,8 @@ pub(crate) struct Core {
     /// The CPU on which the present call runs.
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
+    /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
+    pub(crate) looked_at: u64,
     pub(crate) ops: Vec<Op>,
     /// Plugs that were full before their pass was over.
     pub(crate) plugs_filled: u64,
@@ -88,6 +90,7 @@ impl Core {
             lru_gen_enabled: None,
             cpu: CpuId(0),
             work: Work::default(),
+            looked_at: 0,
             ops: Vec::new(),
             plugs_filled: 0,
             woken: Vec::new(),

@@ -41,7 +41,7 @@ impl Core {
         let can_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
         if !can_swap {
             ScanBalance::NoSwap
-        } else if sc.swappiness == 0 {
+        } else if sc.by.swappiness == 0 {
             // A user who said that the group must not swap for its own limit.
             ScanBalance::SwappinessZero
         } else if sc.priority == 0 {
@@ -63,7 +63,7 @@ impl Core {
         sc: &mut ScanControl,
     ) -> [u64; 4] {
         let memcg = self.lruvecs[lruvec].memcg;
-        let protection = self.memcgs.protection(sc.target, memcg);
+        let protection = self.memcgs.protection(sc.by.target, memcg);
         LruList::EVICTABLE.map(|list| {
             let size = self.lruvecs[lruvec].sizes[list as usize];
             let scan = self.unprotected(memcg, size, protection, sc) >> sc.priority;
@@ -82,10 +82,10 @@ impl Core {
     /// The shares of anonymous and file memory in what is to be taken.
     pub(crate) fn weights(&self, lruvec: LruvecId, sc: &ScanControl) -> [u64; 2] {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
-        let swappiness = u64::from(sc.swappiness);
+        let swappiness = u64::from(sc.by.swappiness);
         match balance.rule {
             BalanceRule::Feedback if balance.controller => {
-                match self.cheaper_type(lruvec, sc.swappiness).kind {
+                match self.cheaper_type(lruvec, sc.by.swappiness).kind {
                     LruType::Anon => [1, 0],
                     LruType::File => [0, 1],
                 }

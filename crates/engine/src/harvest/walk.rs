@@ -186,6 +186,7 @@ impl Core {
         let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
         let leaf = pages.start / LEAF_PAGES;
         self.work.upper_entries += 1;
+        self.looked_at += 1;
         if !self.memory.mm(mm).table.leaf_exists(leaf) {
             self.walk_stats(lruvec, walk).leaf_total += 1;
             return;

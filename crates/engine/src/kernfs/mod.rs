@@ -21,7 +21,7 @@ mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, UNLIMITED};
-use crate::reclaim::UserReclaim;
+use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MemcgId, PAGE_SIZE, TaskId};
@@ -187,7 +187,8 @@ impl Engine {
                 }
                 // Unused stocks count against the limit too.
                 self.core.stock_drain_below(memcg);
-                let request = UserReclaim::new(memcg, excess, self.core.config.swappiness, false);
+                let request =
+                    UserReclaim::new(Reclaimer::new(memcg, Why::Limit, self.core.config.swappiness), excess);
                 Ok(self.user_reclaim(task, Box::new(request)))
             }
         }
@@ -197,7 +198,10 @@ impl Engine {
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
         let swappiness = swappiness.unwrap_or(self.core.config.swappiness);
-        self.user_reclaim(task, Box::new(UserReclaim::new(memcg, pages, swappiness, true)))
+        self.user_reclaim(
+            task,
+            Box::new(UserReclaim::new(Reclaimer::new(memcg, Why::Requested, swappiness), pages)),
+        )
     }
 
     fn file_at(&self, path: &str) -> Result<Target, FileError> {

@@ -6,12 +6,11 @@
 //!
 //! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
 
-use super::Round;
+use super::{Lru, Round};
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::ScanControl;
-use crate::stat::{PGSCAN, PGSTEAL};
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 
@@ -51,20 +50,12 @@ impl Core {
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
         self.isolate_from(lruvec, list, n, &mut folios);
-        // The counters are by type.
-        for kind in LruType::BOTH {
-            let of_kind = |pfn: &&Pfn| self.memory.folios[**pfn].lru_type() == kind;
-            let mut batch: Vec<Pfn> = folios.iter().filter(of_kind).copied().collect();
-            let pages: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-            self.count_scanned(lruvec, PGSCAN[kind as usize], pages, sc);
-            let (reclaimed, _) = self.shrink_folio_list(lruvec, &mut batch, sc);
-            self.count_stolen(lruvec, PGSTEAL[kind as usize], reclaimed, sc);
-            sc.nr_reclaimed += reclaimed;
-            for pfn in batch.drain(..) {
-                self.put_back(pfn);
-            }
+        // Counted by type, though they stand on one list.
+        let is_file = |pfn: &mut Pfn| self.memory.folios[*pfn].lru_type() == LruType::File;
+        let mut files: Vec<Pfn> = folios.extract_if(.., is_file).collect();
+        for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
+            sc.nr_reclaimed += self.shrink_batch(Lru::SingleList, lruvec, kind, batch, sc).reclaimed;
         }
-        folios.clear();
         self.isolated = folios;
         if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
     }

@@ -25,7 +25,7 @@ use crate::harvest::{Referenced, Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
-use crate::stat::{ACTIVATE, ByType, ISOLATED, PGSCAN, PGSTEAL, Stat};
+use crate::stat::{ACTIVATE, ByType, ISOLATED, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
 use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
 
@@ -97,7 +97,7 @@ impl Core {
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        if self.memcgs[sc.target].policy.reclaim.stat_flush == FlushRule::Updates {
+        if self.memcgs[sc.by.target].policy.reclaim.stat_flush == FlushRule::Updates {
             self.flush_stats_if_updated();
         }
         for kind in LruType::BOTH {
@@ -133,7 +133,7 @@ impl Core {
             return None;
         }
         state.scanned_since = 0;
-        Some(self.walk_begin(lruvec, sc.swappiness, false))
+        Some(self.walk_begin(lruvec, sc.by.swappiness, false))
     }
 
     /// One round: up to a batch of each list.
@@ -163,7 +163,7 @@ impl Core {
         }
         // At first, reclaim for the whole machine takes all of the little that it set out to take, in proportion: each group gives
         // something. For a group, enough is enough.
-        let is_proportional = sc.is_global() && sc.priority == PRIORITY_DEFAULT;
+        let is_proportional = sc.by.is_global() && sc.priority == PRIORITY_DEFAULT;
         if pass.reclaimed >= sc.nr_to_reclaim && !is_proportional && !pass.trim_to_proportion() {
             return self.two_lists_end(lruvec, pass, sc);
         }
@@ -264,7 +264,7 @@ impl Core {
 
     /// Looks at up to `n` pages from the cold end of an inactive list and reclaims what it can.
     fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
-        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        let kind = list.kind();
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
@@ -273,17 +273,10 @@ impl Core {
             return 0;
         }
         self.lruvecs[lruvec].walk.scanned_since += taken;
-        self.count_node(node, ISOLATED.of(kind), taken as i64);
-        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
-        let (reclaimed, written) = self.shrink_folio_list(lruvec, &mut folios, sc);
-        for pfn in folios.drain(..) {
-            self.put_back(pfn);
-        }
+        let stat = self.shrink_batch(Lru::TwoLists, lruvec, kind, &mut folios, sc);
         self.isolated = folios;
-        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
-        self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
-        self.note_cost(lruvec, kind, written, taken - reclaimed);
-        reclaimed
+        self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
+        stat.reclaimed
     }
 
     /// Moves up to `n` pages from the cold end of an active list to the inactive one.

@@ -7,7 +7,7 @@
 use crate::core::Core;
 use crate::machine::step::OomReport;
 use crate::memcg::MemcgEvent;
-use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
+use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, Nanos};
 
@@ -118,9 +118,11 @@ impl Core {
                 Err(limited) => {
                     self.memcgs.event(limited, MemcgEvent::Max);
                     let target = self.config.reclaim_batch.max(1);
-                    let mut sc = ScanControl::new(limited, target, self.config.swappiness);
-                    sc.may_enter_fs = charge.may_enter_fs;
-                    charge.reclaim = Some((limited, Reclaim::new(sc)));
+                    let by = Reclaimer {
+                        may_enter_fs: charge.may_enter_fs,
+                        ..Reclaimer::new(limited, Why::Limit, self.config.swappiness)
+                    };
+                    charge.reclaim = Some((limited, Reclaim::new(ScanControl::new(by, target))));
                 }
             }
         }

@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::memcg::MemcgEvent;
-use crate::reclaim::{Reclaim, ReclaimStep, ScanControl};
+use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Nanos};
 
 /// Rounds of reclaim that make no progress before the task sleeps.
@@ -90,7 +90,8 @@ impl Core {
                     } else if let Some(id) = high.groups.pop() {
                         self.memcgs.event(id, MemcgEvent::High);
                         let target = high.target.max(self.config.reclaim_batch);
-                        high.call = Some(Reclaim::new(ScanControl::new(id, target, self.config.swappiness)));
+                        let by = Reclaimer::new(id, Why::High, self.config.swappiness);
+                        high.call = Some(Reclaim::new(ScanControl::new(by, target)));
                     } else {
                         let delay = self.high_delay(memcg, high.debt);
                         // Too short to be worth a sleep.

@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
-use crate::reclaim::ScanControl;
+use crate::reclaim::{ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
@@ -31,6 +31,7 @@ impl Core {
         }
         let taken = taken[0] + taken[1];
         self.work.scanned += taken;
+        self.looked_at += taken;
         self.work.list_moves += into.len() as u64;
         taken
     }
@@ -62,7 +63,7 @@ impl Core {
 
     /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [6.12 2.6]
     pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
-        if sc.is_global() {
+        if sc.by.is_global() {
             self.count(lruvec, stat, pages as i64);
         } else {
             self.count_memcg(lruvec, stat, pages as i64);
@@ -70,6 +71,6 @@ impl Core {
     }
 
     fn is_counted_proactive(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
-        sc.proactive && self.memcgs[self.lruvecs[lruvec].memcg].policy.proactive_counters
+        sc.by.why == Why::Requested && self.memcgs[self.lruvecs[lruvec].memcg].policy.proactive_counters
     }
 }

@@ -13,16 +13,19 @@
 //! This module covers reclaim for a group's own limit and `memory.reclaim`. [reclaim 2.1, 2.2, 2.13 and their 6.12 form]
 //! Throttling on congestion needs dirty file pages and comes with writeback.
 
-mod isolate;
-pub(crate) mod rules;
-mod scan_control;
-mod shrink_list;
-mod user;
+mod reclaimer; // who reclaims, why, where, and what it may do
+mod scan_control; // what a call wants and has done so far
+mod isolate; // a batch leaves its list
+mod shrink; // what happens to every batch
+mod shrink_list; // the verdict on a folio
+mod user; // reclaim that a user asks for
+pub(crate) mod rules; // eras and remedies, as data
 
 use crate::core::Core;
 use crate::lru::{Pass, Round};
 use crate::memcg::MemcgEvent;
 use crate::units::{MemcgId, NodeId};
+pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{FlushRule, ReclaimRules};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
@@ -33,7 +36,7 @@ pub(crate) struct Reclaim {
     sc: ScanControl,
     /// The node being shrunk and the groups on it still to visit, in reverse order.
     node: NodeId,
-    walk: Vec<MemcgId>,
+    groups: Vec<MemcgId>,
     /// The pass under way.
     pass: Option<(MemcgId, Pass)>,
     stage: ReclaimStage,
@@ -43,7 +46,7 @@ pub(crate) struct Reclaim {
 enum ReclaimStage {
     /// Start scanning at the present priority from the first node.
     Priority,
-    /// Visit the groups left in `walk`.
+    /// Visit the groups left.
     Groups,
 }
 
@@ -58,7 +61,13 @@ pub(crate) enum ReclaimStep {
 
 impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
-        Box::new(Reclaim { sc, node: NodeId(0), walk: Vec::new(), pass: None, stage: ReclaimStage::Priority })
+        Box::new(Reclaim {
+            sc,
+            node: NodeId(0),
+            groups: Vec::new(),
+            pass: None,
+            stage: ReclaimStage::Priority,
+        })
     }
 }
 
@@ -68,33 +77,35 @@ impl Core {
         loop {
             if let Some((memcg, pass)) = &mut call.pass {
                 let lruvec = self.lruvecs.id(*memcg, call.node);
-                let looked_at_before = self.work.scanned + self.work.upper_entries;
+                let looked_at_before = self.looked_at;
                 if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
                     self.unplug(&mut call.sc.plug);
                     self.shrink_shadow_nodes(lruvec);
-                    self.memcgs[call.sc.target].visited_last[call.node.index()] = Some(*memcg);
+                    self.memcgs[call.sc.by.target].visited_last[call.node.index()] = Some(*memcg);
                     call.pass = None;
                     if call.sc.is_satisfied() && !call.sc.all_groups {
                         // Reclaimers share the walk and stop when they have what they need: visiting every group of a
                         // large tree for a few pages would cost more than the unfairness that this leaves to the next.
-                        call.walk.clear();
+                        call.groups.clear();
                     }
                 }
-                if self.work.scanned + self.work.upper_entries > looked_at_before {
+                if self.looked_at > looked_at_before {
                     return ReclaimStep::Again;
                 }
                 continue;
             }
             match call.stage {
                 ReclaimStage::Priority => {
-                    call.node = NodeId(0);
+                    call.node = call.sc.by.node.unwrap_or(NodeId(0));
                     self.prepare_node(call);
                     call.stage = ReclaimStage::Groups;
                 }
                 ReclaimStage::Groups => {
-                    if let Some(memcg) = call.walk.pop() {
+                    if let Some(memcg) = call.groups.pop() {
                         self.begin_group(call, memcg);
-                    } else if call.node.index() + 1 < self.config.node_pages.len() {
+                    } else if call.sc.by.node.is_none()
+                        && call.node.index() + 1 < self.config.node_pages.len()
+                    {
                         call.node.0 += 1;
                         self.prepare_node(call);
                     } else if let Some(step) = self.next_priority(call) {
@@ -110,23 +121,22 @@ impl Core {
         let sc = &mut call.sc;
         // As far as the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
-        let target = self.lruvecs.id(sc.target, call.node);
+        let target = self.lruvecs.id(sc.by.target, call.node);
         sc.cost = self.lruvecs[target].cost;
         self.lru_prepare(target, sc);
-        let mut walk = self.memcgs.shared_group_walk(sc.target, call.node);
-        walk.reverse();
-        call.walk = walk;
+        call.groups = self.memcgs.shared_group_walk(sc.by.target, call.node);
+        call.groups.reverse();
     }
 
     /// Starts a pass over a group's lruvec unless the group is protected.
     fn begin_group(&mut self, call: &mut Reclaim, memcg: MemcgId) {
         let sc = &mut call.sc;
-        let protection = self.memcgs.protection(sc.target, memcg);
+        let protection = self.memcgs.protection(sc.by.target, memcg);
         let usage = self.memcgs[memcg].usage;
-        if memcg != sc.target && protection.min > 0 && protection.min >= usage {
+        if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
             return;
         }
-        if memcg != sc.target && protection.low > 0 && protection.low >= usage {
+        if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
             if !sc.low_reclaim {
                 sc.low_skipped = true;
                 return;
@@ -147,10 +157,10 @@ impl Core {
             return None;
         }
         for node in 0..self.config.node_pages.len() {
-            self.workingset_end_cycle(self.lruvecs.id(sc.target, NodeId(node as u8)));
+            self.workingset_end_cycle(self.lruvecs.id(sc.by.target, NodeId(node as u8)));
         }
         if sc.nr_reclaimed == 0 {
-            let rules = self.memcgs[sc.target].policy.reclaim;
+            let rules = self.memcgs[sc.by.target].policy.reclaim;
             if rules.drain_before_giving_up && !sc.has_drained && self.lru_add_pending() {
                 self.lru_add_drain();
                 sc.has_drained = true;
@@ -161,7 +171,7 @@ impl Core {
                 return None;
             }
             if rules.flush_after_failure {
-                self.flush_memcg_stats(sc.target);
+                self.flush_memcg_stats(sc.by.target);
             }
         }
         self.work.reclaim_calls += 1;

@@ -1,8 +1,8 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
 use crate::lru::Deactivation;
+use crate::reclaim::Reclaimer;
 use crate::swap::plug::Plug;
-use crate::units::MemcgId;
 
 /// First priority: lists are scanned by a 4096th of their size.
 pub(crate) const PRIORITY_DEFAULT: u8 = 12;
@@ -10,20 +10,12 @@ pub(crate) const PRIORITY_DEFAULT: u8 = 12;
 /// State of a reclaim call that all levels below it read.
 #[derive(Debug)]
 pub(crate) struct ScanControl {
-    /// The group whose limit, or whose user, asks.
-    pub(crate) target: MemcgId,
+    /// Who asks, and what it may do.
+    pub(crate) by: Reclaimer,
     pub(crate) nr_to_reclaim: u64,
     pub(crate) nr_reclaimed: u64,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
-    pub(crate) swappiness: u8,
-    /// Asked for by a user (`memory.reclaim`), not by a limit.
-    pub(crate) proactive: bool,
-    /// A walk's buffer is at hand: for whatever a user asked for, but not at a limit, where the stack is deep already. [6.12 4.8]
-    pub(crate) has_table_walk_buffer: bool,
-    /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
-    /// waiting for the caller. Swap devices need no file system.
-    pub(crate) may_enter_fs: bool,
     /// By type: active pages may be moved to the inactive list.
     pub(crate) may_deactivate: [bool; 2],
     /// What that was decided by, where the target's LRU had to decide.
@@ -46,16 +38,12 @@ pub(crate) struct ScanControl {
 }
 
 impl ScanControl {
-    pub(crate) fn new(target: MemcgId, nr_to_reclaim: u64, swappiness: u8) -> ScanControl {
+    pub(crate) fn new(by: Reclaimer, nr_to_reclaim: u64) -> ScanControl {
         ScanControl {
-            target,
+            by,
             nr_to_reclaim,
             nr_reclaimed: 0,
             priority: PRIORITY_DEFAULT,
-            swappiness,
-            proactive: false,
-            has_table_walk_buffer: false,
-            may_enter_fs: true,
             may_deactivate: [false; 2],
             deactivation: [None; 2],
             force_deactivate: false,
@@ -68,11 +56,6 @@ impl ScanControl {
             cost: [0; 2],
             plug: Plug::default(),
         }
-    }
-
-    /// On behalf of the whole machine rather than of a group.
-    pub(crate) fn is_global(&self) -> bool {
-        self.target == MemcgId::ROOT
     }
 
     pub(crate) fn is_satisfied(&self) -> bool {
@@ -103,10 +86,12 @@ impl ScanControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reclaim::Why;
+    use crate::units::MemcgId;
 
     #[test]
     fn what_was_held_back_is_tried_in_order_and_each_once() {
-        let mut sc = ScanControl::new(MemcgId(1), 32, 60);
+        let mut sc = ScanControl::new(Reclaimer::new(MemcgId(1), Why::Limit, 60), 32);
         sc.skipped_deactivate = true;
         sc.low_skipped = true;
         assert!(sc.try_harder() && sc.all_groups && !sc.force_deactivate);

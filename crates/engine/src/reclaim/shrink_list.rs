@@ -14,6 +14,7 @@ use crate::machine::op::Op;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
 use crate::reclaim::ScanControl;
+use crate::reclaim::shrink::ReclaimStat;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::swap::plug::Plug;
@@ -41,21 +42,20 @@ enum Pageout {
 }
 
 impl Core {
-    /// Judges a batch and frees what it can, on behalf of `sc.target`. Leaves the others in `folios`, in order; returns
-    /// the pages reclaimed and the pages written.
-    pub(crate) fn shrink_folio_list(
+    /// Judges a batch and frees what it can, on behalf of `sc.by.target`. Leaves the others in `folios`, in order.
+    pub(super) fn shrink_folio_list(
         &mut self,
         lruvec: LruvecId,
         folios: &mut Vec<Pfn>,
         sc: &mut ScanControl,
-    ) -> (u64, u64) {
-        let (mut reclaimed, mut written) = (0, 0);
+        stat: &mut ReclaimStat,
+    ) {
         folios.retain(|&pfn| {
             let pages = self.memory.folios[pfn].pages();
-            match self.judge(lruvec, pfn, sc, &mut written) {
+            match self.judge(lruvec, pfn, sc, stat) {
                 Verdict::Free => {
                     self.free_folio(pfn);
-                    reclaimed += pages;
+                    stat.reclaimed += pages;
                     return false;
                 }
                 Verdict::Keep => {}
@@ -63,10 +63,9 @@ impl Core {
             }
             true
         });
-        (reclaimed, written)
     }
 
-    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl, written: &mut u64) -> Verdict {
+    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
@@ -111,7 +110,7 @@ impl Core {
         }
         if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
             // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
-            let may_enter = sc.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
+            let may_enter = sc.by.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
             if references == FolioReferences::ReclaimClean {
                 return self.verdict(pfn, Verdict::Keep, Because::NotWorthAWrite);
             }
@@ -124,10 +123,10 @@ impl Core {
                 }
                 Pageout::Activate => return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot),
                 Pageout::Started => {
-                    *written += folio.pages();
+                    stat.written += folio.pages();
                     return self.verdict(pfn, Verdict::Keep, Because::WriteBegun);
                 }
-                Pageout::Clean => *written += folio.pages(),
+                Pageout::Clean => stat.written += folio.pages(),
             }
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
@@ -144,7 +143,7 @@ impl Core {
 
     /// Whether the folio was used since reclaim last looked, and what its LRU makes of that.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
-        let referenced = self.folio_referenced(pfn, sc.has_table_walk_buffer);
+        let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer());
         if referenced.locked {
             self.memory.remove_use(pfn, UseBits::REFERENCED);
             self.verdict(pfn, Verdict::Activate, Because::Locked);
@@ -240,9 +239,9 @@ impl Core {
             self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
             return false;
         }
-        let target = self.lruvecs.id(sc.target, folio.node);
+        let target = self.lruvecs.id(sc.by.target, folio.node);
         let shadow = self.workingset_eviction(pfn, target);
-        self.tell_evicted(pfn, sc.target, shadow);
+        self.tell_evicted(pfn, sc.by.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {
             self.swap_cache_remove(pfn, Some(shadow));
         } else {

@@ -4,19 +4,15 @@
 //! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
 //! What the parts have begun to write becomes free only later, so a part that found nothing else to free isn't the last.
 
-use super::{Reclaim, ReclaimStep, ScanControl};
+use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl};
 use crate::core::Core;
 use crate::memcg::charge::RETRIES;
-use crate::units::MemcgId;
 
 /// A request under way.
 pub(crate) struct UserReclaim {
-    target: MemcgId,
+    by: Reclaimer,
     left: u64,
     reclaimed: u64,
-    swappiness: u8,
-    /// Counted as proactive; else on behalf of a limit.
-    proactive: bool,
     part: Option<Box<Reclaim>>,
     /// How often nothing may be found.
     retries: u32,
@@ -33,8 +29,8 @@ pub(crate) enum UserReclaimStep {
 }
 
 impl UserReclaim {
-    pub(crate) fn new(target: MemcgId, pages: u64, swappiness: u8, proactive: bool) -> UserReclaim {
-        UserReclaim { target, left: pages, reclaimed: 0, swappiness, proactive, part: None, retries: RETRIES }
+    pub(crate) fn new(by: Reclaimer, pages: u64) -> UserReclaim {
+        UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES }
     }
 }
 
@@ -44,10 +40,7 @@ impl Core {
         while request.left > 0 {
             let part = request.part.get_or_insert_with(|| {
                 let pages = (request.left / 4).max(self.config.reclaim_batch);
-                let mut sc = ScanControl::new(request.target, pages, request.swappiness);
-                sc.proactive = request.proactive;
-                sc.has_table_walk_buffer = request.proactive;
-                Reclaim::new(sc)
+                Reclaim::new(ScanControl::new(request.by, pages))
             });
             match self.reclaim_step(part) {
                 ReclaimStep::Again => return UserReclaimStep::Again,

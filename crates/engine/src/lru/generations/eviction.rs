@@ -16,7 +16,7 @@ use crate::lru::lruvec::LruvecId;
 use crate::lru::{Lru, Round};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
-use crate::stat::{ByType, PGSCAN, PGSTEAL, Stat};
+use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
 
@@ -93,31 +93,11 @@ impl Core {
             // Nothing evictable is left without aging.
             scanned = 0;
         }
-        let taken: u64 = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-        let (mut freed, mut written) = (0, 0);
-        let mut is_retry = false;
-        while !batch.is_empty() {
-            let (reclaimed, written_now) = self.shrink_folio_list(lruvec, &mut batch, sc);
-            sc.nr_reclaimed += reclaimed;
-            freed += reclaimed;
-            written += written_now;
-            self.count_stolen(lruvec, PGSTEAL.of(kind), reclaimed, sc);
-            let mut again = Vec::new();
-            for pfn in batch.drain(..) {
-                if !is_retry && self.may_have_become_free(pfn) {
-                    again.push(pfn);
-                } else {
-                    self.reject(lruvec, pfn);
-                    self.put_back(pfn);
-                }
-            }
-            // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
-            batch.append(&mut again);
-            is_retry = true;
-        }
+        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, sc);
         self.isolated = batch;
+        sc.nr_reclaimed += stat.reclaimed;
         if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
-            self.note_cost(lruvec, kind, written, taken - freed);
+            self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
         }
         scanned
     }
@@ -200,9 +180,9 @@ impl Core {
             }
         }
         self.work.scanned += scanned;
+        self.looked_at += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
-        self.count_scanned(lruvec, PGSCAN.of(kind), isolated, sc);
         self.note_taken(lruvec, kind, isolated);
         if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
     }
@@ -295,12 +275,10 @@ impl Core {
         }
     }
 
-    /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
-    fn may_have_become_free(&self, pfn: Pfn) -> bool {
-        let folio = self.memory.folios[pfn];
-        let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
-        let has_use = self.memory.use_bits(pfn).intersects(UseBits::ACTIVE | UseBits::REFERENCED);
-        !folio.flags.intersects(in_use) && folio.mapped == 0 && !has_use
+    /// Puts a folio back that could not be freed.
+    pub(crate) fn generations_put_back(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        self.reject(lruvec, pfn);
+        self.put_back(pfn);
     }
 
     /// Prepares a folio that could not be freed for going back.

@@ -206,6 +206,6 @@ impl Core {
 
     /// Swappiness as it can be lived up to: 0 while there is too little swap for a batch.
     pub(super) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        if self.has_swap_for_a_batch(lruvec) { sc.swappiness } else { 0 }
+        if self.has_swap_for_a_batch(lruvec) { sc.by.swappiness } else { 0 }
     }
 }

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::kernfs::error::Errno;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
-use crate::reclaim::ScanControl;
+use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
 /// One generation of a group on a node, as `lru_gen` shows it.
@@ -138,8 +138,11 @@ impl Core {
                     )));
                 }
                 self.lru_add_drain();
-                let mut sc = ScanControl::new(request.memcg, nr_to_reclaim, swappiness);
-                sc.has_table_walk_buffer = true;
+                let by = Reclaimer {
+                    node: Some(request.node),
+                    ..Reclaimer::new(request.memcg, Why::Generations, swappiness)
+                };
+                let sc = ScanControl::new(by, nr_to_reclaim);
                 Ok(Some(GenerationWork::Evict { lruvec, min_gen: request.seq, sc: Box::new(sc) }))
             }
         }
@@ -190,7 +193,7 @@ impl Core {
             },
             GenerationWork::Evict { lruvec, min_gen, sc } => {
                 let (lruvec, min_gen) = (*lruvec, *min_gen);
-                if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.swappiness, sc) > 0 {
+                if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, sc) > 0 {
                     return WorkStep::Again;
                 }
                 self.unplug(&mut sc.plug);
@@ -203,8 +206,8 @@ impl Core {
     fn has_left(&self, lruvec: LruvecId, min_gen: u64, sc: &ScanControl) -> bool {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
         let oldest = match self.generation_rules(lruvec).interface {
-            Interface::Linux6_12 if sc.swappiness > 0 => generations.min_seq[LruType::Anon as usize],
-            _ => generations.deciding_min_seq(Core::evictable_types(sc.swappiness)),
+            Interface::Linux6_12 if sc.by.swappiness > 0 => generations.min_seq[LruType::Anon as usize],
+            _ => generations.deciding_min_seq(Core::evictable_types(sc.by.swappiness)),
         };
         oldest <= min_gen && !sc.is_satisfied()
     }

@@ -1,0 +1,77 @@
+//! What happens to every batch, whatever lists it came from: counted, judged, put back, counted again.
+//!
+//! ```text
+//!   isolate (the LRU's code) ─► shrink_batch:  judge each ─► free
+//!                                                 │
+//!                                                 └─► put back (where to: the LRU's business)
+//! ```
+//! A [`ReclaimStat`] says what became of the batch; who isolated it draws conclusions from that (costs, shares).
+
+use crate::core::Core;
+use crate::lru::Lru;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::reclaim::ScanControl;
+use crate::stat::{ByType, ISOLATED, PGSCAN, PGSTEAL};
+use crate::units::{LruType, Pfn};
+
+/// What became of a batch. Unit: pages.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ReclaimStat {
+    /// In reclaim's hands at first.
+    pub(crate) taken: u64,
+    pub(crate) reclaimed: u64,
+    /// Of those, and of those still there, what was written or is being written.
+    pub(crate) written: u64,
+}
+
+impl Core {
+    /// Judges a batch of one type, isolated from the lists of `lru`, and puts back what can't be freed. Leaves `batch` empty.
+    pub(crate) fn shrink_batch(
+        &mut self,
+        lru: Lru,
+        lruvec: LruvecId,
+        kind: LruType,
+        batch: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+    ) -> ReclaimStat {
+        if batch.is_empty() {
+            return ReclaimStat::default();
+        }
+        let node = self.lruvecs[lruvec].node;
+        let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
+        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
+        self.shrink_folio_list(lruvec, batch, sc, &mut stat);
+        if lru == Lru::Generations {
+            // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
+            let mut again = Vec::new();
+            for pfn in batch.drain(..) {
+                if self.may_have_become_free(pfn) {
+                    again.push(pfn);
+                } else {
+                    self.generations_put_back(lruvec, pfn);
+                }
+            }
+            self.shrink_folio_list(lruvec, &mut again, sc, &mut stat);
+            for pfn in again {
+                self.generations_put_back(lruvec, pfn);
+            }
+        }
+        for pfn in batch.drain(..) {
+            self.put_back(pfn);
+        }
+        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
+        self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
+        stat
+    }
+
+    /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
+    fn may_have_become_free(&self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
+        let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+        let has_use = self.memory.use_bits(pfn).intersects(UseBits::ACTIVE | UseBits::REFERENCED);
+        !folio.flags.intersects(in_use) && folio.mapped == 0 && !has_use
+    }
+}
