@@ -6,7 +6,7 @@
 //!   tolerances.toml                            likewise ───────────────────────────┘
 //! ```
 //! The two readers are separate so that no simulated figure can depend on an answer: what `recording` deserialises has no
-//! field for one. The format of the folder is described in its README.
+//! field for one. The format of the folder is described in docs/recordings.md.
 
 mod answers; // what the kernel did
 mod class; // how close is close enough

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use pageout_workload::Access;
 use serde::Deserialize;
 
-use super::recording::{is_traced, read_json};
+use super::recording::{is_repeat, read_json};
 
 /// The answers of a folder.
 pub(crate) struct Answers {
@@ -81,10 +81,10 @@ impl Answers {
         self.runs.iter().find(|answer| answer.id == id).expect("every run has its answer in the same object")
     }
 
-    /// The untraced repeats of the same run, this one included.
+    /// The repeats of the same run, this one included if it is one.
     pub(crate) fn repeats(&self, answer: &Answer) -> Vec<&Answer> {
         let same = |other: &&Answer| other.workload == answer.workload && other.policy == answer.policy;
-        self.runs.iter().filter(same).filter(|other| !is_traced(&other.rep)).collect()
+        self.runs.iter().filter(same).filter(|other| is_repeat(&other.rep)).collect()
     }
 
     /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.

@@ -40,7 +40,7 @@ pub(crate) struct Limits {
     /// Simulations, what the recording leaves open (the phase of the statistics worker, and more: see `rig`) being spread evenly
     /// over them; counters are judged by their envelope.
     pub(crate) phases: Option<usize>,
-    /// Simulations of a run that was recorded once: no range of the kernel's own widens its envelope. As many as `phases` if absent.
+    /// Simulations of a run that was recorded once: no range of the kernel's own widens its envelope. `phases` if absent.
     phases_single: Option<usize>,
     /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
     pub(crate) agreement_slack: Option<f64>,
@@ -91,6 +91,9 @@ struct Rule {
     workload: glob::Pattern,
     #[serde(deserialize_with = "pattern")]
     policy: glob::Pattern,
+    #[serde(default, deserialize_with = "pattern_or_none")]
+    rep: Option<glob::Pattern>,
+    /// Short for a `rep` of `t` or not.
     traced: Option<bool>,
     class: String,
 }
@@ -158,7 +161,8 @@ impl Tolerances {
         for rule in &self.run {
             if rule.workload.matches(&run.workload)
                 && rule.policy.matches(&run.policy)
-                && rule.traced.is_none_or(|traced| traced == run.is_traced())
+                && rule.rep.as_ref().is_none_or(|rep| rep.matches(&run.rep))
+                && rule.traced.is_none_or(|traced| traced == (run.rep == "t"))
             {
                 let mut limits = self.class[&rule.class].clone();
                 if !recording.is_repeated(run) {
@@ -169,6 +173,10 @@ impl Tolerances {
         }
         Err(anyhow!("{} has no rule for {}: none of its `[[run]]` matches", self.path.display(), run.id))
     }
+}
+
+fn pattern_or_none<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<glob::Pattern>, D::Error> {
+    pattern(text).map(Some)
 }
 
 /// Reads a glob.

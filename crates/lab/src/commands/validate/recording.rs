@@ -173,11 +173,6 @@ struct FlushOps {
 type FlushRow = (u64, u64, u64);
 
 impl Run {
-    /// Recorded with a page-cache trace in place of a miss map.
-    pub(crate) fn is_traced(&self) -> bool {
-        is_traced(&self.rep)
-    }
-
     /// Whether the recording program noted each access in the kernel's trace.
     pub(crate) fn is_marked(&self) -> bool {
         self.wl_options.split_whitespace().any(|option| option == "-m")
@@ -209,9 +204,9 @@ impl Run {
     }
 }
 
-/// A repeat `t`, or `t2`, ... has a page-cache trace in place of a miss map.
-pub(crate) fn is_traced(rep: &str) -> bool {
-    rep.starts_with('t')
+/// Repeats have numbers. What was recorded in another way has a letter first: the trace of it is in the way.
+pub(crate) fn is_repeat(rep: &str) -> bool {
+    rep.starts_with(|first: char| first.is_ascii_digit())
 }
 
 impl Recording {
@@ -282,10 +277,10 @@ impl Recording {
         );
     }
 
-    /// Whether another untraced repeat of a run tells how far the kernel is from itself.
+    /// Whether another repeat of a run tells how far the kernel is from itself.
     pub(crate) fn is_repeated(&self, run: &Run) -> bool {
         let same = |other: &&Run| other.workload == run.workload && other.policy == run.policy;
-        self.runs.iter().filter(same).any(|other| other.id != run.id && !other.is_traced())
+        self.runs.iter().filter(same).any(|other| other.id != run.id && is_repeat(&other.rep))
     }
 
     /// The run's accesses, in order.

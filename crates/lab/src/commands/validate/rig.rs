@@ -23,8 +23,8 @@
 //!   next: the recorded repeats differ by a factor of four.
 //! - **Interruptions.** MGLRU passes by an address space that has not had the CPU since its last walk. Two agings within one
 //!   reclaim call show that, unless another thread ran in between. Where swap is synchronous, compression gives the scheduler
-//!   time for it, and the recorded repeats did both: in an envelope each would-be skip is one or not, by a hash of simulation and
-//!   number. Where swap is a disk, and in a single simulation, nothing else ever runs.
+//!   time for it, and the recorded repeats did both: in an envelope a hash of the simulation and of how many would-be skips came
+//!   before decides on each. Where swap is a disk, and in a single simulation, nothing else ever runs.
 //! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the pages of its
 //!   program. On its way out it took a few pages more: runs that end 1, 9 or 11 pages below their limit show one more batch of
 //!   reclaim than the last `memory.stat`, and those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
