@@ -7,4 +7,6 @@ set -x
 cargo run --locked --release --bin pageout -- validate ground-truth \
     --expect-short fr-zipf099.classic.t \
     --expect-short mm-zipf099.classic.t \
-    --expect-short an-zipf-disk-noflush.classic.1
+    --expect-short an-zipf-disk-noflush.classic.1 \
+    --expect-short tmpfs.classic.2 \
+    --expect-short tmpfs.mglru.2
