@@ -10,3 +10,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth \
     --expect-short an-zipf-disk-noflush.classic.1 \
     --expect-short tmpfs.classic.2 \
     --expect-short tmpfs.mglru.2
+# Killed or not, and what reclaim looked at before: docs/results/premature-oom.md.
+cargo run --locked --release --bin pageout -- validate ground-truth/oom

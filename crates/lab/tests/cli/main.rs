@@ -11,6 +11,7 @@ mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
 mod foreign; // what others have recorded
 mod keys; // the reference of keys against what is accepted
+mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod regressions; // the bank of known bugs
 mod results; // what good runs print

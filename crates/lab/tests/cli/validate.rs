@@ -8,30 +8,32 @@ use serde_json::Value;
 use super::{check_failure, check_success, pageout, text};
 
 /// The part of the recordings that ships with the project.
-fn ground_truth() -> PathBuf {
+pub(super) fn ground_truth() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth")
 }
 
 /// A copy of the recordings to spoil.
 fn copy_of_ground_truth() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(ground_truth()).unwrap() {
+    copy_folder(&ground_truth(), copy.path());
+    copy
+}
+
+/// Copies what is in a folder, folders in it included.
+pub(super) fn copy_folder(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
-        let to = copy.path().join(path.file_name().unwrap());
+        let to = to.join(path.file_name().unwrap());
         if path.is_dir() {
             fs::create_dir(&to).unwrap();
-            for file in fs::read_dir(&path).unwrap() {
-                let file = file.unwrap();
-                fs::copy(file.path(), to.join(file.file_name())).unwrap();
-            }
+            copy_folder(&path, &to);
         } else {
             fs::copy(&path, to).unwrap();
         }
     }
-    copy
 }
 
-fn validate(dir: &Path, arguments: &[&str]) -> std::process::Output {
+pub(super) fn validate(dir: &Path, arguments: &[&str]) -> std::process::Output {
     let dir = dir.to_str().unwrap();
     pageout(Path::new("."), &[&["validate", dir], arguments].concat())
 }

@@ -229,28 +229,7 @@ impl Recording {
 
     /// The runs named (by id, or as a glob such as `fr-*.classic.*`), or all.
     pub(crate) fn select(&self, names: &[String]) -> anyhow::Result<Vec<&Run>> {
-        if names.is_empty() {
-            return Ok(self.runs.iter().collect());
-        }
-        let mut selected = vec![false; self.runs.len()];
-        for name in names {
-            let pattern =
-                glob::Pattern::new(name).with_context(|| format!("`{name}` is no run and no pattern"))?;
-            let mut any = false;
-            for (run, selected) in self.runs.iter().zip(&mut selected) {
-                if pattern.matches(&run.id) {
-                    *selected = true;
-                    any = true;
-                }
-            }
-            if !any {
-                let known = self.runs.iter().map(|run| run.id.as_str());
-                let hint = nearest::nearest(name, known)
-                    .map_or(String::new(), |id| format!(" (did you mean `{id}`?)"));
-                bail!("{} holds no run `{name}`{hint}", self.dir.display());
-            }
-        }
-        Ok(self.runs.iter().zip(selected).filter(|(_, selected)| *selected).map(|(run, _)| run).collect())
+        select(&self.dir, &self.runs, |run| &run.id, names)
     }
 
     /// The accesses before which the kernel flushed its statistics, where they are known.
@@ -285,13 +264,9 @@ impl Recording {
 
     /// The run's accesses, in order.
     pub(crate) fn sequence(&self, run: &Run) -> anyhow::Result<Arc<[Access]>> {
-        let path = self.dir.join("sequences").join(format!("{}.u32.zst", run.sequence));
-        let options =
-            ReadOptions { format: Some(pageout_workload::trace::Format::Words), ..ReadOptions::default() };
-        let mut stream = pageout_workload::trace::open(&path, &options)?;
-        let mut accesses = Vec::new();
-        while stream.fill(&mut accesses, 1 << 16)? > 0 {}
+        let accesses = read_words(&self.dir, &run.sequence)?;
         if accesses.len() as u64 != run.ops {
+            let path = words_path(&self.dir, &run.sequence);
             bail!("{}: holds {} accesses, but {} made {}", path.display(), accesses.len(), run.id, run.ops);
         }
         Ok(accesses.into())
@@ -340,6 +315,50 @@ fn tell_of_unknown_fields(path: &Path) -> anyhow::Result<()> {
         output::remark(&format!("{}: the field `{name}` of runs is ignored{hint}", path.display()));
     }
     Ok(())
+}
+
+/// The runs of a folder that are named (by id, or as a glob such as `fr-*.classic.*`), or all.
+pub(super) fn select<'a, R>(
+    dir: &Path,
+    runs: &'a [R],
+    id: impl Fn(&R) -> &str,
+    names: &[String],
+) -> anyhow::Result<Vec<&'a R>> {
+    if names.is_empty() {
+        return Ok(runs.iter().collect());
+    }
+    let mut selected = vec![false; runs.len()];
+    for name in names {
+        let pattern =
+            glob::Pattern::new(name).with_context(|| format!("`{name}` is no run and no pattern"))?;
+        let mut any = false;
+        for (run, selected) in runs.iter().zip(&mut selected) {
+            if pattern.matches(id(run)) {
+                *selected = true;
+                any = true;
+            }
+        }
+        if !any {
+            let hint = nearest::nearest(name, runs.iter().map(&id))
+                .map_or(String::new(), |id| format!(" (did you mean `{id}`?)"));
+            bail!("{} holds no run `{name}`{hint}", dir.display());
+        }
+    }
+    Ok(runs.iter().zip(selected).filter(|(_, selected)| *selected).map(|(run, _)| run).collect())
+}
+
+fn words_path(dir: &Path, sequence: &str) -> PathBuf {
+    dir.join("sequences").join(format!("{sequence}.u32.zst"))
+}
+
+/// The accesses of a sequence, in order.
+pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Access>> {
+    let options =
+        ReadOptions { format: Some(pageout_workload::trace::Format::Words), ..ReadOptions::default() };
+    let mut stream = pageout_workload::trace::open(&words_path(dir, sequence), &options)?;
+    let mut accesses = Vec::new();
+    while stream.fill(&mut accesses, 1 << 16)? > 0 {}
+    Ok(accesses)
 }
 
 /// A JSON file of the folder.

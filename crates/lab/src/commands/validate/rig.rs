@@ -500,7 +500,7 @@ fn serve(engine: &mut Engine, task: TaskId, access: Access) -> Result<(), Unplay
     }
 }
 
-fn transfer_of(op: &Op) -> Option<IoId> {
+pub(super) fn transfer_of(op: &Op) -> Option<IoId> {
     match *op {
         Op::ReadFile { io, .. } | Op::ReadSwap { io, .. } | Op::WriteSwap { io, .. } => Some(io),
         _ => None,

@@ -1,0 +1,98 @@
+//! A trace of `vmscan` events: the calls of reclaim for a group, and whether they looked at anything.
+
+use anyhow::{Context, ensure};
+use pageout_engine::Nanos;
+
+/// The calls, in order.
+pub(super) struct Trace {
+    calls: Vec<Call>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    begun: Nanos,
+    reclaimed: u64,
+    /// Events between its begin and its end.
+    events: u64,
+}
+
+const BEGIN: &str = "mm_vmscan_memcg_reclaim_begin";
+const END: &str = "mm_vmscan_memcg_reclaim_end";
+
+impl Trace {
+    pub(super) fn read(text: &str) -> anyhow::Result<Trace> {
+        let (mut calls, mut open): (Vec<Call>, Option<Call>) = (Vec::new(), None);
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.starts_with('#') {
+                continue;
+            }
+            let told = || format!("line {number}: `{}`", line.trim());
+            let (head, event) = line.split_once(": ").with_context(told)?;
+            match (event.split_once(": "), &mut open) {
+                (Some((BEGIN, _)), None) => {
+                    let seconds =
+                        head.split_whitespace().next_back().and_then(|time| time.parse::<f64>().ok());
+                    let begun = Nanos((seconds.with_context(told)? * 1e9) as u64);
+                    open = Some(Call { begun, reclaimed: 0, events: 0 });
+                }
+                (Some((END, rest)), Some(call)) => {
+                    let reclaimed = rest.trim().strip_prefix("nr_reclaimed=").and_then(|n| n.parse().ok());
+                    calls.push(Call { reclaimed: reclaimed.with_context(told)?, ..*call });
+                    open = None;
+                }
+                (Some((BEGIN | END, _)), _) => anyhow::bail!("{} out of turn", told()),
+                (_, Some(call)) => call.events += 1,
+                (_, None) => {}
+            }
+        }
+        ensure!(calls.len() > 1, "it holds {} calls of reclaim for a group", calls.len());
+        Ok(Trace { calls })
+    }
+
+    /// From the first call to the last, by page reclaimed: in a group at its limit, the time between two misses.
+    pub(super) fn time_per_page(&self) -> Nanos {
+        let (first, last) = (self.calls[0].begun, self.calls[self.calls.len() - 1].begun);
+        let reclaimed: u64 = self.calls.iter().map(|call| call.reclaimed).sum();
+        Nanos(last.0.saturating_sub(first.0) / reclaimed.max(1))
+    }
+
+    /// How many of the last calls looked at nothing, one after the other. What follows them is of the dying task.
+    pub(super) fn blind_calls(&self) -> u64 {
+        let is_blind = |call: &&Call| call.events == 0 && call.reclaimed == 0;
+        let before_the_end = self.calls.iter().rev().skip_while(|call| !is_blind(call));
+        before_the_end.take_while(is_blind).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(seconds: f64, event: &str) -> String {
+        format!("   wl-1   [000] .....    {seconds:.6}: {event}\n")
+    }
+
+    fn call(at: f64, looks: bool, reclaimed: u64) -> String {
+        let begin = line(at, "mm_vmscan_memcg_reclaim_begin: order=0 gfp_flags=GFP_HIGHUSER_MOVABLE");
+        let looks = if looks { line(at, "mm_vmscan_lru_isolate: nr_scanned=32") } else { String::new() };
+        begin + &looks + &line(at, &format!("mm_vmscan_memcg_reclaim_end: nr_reclaimed={reclaimed}"))
+    }
+
+    #[test]
+    fn the_last_calls_that_looked_at_nothing_are_counted_without_the_dying_tasks() {
+        let blind = call(3.0, false, 0);
+        let text = format!("# tracer: nop\n{}{blind}{}", call(1.0, true, 10), call(2.0, true, 5));
+        let trace = Trace::read(&format!("{text}{blind}{blind}{}", call(4.0, true, 15))).unwrap();
+        assert_eq!(trace.blind_calls(), 2);
+        assert_eq!(trace.time_per_page(), Nanos(100_000_000));
+    }
+
+    #[test]
+    fn a_trace_that_is_none_is_refused_with_its_line() {
+        let told = |text: &str| Trace::read(text).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(told("").contains("0 calls"));
+        assert!(told("# x\nhello\n").contains("line 2: `hello`"));
+        let end = line(1.0, "mm_vmscan_memcg_reclaim_end: nr_reclaimed=1");
+        assert!(told(&end).contains("out of turn"));
+    }
+}
