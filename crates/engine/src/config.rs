@@ -271,11 +271,36 @@ pub enum ConfigError {
     Exists(String),
     /// A name that can't be one path component.
     BadName(String),
+    /// What the system has no address space for.
+    NoRoom {
+        /// Whose tables.
+        what: &'static str,
+        /// Its pages.
+        pages: u64,
+        /// What its tables take.
+        bytes: u64,
+    },
 }
 
 /// Refuses a number outside its range by its name.
 pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
     if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
+}
+
+/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried before it
+/// is made, and some more with it, which the machine needs while it runs.
+pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(), ConfigError> {
+    /// Tables smaller than that are many, and trying takes a system call.
+    const SMALL: u64 = 1 << 20;
+    const SPARE: u64 = 64 << 20;
+    if bytes < SMALL {
+        return Ok(());
+    }
+    let mut tried: Vec<u8> = Vec::new();
+    let granted = usize::try_from(bytes + SPARE).is_ok_and(|bytes| tried.try_reserve_exact(bytes).is_ok());
+    // Seen from outside, or the compiler does without an allocation that is never used.
+    std::hint::black_box(&mut tried);
+    if granted { Ok(()) } else { Err(ConfigError::NoRoom { what, pages, bytes }) }
 }
 
 impl fmt::Display for ConfigError {
@@ -284,6 +309,12 @@ impl fmt::Display for ConfigError {
             Self::OutOfRange { what, value, min, max } => {
                 write!(f, "{what}: {value} is not in the range {min} to {max}")
             }
+            Self::NoRoom { what, pages, bytes } => write!(
+                f,
+                "{what} of {pages} pages takes {} MiB of address space for its tables, and the system grants no more \
+                 (see `ulimit -v`)",
+                bytes >> 20
+            ),
             Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),

@@ -1,19 +1,21 @@
 //! The facade a machine holds.
 
 use crate::Policy;
-use crate::config::{Config, ConfigError, FileSpec, SwapSpec, check_range};
+use crate::config::{Config, ConfigError, FileSpec, SwapSpec, check_range, check_room};
 use crate::core::Core;
 use crate::lru::GenerationInfo;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::Work;
 use crate::memory::mm::{Advice, Backing};
+use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_cache::PageCacheEvent;
 use crate::serve::access;
 use crate::serve::task::Task;
 use crate::stat::Stat;
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
+use crate::swap::SwapDevice;
 use crate::units::{CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, SwapId, TaskId};
 
 /// The reclaim engine of one machine.
@@ -91,12 +93,14 @@ impl Engine {
     /// Creates a file.
     pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
         check_range("pages of a file", spec.pages, 1, TABLE_PAGES_MAX)?;
+        check_room("a file", spec.pages, Table::bytes_for(spec.pages))?;
         Ok(self.core.memory.add_file(spec))
     }
 
     /// Enables a swap device. Devices are used in the order in which they were enabled.
     pub fn swap_on(&mut self, spec: SwapSpec) -> Result<SwapId, ConfigError> {
         check_range("pages of a swap device", spec.pages, 1, TABLE_PAGES_MAX)?;
+        check_room("a swap device", spec.pages, SwapDevice::bytes_for(spec.pages))?;
         check_range("swap devices", self.core.memory.swap.devices() as u64 + 1, 1, 32)?;
         Ok(self.core.memory.swap.add(spec))
     }
@@ -154,7 +158,9 @@ impl Engine {
     ) -> Result<ObjectId, ConfigError> {
         let mm_id = self.tasks[task.index()].mm;
         let mm = self.core.memory.mm_mut(mm_id);
-        check_range("pages of an address space", mm.table.pages() + pages, 1, TABLE_PAGES_MAX)?;
+        let sum = mm.table.pages() + pages;
+        check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
+        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES))?;
         let vma = mm.map(pages, backing, advice, executable);
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;

@@ -26,6 +26,11 @@ pub(crate) struct SwapDevice {
 }
 
 impl SwapDevice {
+    /// Bytes of address space that a device of so many slots takes: its index, the groups, and bits of each slot.
+    pub(crate) fn bytes_for(slots: u64) -> u64 {
+        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots / 4
+    }
+
     fn new(spec: SwapSpec) -> SwapDevice {
         let slots = u32::try_from(spec.pages).expect("swap_on bounds the size");
         SwapDevice {

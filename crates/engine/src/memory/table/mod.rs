@@ -112,6 +112,14 @@ impl Table {
         }
     }
 
+    /// Bytes of address space that a table of so many pages takes.
+    pub(crate) fn bytes_for(pages: u64) -> u64 {
+        let (word, flag, node) = (size_of::<u64>(), size_of::<bool>(), size_of::<NodeCount>());
+        pages * word as u64
+            + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
+            + pages.div_ceil(NODE_SLOTS) * node as u64
+    }
+
     pub(crate) fn pages(&self) -> u64 {
         self.words.len() as u64
     }
