@@ -182,6 +182,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         channel,
         file: None,
         size: pages.map(|pages| Size::from_pages(pages.max(1))),
+        device: None,
         advice: Advice::Normal,
         locked: false,
         executable: false,

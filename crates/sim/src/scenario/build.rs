@@ -56,8 +56,10 @@ impl Scenario {
         let mut cpu_next = 0;
         for (index, task) in self.task.iter().enumerate() {
             for copy in 0..task.copies {
-                let cpu = task.cpu.unwrap_or(cpu_next % self.machine.cpus);
-                cpu_next += u16::from(task.cpu.is_none());
+                let cpu = task.cpu.unwrap_or(cpu_next);
+                if task.cpu.is_none() {
+                    cpu_next = (cpu_next + 1) % self.machine.cpus;
+                }
                 self.add_task(&mut machine, index, task, copy, CpuId(cpu), &files)?;
             }
         }
@@ -188,7 +190,8 @@ impl Scenario {
                 };
                 let spec = FileSpec { name: name.clone(), pages, kind };
                 let id = engine.file_create(spec).map_err(|error| problem(&key, error))?;
-                let device = (kind == EngineFileKind::Regular).then(|| self.device_index(None));
+                let device =
+                    (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
                 files.insert(name, OpenFile { id, device });
             }
         }

@@ -63,6 +63,8 @@ section! {
             "The [[file]] behind a file, mapped or tmpfs object, when several objects share it.";
         size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX),
             "Size of an anonymous mapping or of a file of its own.";
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+            "The device that a file of its own lives on, of a file or mapped object.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
             "What the task tells the kernel by madvise. random and noreuse keep a mapping's accesses from counting as recent use. For read(2) only sequential matters: pages come in large buffers, which is cheaper a page.";
         locked: bool, [unless false] in Accepts::Bool,

@@ -20,8 +20,8 @@ impl Check<'_> {
         match device {
             Some(name) => self.reference(path, known, name),
             None if known.listed.len() > 1 => {
-                let problem = Problem::new(path, "there are several devices, and this does not say which");
-                self.report(problem.help(format!("one of: {}", known.told())));
+                let message = "there are several devices, and no `device` says which of them this is on";
+                self.report(Problem::new(path, message).help(format!("device = one of: {}", known.told())));
             }
             None => {}
         }

@@ -33,6 +33,7 @@ impl Check<'_> {
     fn object(&mut self, prefix: &str, task: &Task, object: &Object) {
         self.ranges(&format!("{prefix}."), object);
         let channel = object.channel;
+        self.object_device(&format!("{prefix}.device"), object);
         if let Some(name) = &object.file {
             let path = format!("{prefix}.file");
             if channel == Channel::Anonymous {
@@ -95,6 +96,21 @@ impl Check<'_> {
             self.report(Problem::in_table(&format!("{prefix}.read"), error));
         }
         self.workload(prefix, task, object);
+    }
+
+    /// An object that has a regular file of its own has it on a device.
+    fn object_device(&mut self, path: &str, object: &Object) {
+        let is_regular = matches!(object.channel, Channel::File | Channel::Mapped);
+        if is_regular && object.file.is_none() {
+            return self.on_device(path, object.device.as_ref());
+        }
+        if object.device.is_some() {
+            let (message, help) = match is_regular {
+                true => ("the `file` of this object says where it lives", "give the [[file]] its `device`"),
+                false => ("this object lives in memory and on no device", "leave `device` out"),
+            };
+            self.report(Problem::new(path, message).help(help));
+        }
     }
 
     /// Whether an object's size follows from what accesses it: its own workload or trace, the trace of an object before it
