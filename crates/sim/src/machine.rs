@@ -18,12 +18,14 @@
 //! is summed up as [`Report::kernel_time`].
 //!
 //! Neighbours: `task` and `runner` are what runs; of this module's parts, `run` is a task's turn, `carry` turns operations
-//! into device requests, and `timed` is what happens at given times.
+//! into device requests, and `timed` is what happens at given times; `readings` and `sequences` keep what the report tells of it.
 
 mod agenda;
 mod carry;
 mod error;
+mod readings;
 mod run;
+mod sequences;
 mod timed;
 
 pub use error::{BuildError, RunError};
@@ -45,6 +47,7 @@ use crate::report::{Ended, Report, TaskReport};
 use crate::runner::State;
 use crate::task::{Task, TaskSpec};
 use agenda::{Agenda, Event};
+use sequences::Sequences;
 use timed::Control;
 
 /// What a machine is made of besides its engine.
@@ -117,6 +120,7 @@ pub struct Machine {
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
     group_of: BTreeMap<MemcgId, usize>,
     outcome: timed::Outcome,
+    sequences: Sequences,
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
     ios: Vec<IoId>,
@@ -162,6 +166,7 @@ impl Machine {
             reclaim_by_memcg: Vec::new(),
             group_of: BTreeMap::new(),
             outcome: timed::Outcome::default(),
+            sequences: Sequences::default(),
             ops: Vec::new(),
             ios: Vec::new(),
             woken: Vec::new(),
@@ -234,7 +239,10 @@ impl Machine {
             kernel_time: self.kernel_time,
             work: self.work,
             context_switches: self.cpus.switches(),
-            reads: self.outcome.reads.clone(),
+            file_pages_read: self.sequences.pages,
+            file_pages_read_in_order: self.sequences.pages_in_order,
+            reads: self.outcome.readings.kept(),
+            reads_thinned: self.outcome.readings.thinned(),
             writes: self.timed_writes(),
             timed_left: self.timed_left,
         }

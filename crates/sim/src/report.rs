@@ -28,8 +28,16 @@ pub struct Report {
     pub work: Work,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
-    /// Kernel files read by timed events, in order of time.
+    /// Pages read from files, and those of them that went on where another read of the file had ended: what Linux would have
+    /// read ahead.
+    pub file_pages_read: u64,
+    /// See [`Report::file_pages_read`].
+    pub file_pages_read_in_order: u64,
+    /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
+    /// and the last.
     pub reads: Vec<FileRead>,
+    /// The events of which not all is in `reads`.
+    pub reads_thinned: Vec<Thinned>,
     /// Kernel files written by timed events, in order of time.
     pub writes: Vec<FileWrite>,
     /// Timed events that were not due yet when the run ended; recurring ones don't count.
@@ -106,6 +114,19 @@ pub struct FileRead {
     pub path: String,
     /// What it said.
     pub text: String,
+}
+
+/// What was kept of an event that read a kernel file more often than can be kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thinned {
+    /// Which file.
+    pub path: String,
+    /// How often it was read.
+    pub taken: u64,
+    /// Readings in [`Report::reads`].
+    pub kept: u64,
+    /// Of so many readings the first was kept.
+    pub every: u64,
 }
 
 /// A kernel file written by a timed event.

@@ -59,6 +59,11 @@ impl Machine {
     /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them. Returns when there
     /// was room for all of them.
     fn start_transfers(&mut self, ops: &[Op], cpu: CpuId, spent: Nanos) -> Nanos {
+        for op in ops {
+            if let Op::ReadFile { file, page, pages, .. } = *op {
+                self.sequences.note(file, page, pages);
+            }
+        }
         let mut admitted = Nanos::ZERO;
         let mut transfers = ops.iter().filter_map(transfer).peekable();
         while let Some((io, mut request)) = transfers.next() {

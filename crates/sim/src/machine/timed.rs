@@ -8,10 +8,11 @@ use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Stat, Step};
 
 use super::agenda::Event;
 use super::carry::Settled;
+use super::readings::Readings;
 use super::{BuildError, Machine, RunError};
 use crate::cpu::TaskIndex;
 use crate::observe::Observer;
-use crate::report::{Ended, FileRead, FileWrite};
+use crate::report::{Ended, FileWrite};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::KernelFile;
 
@@ -49,7 +50,7 @@ pub enum TimedAction {
 /// What timed events left behind for the report.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    pub(super) reads: Vec<FileRead>,
+    pub(super) readings: Readings,
     pub(super) writes: Vec<FileWrite>,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
@@ -90,7 +91,7 @@ impl Machine {
         match action {
             TimedAction::Read { path } => {
                 let text = self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
-                self.outcome.reads.push(FileRead { at, path, text });
+                self.outcome.readings.add(index, path, at, text);
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())
             }
