@@ -18,6 +18,16 @@ Exit codes:
 Of several runs that fail, one with bad input makes it 2.
 A reader that goes away early (`pageout ... | head`) is no error.";
 
+/// Which program this is: figures of speed mean nothing without its profile, nor bug reports without its commit.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (profile ",
+    env!("PAGEOUT_PROFILE"),
+    ", commit ",
+    env!("PAGEOUT_COMMIT"),
+    ")"
+);
+
 /// Linux page reclaim, out of the kernel.
 ///
 /// Plays the kernel's reclaim rules (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
@@ -25,7 +35,7 @@ A reader that goes away early (`pageout ... | head`) is no error.";
 #[derive(Debug, Parser)]
 #[command(
     name = "pageout",
-    version,
+    version = VERSION,
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true

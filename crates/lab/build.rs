@@ -1,0 +1,42 @@
+//! What `pageout --version` says of the build: its profile, and of a profile that is built to be measured the commit.
+//!
+//! A build for development doesn't ask for the commit: it would be another program after every commit, and built anew.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    // Of its own profiles Cargo tells only which of the two they come from; the directory has the name.
+    let directory = variable("OUT_DIR");
+    let name = Path::new(&directory).ancestors().nth(3).and_then(Path::file_name);
+    let profile = match name.map(|name| name.to_string_lossy().into_owned()) {
+        Some(name) if name != "debug" => name,
+        _ => "dev".to_string(),
+    };
+    let commit = if variable("PROFILE") == "release" { commit() } else { None };
+    println!("cargo::rustc-env=PAGEOUT_PROFILE={profile}");
+    println!("cargo::rustc-env=PAGEOUT_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this
+/// file belongs to, nobody knows it.
+fn commit() -> Option<String> {
+    const SOURCES: [&str; 5] = ["src", "../engine/src", "../sim/src", "../workload/src", "../../Cargo.lock"];
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;
+    // Whatever the answer depends on: where HEAD is, and the sources.
+    let heads = ["HEAD", "logs/HEAD"].iter().filter_map(|name| git(&["rev-parse", "--git-path", name]));
+    for path in heads.chain(SOURCES.map(str::to_string)).filter(|path| Path::new(path).exists()) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    Some(if changed.is_empty() { commit } else { format!("{commit} with changes") })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output =
+        Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_string())
+}
