@@ -165,8 +165,8 @@ Examples:
   pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 --vary swap.0.kind=disk,zram
   pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
   pageout compare scenarios/regressions/m12-idle-memory-out-of-reach.toml
-With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation, and a difference within the
-spread of the two is marked `~`: it may be noise.";
+With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation. Runs are compared seed by seed:
+a difference is marked `~` if the 95 % confidence interval of its mean contains 0, so that it may be noise. One seed has no marks.";
 
 const ABLATE_EXAMPLES: &str = "\
 Examples:
@@ -184,7 +184,7 @@ noise. More seeds (--repeat) narrow it. A value with which the scenario fails is
 const CROSSOVER_EXAMPLES: &str = "\
 Examples:
   pageout crossover web.toml
-  pageout crossover web.toml --set kernel.executable_protection=false --repeat 10
+  pageout crossover web.toml --set kernel.lru.executable_protection=false --repeat 10
   pageout crossover web.toml --all                                  all figures, also those that reclaim costs
   pageout crossover scenarios/zipf-under-limit.toml --repeat 3 --over memcg./web.memory.max=10%,25%,50%
   pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'

@@ -75,6 +75,12 @@ impl Source {
     /// The scenario with the settings applied, checked as far as it can be without looking at other files.
     pub fn scenario(&self, settings: &[Setting]) -> anyhow::Result<Scenario> {
         let (document, changed) = self.edited(settings)?;
+        if let Some((key, number)) = place::not_finite(document.as_item(), "") {
+            let (_, name) = key.rsplit_once('.').unwrap_or(("", &key));
+            let message = format!("`{name}`: {number} is no number to compute with");
+            let origin = self.origin(&key, &changed, Marked::Value);
+            return Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]).into());
+        }
         let scenario: Scenario = match toml_edit::de::from_document(document.clone()) {
             Ok(scenario) => scenario,
             Err(error) => return Err(self.serde_fault(&document, &changed, &error).into()),
@@ -438,6 +444,10 @@ workload = { pattern = "zipf", ops = 1000 }
             &["reaches page 99998, beyond the object's 32768 pages"],
         );
         check("ops = 1000", "ops = \"200k\"", &["`ops`: invalid type: string \"200k\"", "a.toml:12:38"]);
+        for bad in ["nan", "inf", "-inf"] {
+            let told = format!("`alpha`: {bad} is no number to compute with").replace("nan", "NaN");
+            check("ops = 1000", &format!("ops = 1000, alpha = {bad}"), &[&told, "a.toml:12:"]);
+        }
         check("ops = 1000", "ops = 1000, alpha = -1", &["`alpha` must be a number in 0..=100", "a.toml:12:"]);
     }
 

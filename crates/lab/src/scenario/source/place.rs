@@ -89,6 +89,27 @@ pub(crate) fn path_at(root: &Item, offset: usize) -> Option<String> {
     best.map(|(_, path)| path)
 }
 
+/// The first number that is infinite or none at all, and its path. TOML has them; data formats in between don't.
+pub(crate) fn not_finite(item: &Item, path: &str) -> Option<(String, f64)> {
+    let join = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+    if let Some(number) = item.as_float().filter(|number| !number.is_finite()) {
+        return Some((path.to_string(), number));
+    }
+    if let Some(table) = item.as_table_like() {
+        return table.iter().find_map(|(key, value)| not_finite(value, &join(key)));
+    }
+    match item {
+        Item::ArrayOfTables(tables) => tables.iter().enumerate().find_map(|(at, table)| {
+            table.iter().find_map(|(key, value)| not_finite(value, &format!("{path}[{at}].{key}")))
+        }),
+        Item::Value(Value::Array(values)) => values
+            .iter()
+            .enumerate()
+            .find_map(|(at, value)| not_finite(&Item::Value(value.clone()), &format!("{path}[{at}]"))),
+        _ => None,
+    }
+}
+
 /// Calls `see` with the path and span of every key and value.
 fn visit(item: &Item, path: String, see: &mut dyn FnMut(&str, Range<usize>)) {
     if let Some(span) = item.span() {
