@@ -17,6 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::notes;
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::source::{OVER, Source};
@@ -138,6 +139,7 @@ impl Ablation<'_> {
         let failed = self.rows.iter().filter(|row| !row.runs.failures.is_empty());
         text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
         text.push('\n');
+        text += &notes::to_text(&self.base.results[0].notes);
         text + &effect::legend(self.args.repeat, true)
     }
 

@@ -21,6 +21,7 @@ use crate::print::summary::TRUNCATED;
 use crate::print::{output, table};
 use crate::result::effect;
 use crate::result::metrics::{Metric, Unit, metrics};
+use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::spread::{Paired, Spread};
 use crate::result::variants::{Plan, Runs, verdict};
@@ -251,6 +252,13 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     }
     if figures.iter().flat_map(|column| &column.cells).any(|cell| cell.is_truncated) {
         let _ = write!(text, "\n{TRUNCATED}");
+    }
+    let noted = columns.iter().filter_map(|column| {
+        Some((column.variant.label.as_str(), column.runs.results.first()?.notes.as_slice()))
+    });
+    let noted = notes::to_text(&notes::of_several(noted));
+    if !noted.is_empty() {
+        let _ = write!(text, "\n{noted}");
     }
     if args.repeat > 1 {
         let _ = write!(text, "\n{}", effect::noise_legend(args.repeat, false));

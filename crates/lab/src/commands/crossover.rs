@@ -25,6 +25,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::notes;
 use crate::result::spread::Paired;
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::grid::{self, Point};
@@ -332,6 +333,8 @@ impl Crossover<'_> {
             failed.map(|(cell, runs)| format!("{}: {}", names(*cell).join(", "), runs.failures[0])),
         );
         text.push('\n');
+        let noted = self.cells.iter().find_map(|(_, runs)| runs.results.first());
+        text += &noted.map_or(String::new(), |run| notes::to_text(&run.notes));
         text + &effect::legend(self.args.repeat, false)
     }
 

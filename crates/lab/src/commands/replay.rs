@@ -19,6 +19,7 @@ use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, progress, table};
+use crate::result::notes::{self, Note};
 use crate::result::parallel;
 use crate::result::run_result::{RunResult, TaskResult, counter};
 use crate::result::simulate::simulate;
@@ -345,6 +346,16 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
         rows.push(row);
     }
     text += &table::layout(&rows, 0);
+    let noted: Vec<(String, &[Note])> = points
+        .iter()
+        .filter_map(|point| {
+            Some((figures::bytes(point.pages * 4096), point.result.as_ref()?.notes.as_slice()))
+        })
+        .collect();
+    let noted = notes::to_text(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
+    if !noted.is_empty() {
+        let _ = write!(text, "\n{noted}");
+    }
     let measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     if measured.len() > 1 {

@@ -1,6 +1,6 @@
 //! `pageout run`: one scenario, one result.
 
-use pageout_sim::scenario::{KernelFile, Scalar, Scenario, TraceFile};
+use pageout_sim::scenario::{Scenario, TraceFile};
 use serde_json::json;
 
 use crate::cli::{OutputOptions, RunArgs};
@@ -8,6 +8,7 @@ use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::summary::summary;
 use crate::print::{output, progress};
+use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::simulate::{Stopped, accesses, simulate};
 use crate::scenario::diagnostic::Diagnostics;
@@ -21,10 +22,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
     remark_traces(&scenario)?;
-    remark_no_effect(&scenario);
     if args.check {
         own_variants::all(&source, &args.options, &scenario)?;
-        return output::print(&format!("{}: nothing wrong with it\n", args.scenario.display()));
+        let told = notes::to_text(&notes::of_scenario(&scenario));
+        return output::print(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     if let Some(name) = &args.variant {
         scenario = own_variants::one(&source, &args.options, &scenario, name)?;
@@ -48,20 +49,6 @@ fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What is written and kept, and does nothing, is no result to wonder about.
-fn remark_no_effect(scenario: &Scenario) {
-    let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
-    let is_set =
-        |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
-    let mut writes =
-        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
-    if let Some((path, value)) = writes.find(|(path, value)| is_ttl(path) && is_set(value)) {
-        output::remark(&format!(
-            "note: {value} in {path} has no effect: it protects from kswapd, which is not modelled yet"
-        ));
-    }
 }
 
 /// Tells the failure, with the place in the file or the state the run was in.

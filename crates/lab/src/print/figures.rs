@@ -48,6 +48,15 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
+/// So many bytes in so many nanoseconds, with a decimal prefix: `51.2 MB/s`.
+pub(crate) fn bandwidth(bytes: u64, nanoseconds: u64) -> String {
+    let per_second = bytes as f64 / (nanoseconds.max(1) as f64 / 1e9);
+    match per_second {
+        rate if rate >= 1e9 => format!("{} GB/s", significant(rate / 1e9)),
+        rate => format!("{} MB/s", significant(rate / 1e6)),
+    }
+}
+
 /// A share as a percentage with two decimals.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
@@ -83,5 +92,9 @@ mod tests {
         assert_eq!([bytes(512), bytes(4096), bytes(3 << 29)], ["512 B", "4 KiB", "1.5 GiB"]);
         assert_eq!([rate(1_160_000.0), rate(12.0)], ["1.16 M/s", "12.0 /s"]);
         assert_eq!(percent(0.31426), "31.43%");
+        assert_eq!(
+            [bandwidth(4096, 80_000), bandwidth(7 << 30, 2_000_000_000)],
+            ["51.2 MB/s".to_string(), "3.76 GB/s".to_string()]
+        );
     }
 }

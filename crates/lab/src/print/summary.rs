@@ -6,6 +6,7 @@ use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::scenario::Scenario;
 
 use crate::print::{figures, output, table};
+use crate::result::notes;
 use crate::result::run_result::{
     Counters, DeviceResult, Latency, MemcgResult, ReadResult, RunResult, TaskResult, counter,
 };
@@ -68,8 +69,11 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &memcg_text(memcg, result);
     }
     if result.memcgs.len() > LINES_MAX {
-        let _ =
-            writeln!(text, "\n... and {} cgroups more; --json has them all", result.memcgs.len() - LINES_MAX);
+        let _ = writeln!(
+            text,
+            "\n... and {} cgroups more; --json has them all",
+            figures::count((result.memcgs.len() - LINES_MAX) as u64)
+        );
     }
     if result.memcgs.is_empty() {
         text.push('\n');
@@ -86,6 +90,10 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     text += &reads(scenario, &result.reads);
     if result.events_not_reached > 0 {
         let _ = writeln!(text, "\n{} events were not due yet when the run ended", result.events_not_reached);
+    }
+    if !result.notes.is_empty() {
+        text.push('\n');
+        text += &notes::to_text(&result.notes);
     }
     if !scenario.look_at.is_empty() {
         text.push('\n');
@@ -134,7 +142,11 @@ fn tasks(tasks: &[TaskResult]) -> String {
     }
     let mut text = table::layout(&rows, 2);
     if tasks.len() > LINES_MAX {
-        let _ = writeln!(text, "... and {} more; --json has them all", tasks.len() - LINES_MAX);
+        let _ = writeln!(
+            text,
+            "... and {} more; --json has them all",
+            figures::count((tasks.len() - LINES_MAX) as u64)
+        );
     }
     if tasks.iter().any(|task| !task.finished) {
         text += TRUNCATED;
@@ -301,7 +313,7 @@ fn value(text: &str) -> String {
 
 fn more(count: usize) -> String {
     if count > LINES_MAX {
-        format!("... and {} more; --json has them all\n", count - LINES_MAX)
+        format!("... and {} more; --json has them all\n", figures::count((count - LINES_MAX) as u64))
     } else {
         String::new()
     }
@@ -325,11 +337,18 @@ fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
             .flat_map(|other| &other.show);
         let names: Vec<&String> = wanted.collect();
         let _ = writeln!(text, "\n{path}");
+        if names.iter().any(|name| *name == "*") {
+            for read in of_file.iter().take(LINES_MAX) {
+                let _ = writeln!(text, "at {}\n{}", figures::time(read.at_ns), read.text.trim_end());
+            }
+            text += &more(of_file.len());
+            continue;
+        }
         let is_single = of_file.iter().all(|read| read.text.lines().count() <= 1);
         if names.is_empty() && !is_single {
             let _ = writeln!(
                 text,
-                "  read {} times; `show` in the event picks lines, --json has all",
+                "  read {} times; `show` in the event picks lines, or with \"*\" all of them; --json has all",
                 of_file.len()
             );
             continue;

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Scenario, Size};
-use pageout_sim::{Ended, Machine};
+use pageout_sim::{Ended, Machine, Thinned};
 use serde::Serialize;
+
+use crate::result::notes::{self, Note};
 
 /// The figures of one run. Times are in simulated nanoseconds.
 #[derive(Debug, Clone, Serialize)]
@@ -45,8 +47,12 @@ pub(crate) struct RunResult {
     pub(crate) reads: Vec<ReadResult>,
     /// Files written by events.
     pub(crate) writes: Vec<WriteResult>,
+    /// Events whose readings were too many for all to be kept.
+    pub(crate) reads_thinned: Vec<ThinnedResult>,
     /// Events that were not due yet when the run ended.
     pub(crate) events_not_reached: usize,
+    /// What the run leaves out that its user would miss.
+    pub(crate) notes: Vec<Note>,
 }
 
 /// Counters by the kernel's names, in the kernel's order.
@@ -131,6 +137,15 @@ pub(crate) struct ReadResult {
     pub(crate) text: String,
 }
 
+/// What was kept of the readings of one event.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ThinnedResult {
+    pub(crate) path: String,
+    pub(crate) taken: u64,
+    pub(crate) kept: u64,
+    pub(crate) every: u64,
+}
+
 /// A file written by an event. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
 /// time; it may not be done when the run ends.
 #[derive(Debug, Clone, Serialize)]
@@ -175,7 +190,10 @@ impl RunResult {
             memcg_result(&memcg.path, policy, reclaim.get(memcg.path.as_str()).copied(), machine)
         });
         let memcgs = memcgs.collect();
+        let vmstat = counters(&read(machine, "/proc/vmstat"));
+        let pages_swapped_in = counter(&vmstat, "pswpin").unsigned_abs();
         RunResult {
+            notes: notes::of_run(scenario, &report, pages_swapped_in),
             complete,
             ended,
             question: scenario.question.clone(),
@@ -188,7 +206,7 @@ impl RunResult {
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
             context_switches: report.context_switches,
-            vmstat: counters(&read(machine, "/proc/vmstat")),
+            vmstat,
             events_not_reached: report.timed_left,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),
@@ -196,6 +214,11 @@ impl RunResult {
                 .reads
                 .into_iter()
                 .map(|read| ReadResult { at_ns: read.at.0, path: read.path, text: read.text })
+                .collect(),
+            reads_thinned: report
+                .reads_thinned
+                .into_iter()
+                .map(|Thinned { path, taken, kept, every }| ThinnedResult { path, taken, kept, every })
                 .collect(),
             writes: report.writes.into_iter().map(write_result).collect(),
         }

@@ -11,10 +11,12 @@ mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
 mod foreign; // what others have recorded
 mod keys; // the reference of keys against what is accepted
+mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod regressions; // the bank of known bugs
 mod results; // what good runs print
+mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
 mod traces; // what a trace is taken for
 mod validate; // recorded runs

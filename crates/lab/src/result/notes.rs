@@ -1,0 +1,151 @@
+//! What a run leaves out, or does not do, that its user would miss. Said in its result, every time it matters.
+
+use pageout_engine::{CgroupFile, Holds};
+use pageout_sim::Report;
+use pageout_sim::scenario::keys::Limit;
+use pageout_sim::scenario::{Advice, Channel, KernelFile, Scalar, Scenario, SwapKind};
+use serde::Serialize;
+
+use crate::print::{figures, output};
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Note {
+    /// What it is about, in a word.
+    pub(crate) about: &'static str,
+    /// All of it, in a sentence or two.
+    pub(crate) text: String,
+}
+
+/// Of more limits than that the rest is counted.
+const NAMED: usize = 3;
+
+/// Shares of what was read below which nothing is said of readahead.
+const FILE_SHARE: f64 = 0.1;
+const SWAP_SHARE: f64 = 0.01;
+
+/// What can be told before the run.
+pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
+    [no_min_ttl(scenario), limits_out_of_reach(scenario)].into_iter().flatten().collect()
+}
+
+/// What the run has shown, behind what could be told before.
+pub(crate) fn of_run(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Vec<Note> {
+    let mut notes = of_scenario(scenario);
+    notes.extend(no_readahead(scenario, report));
+    notes.extend(no_swap_readahead(scenario, report, pages_swapped_in));
+    notes.extend(report.reads_thinned.iter().map(|thinned| {
+        let text = format!(
+            "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
+            thinned.path,
+            figures::count(thinned.taken),
+            figures::count(thinned.every),
+        );
+        Note { about: "readings", text }
+    }));
+    notes
+}
+
+/// The notes as paragraphs.
+pub(crate) fn to_text(notes: &[Note]) -> String {
+    notes.iter().map(|note| output::wrap(&format!("Note: {}", note.text), output::width(), "")).collect()
+}
+
+/// The notes of several runs, each thing once, with the name of the first run that has it.
+pub(crate) fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) -> Vec<Note> {
+    let mut told: Vec<Note> = Vec::new();
+    for (name, notes) in runs {
+        let new = notes.iter().filter(|note| !told.iter().any(|known| known.about == note.about));
+        let new: Vec<Note> =
+            new.map(|note| Note { text: format!("{name}: {}", note.text), ..note.clone() }).collect();
+        told.extend(new);
+    }
+    told
+}
+
+fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
+    let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
+    let is_set =
+        |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    let (path, value) = writes.find(|(path, value)| is_ttl(path) && is_set(value))?;
+    let text =
+        format!("{value} in {path} has no effect: it protects from kswapd, which is not modelled yet.");
+    Some(Note { about: "min_ttl_ms", text })
+}
+
+/// A limit beyond what there is never binds. Linux takes it, and so do we; but what it was meant to do does not happen.
+fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
+    let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+    let swap: u64 = scenario.swap.iter().map(|swap| swap.size.0).sum();
+    let listed = scenario.memcg.iter().flat_map(|memcg| {
+        memcg.files.iter().map(|(file, value)| (memcg.path.clone(), file.to_string(), value.clone()))
+    });
+    let written = scenario.event.iter().filter_map(|event| {
+        let (path, value) = event.write.as_deref().zip(event.value.clone())?;
+        let KernelFile::Memcg { path, file } = KernelFile::parse(path)? else { return None };
+        Some((path, file, value))
+    });
+    let mut beyond = Vec::new();
+    for (path, file, value) in listed.chain(written) {
+        let most = match file.as_str() {
+            "memory.max" | "memory.high" => memory,
+            "memory.swap.max" if swap > 0 => swap,
+            _ => continue,
+        };
+        let is_limit = CgroupFile::by_name(&file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
+        if let Ok(Limit::Size(size)) = value.to_string().parse()
+            && is_limit
+            && size.0 > most
+        {
+            beyond.push(format!("{file} of {path} ({} of {})", figures::bytes(size.0), figures::bytes(most)));
+        }
+    }
+    let told = match beyond.len() {
+        0 => return None,
+        count if count <= NAMED => beyond.join(", "),
+        count => format!("{} and {} more", beyond[..NAMED].join(", "), count - NAMED),
+    };
+    let text = format!(
+        "Beyond what the machine has, so that it never binds: {told}. A machine that is itself short of memory is not \
+         modelled yet."
+    );
+    Some(Note { about: "limits", text })
+}
+
+fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let files = scenario.task.iter().flat_map(|task| &task.object);
+    let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
+    // Who says that it reads at random is not read ahead for on Linux either.
+    let is_wanted = files.any(|object| object.advice != Advice::Random);
+    let (pages, in_order) = (report.file_pages_read, report.file_pages_read_in_order);
+    let share = figures::share(in_order, pages);
+    if !is_wanted || share < FILE_SHARE {
+        return None;
+    }
+    let busy: u64 =
+        report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
+    let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
+    let text = format!(
+        "There is no readahead yet: {} of the pages that were read from files are behind one read before, and each was a \
+         request of its own, at {} in all. Linux reads such pages ahead, 128 KiB at a time by default, and would be faster.",
+        figures::percent(share),
+        figures::bandwidth(read * 4096, busy)
+    );
+    Some(Note { about: "readahead", text })
+}
+
+fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Option<Note> {
+    let has_disk = scenario.swap.iter().any(|swap| swap.kind == SwapKind::Disk);
+    let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
+    if !has_disk || figures::share(pages_swapped_in, read) < SWAP_SHARE {
+        return None;
+    }
+    let text = format!(
+        "There is no swap readahead yet: {} pages were read from swap, one at a time. Linux reads up to 8 neighbours with each \
+         (vm.page-cluster = 3).",
+        figures::count(pages_swapped_in)
+    );
+    Some(Note { about: "swap readahead", text })
+}

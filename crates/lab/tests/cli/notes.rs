@@ -1,0 +1,210 @@
+//! What a run leaves out is said, every time it matters and only then; and what it shows instead of all.
+
+use serde_json::Value;
+
+use super::{GOOD, check_failure, check_success, pageout, run_with, text, with_scenario};
+
+#[track_caller]
+fn check(scenario: &str, arguments: &[&str]) -> String {
+    check_success(&pageout(with_scenario(scenario).path(), arguments))
+}
+
+/// The notes of a run by what they are about.
+#[track_caller]
+fn notes(scenario: &str) -> Vec<(String, String)> {
+    let result: Value = serde_json::from_str(&check(scenario, &["run", "scenario.toml", "--json"])).unwrap();
+    let notes = result["notes"].as_array().unwrap();
+    let words = |note: &Value, key: &str| note[key].as_str().unwrap().to_string();
+    notes.iter().map(|note| (words(note, "about"), words(note, "text"))).collect()
+}
+
+fn about(scenario: &str) -> Vec<String> {
+    notes(scenario).into_iter().map(|(about, _)| about).collect()
+}
+
+#[test]
+fn a_sequential_read_says_that_nothing_is_read_ahead() {
+    let sequential = GOOD.replace("{ pattern = \"zipf\", ops = 5000 }", "{ pattern = \"sequential\" }");
+    let printed = check(&sequential, &["run", "scenario.toml"]);
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "Note: There is no readahead yet: 99.90% of the pages that were read from files are behind one read before, and \
+                each was a request of its own, at ";
+    assert!(printed.contains(note) && printed.contains(" MB/s in all"), "{printed}");
+    assert_eq!(about(&sequential), ["readahead"]);
+    assert_eq!(about(GOOD), Vec::<String>::new(), "nobody reads ahead of random reads");
+    let random = sequential.replace("channel = \"file\"", "channel = \"mapped\"\nadvice = \"random\"");
+    assert_eq!(about(&random), Vec::<String>::new(), "nor of who says that they are");
+    let compared =
+        check(&sequential, &["compare", "scenario.toml", "--vary", "kernel.profile=classic@6.12,lru"]);
+    assert_eq!(compared.matches("There is no readahead yet").count(), 1, "{compared}");
+    assert!(compared.contains("Note: classic@6.12: There is no readahead"), "{compared}");
+}
+
+#[test]
+fn reading_from_a_swap_disk_says_that_nothing_is_read_ahead() {
+    let anonymous = |kind: &str| {
+        let swap = format!(
+            "channel = \"anonymous\"\nsize = \"4MiB\"\nworkload = {{ pattern = \"zipf\", ops = 5000 }}\n[[swap]]\nsize = \"8MiB\"\nkind = \"{kind}\"\n"
+        );
+        let at = GOOD.find("channel").unwrap();
+        format!("{}{swap}", &GOOD[..at])
+    };
+    assert_eq!(about(&anonymous("disk")), ["swap readahead"]);
+    assert_eq!(about(&anonymous("zram")), Vec::<String>::new(), "zram has none on Linux either");
+}
+
+#[test]
+fn a_limit_beyond_the_machine_is_told_by_check_and_run() {
+    let beyond = GOOD.replace("memory.max = \"1MiB\"", "memory.max = \"1MiB\"\nmemory.high = \"8GiB\"");
+    let told = "it never binds: memory.high of /web (8 GiB of 1 GiB)";
+    for more in [&["--check"][..], &[]] {
+        let printed = check(&beyond, &[&["run", "scenario.toml"], more].concat());
+        let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.contains(told), "{printed}");
+    }
+    assert_eq!(about(&beyond), ["limits"]);
+    let written = format!(
+        "{GOOD}\n[[event]]\nat = \"1ms\"\nwrite = \"/sys/fs/cgroup/web/memory.max\"\nvalue = \"2GiB\"\n"
+    );
+    assert_eq!(about(&written), ["limits"]);
+    let within = GOOD.replace("\"1MiB\"", "\"1GiB\"\nmemory.high = \"max\"\nmemory.low = \"8GiB\"");
+    assert_eq!(about(&within), Vec::<String>::new(), "`max` is meant, and protection of all is usual");
+}
+
+#[test]
+fn readings_beyond_what_a_result_holds_are_thinned_and_it_says_so() {
+    let often = |every: &str| {
+        format!(
+            "{}\n[[event]]\nat = \"0s\"\nevery = \"{every}\"\nread = \"/sys/fs/cgroup/web/memory.stat\"\nshow = [\"pgscan\"]\n",
+            GOOD.replace("[[task.object]]", "think_time = \"10us\"\n[[task.object]]")
+        )
+    };
+    let run = |scenario: &str| -> Value {
+        serde_json::from_str(&check(scenario, &["run", "scenario.toml", "--json"])).unwrap()
+    };
+    let seldom = run(&often("1ms"));
+    assert_eq!(
+        (&seldom["reads_thinned"], &seldom["notes"]),
+        (&Value::Array(Vec::new()), &Value::Array(Vec::new()))
+    );
+    let scenario = often("2us");
+    let result = run(&scenario);
+    let thinned = &result["reads_thinned"][0];
+    let (taken, every) = (thinned["taken"].as_u64().unwrap(), thinned["every"].as_u64().unwrap());
+    assert!(taken > 20_000 && every > 1, "{thinned}");
+    let reads = result["reads"].as_array().unwrap();
+    let bytes: usize = reads.iter().map(|read| read["text"].as_str().unwrap().len()).sum();
+    assert!(bytes < 17 << 20, "{bytes}");
+    assert_eq!(thinned["kept"].as_u64().unwrap(), reads.len() as u64);
+    let at = |index: usize| reads[index]["at_ns"].as_u64().unwrap();
+    assert_eq!((at(0), at(1), at(2)), (0, 2_000 * every, 4_000 * every));
+    assert_eq!(at(reads.len() - 1), 2_000 * (taken - 1), "the last reading is always there");
+    let printed = check(&scenario, &["run", "scenario.toml"]);
+    assert!(printed.contains("more than a result holds: one reading in"), "{printed}");
+}
+
+#[test]
+fn lru_gen_is_shown_whole_if_asked_for() {
+    let scenario = format!(
+        "{}\n[kernel]\nprofile = \"mglru@6.12\"\n[[event]]\nat = \"20ms\"\nread = \"/sys/kernel/debug/lru_gen\"\nshow = [\"*\"]\n",
+        GOOD
+    );
+    let printed = check(&scenario, &["run", "scenario.toml"]);
+    let (_, shown) = printed.split_once("\n/sys/kernel/debug/lru_gen\nat 20.0 ms\n").expect(&printed);
+    let shown = shown.split("\n\n").next().unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("memcg     1 /") && lines[1] == " node     0", "{shown}");
+    assert!(lines.iter().any(|line| line.starts_with("memcg     2 /web")), "{shown}");
+    let result: Value = serde_json::from_str(&check(&scenario, &["run", "scenario.toml", "--json"])).unwrap();
+    assert_eq!(result["reads"][0]["text"].as_str().unwrap().trim_end(), shown.trim_end());
+}
+
+#[test]
+fn a_task_without_accesses_has_no_hit_ratio() {
+    let idle = GOOD.replace("memcg = \"/web\"", "memcg = \"/web\"\nstart = \"1s\"\nbackground = true");
+    let scenario = format!(
+        "{idle}\n[[task]]\nname = \"other\"\n[[task.object]]\nchannel = \"file\"\nsize = \"1MiB\"\nworkload = {{ pattern = \"zipf\", ops = 10 }}\n"
+    );
+    let printed = check(&scenario, &["run", "scenario.toml"]);
+    let row = printed.lines().find(|line| line.starts_with("reader")).expect(&printed);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[..4], ["reader", "/web", "0", "-"], "{printed}");
+    let result: Value = serde_json::from_str(&check(&scenario, &["run", "scenario.toml", "--json"])).unwrap();
+    assert_eq!(result["tasks"][0]["hit_ratio"], Value::Null);
+    assert!(result["tasks"][1]["hit_ratio"].is_number());
+}
+
+#[test]
+fn a_read_that_misses_is_no_major_fault() {
+    let file: Value = serde_json::from_str(&check(GOOD, &["run", "scenario.toml", "--json"])).unwrap();
+    let task = &file["tasks"][0];
+    assert_eq!((&task["minor"], &task["major"]), (&0.into(), &0.into()));
+    let misses = task["accesses"].as_u64().unwrap() - task["hits"].as_u64().unwrap();
+    assert_eq!((&task["read_misses"], &task["read_misses_io"]), (&misses.into(), &misses.into()));
+    assert_eq!(file["vmstat"]["pgmajfault"], 0);
+    let mapped = GOOD.replace("channel = \"file\"", "channel = \"mapped\"");
+    let mapped: Value = serde_json::from_str(&check(&mapped, &["run", "scenario.toml", "--json"])).unwrap();
+    let task = &mapped["tasks"][0];
+    assert_eq!((&task["read_misses"], &task["major"]), (&0.into(), &mapped["vmstat"]["pgmajfault"]));
+    assert!(task["major"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_runtime_that_was_cut_off_is_in_parentheses_in_comparisons_too() {
+    let cut = format!("until = \"5ms\"\n{GOOD}");
+    let printed = check(&cut, &["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB"]);
+    let row = printed.lines().find(|line| line.trim_start().starts_with("runtime")).expect(&printed);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["runtime", "(5.00", "ms)", "(5.00", "ms)", "-"]);
+    assert!(printed.contains("A runtime in parentheses: the task was not done"), "{printed}");
+    let arguments = ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB", "--json"];
+    let result: Value = serde_json::from_str(&check(&cut, &arguments)).unwrap();
+    let runtime = &result["variants"][1]["metrics"]["task reader: runtime_ns"];
+    assert_eq!((&runtime["truncated"], &runtime["difference_percent"]), (&true.into(), &Value::Null));
+    let whole = check(GOOD, &["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB"]);
+    assert!(!whole.contains("(") || !whole.contains("parentheses"), "{whole}");
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_by_name() {
+    let nan = run_with("ops = 5000", "ops = 5000, alpha = nan", &[]);
+    check_failure(&nan, 2, &["`alpha`: NaN is no number to compute with", "scenario.toml:14:"]);
+    let set = run_with("ops = 5000", "ops = 5000", &["--set", "task.reader.object.0.workload.alpha=inf"]);
+    check_failure(&set, 2, &["`alpha`: inf is no number", "--set task.reader.object.0.workload.alpha=inf"]);
+}
+
+#[test]
+fn the_examples_in_the_help_name_keys_that_there_are() {
+    let swap = "\n[[swap]]\nsize = \"64MiB\"\n";
+    let directory = with_scenario(&format!("{GOOD}{swap}"));
+    let mut tried = 0;
+    for command in ["run", "compare", "ablate", "crossover"] {
+        let help = check_success(&pageout(directory.path(), &[command, "--help"]));
+        for line in help.lines().filter(|line| line.trim_start().starts_with("pageout ")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            for pair in words.windows(2).filter(|pair| ["--set", "--vary"].contains(&pair[0])) {
+                let (key, values) = pair[1].trim_matches('\'').split_once('=').unwrap();
+                let setting = format!("{key}={}", values.split(',').next().unwrap());
+                check_success(&pageout(
+                    directory.path(),
+                    &["run", "scenario.toml", "--check", "--set", &setting],
+                ));
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 10, "{tried} settings found in the help");
+    let help = check_success(&pageout(directory.path(), &["compare", "--help"]));
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("marked `~` if the 95 % confidence interval of its mean contains 0"), "{help}");
+}
+
+#[test]
+fn the_version_says_commit_and_profile() {
+    let directory = with_scenario(GOOD);
+    let output = pageout(directory.path(), &["--version"]);
+    let version = check_success(&output);
+    let (_, build) = version.trim_end().split_once(" (profile ").expect(&version);
+    let (profile, commit) = build.strip_suffix(')').unwrap().split_once(", commit ").expect(&version);
+    assert!(version.starts_with("pageout ") && !profile.is_empty() && !commit.is_empty(), "{version}");
+    assert!(profile != "dev" || commit == "unknown", "a build for development asks for no commit: {version}");
+    assert_eq!(text(&output.stderr), "");
+}
