@@ -201,7 +201,7 @@ fn machine(by: By, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Ma
     let (engine, task) = build(by, limit, Policy::classic_6_12());
     let spec = MachineSpec {
         costs: Costs::xeon_vm(),
-        devices: vec![DeviceSpec::nvme()],
+        devices: vec![DeviceSpec::preset("nvme").expect("it is a preset")],
         files: vec![(pageout_engine::FileId(0), 0)],
         ..MachineSpec::default()
     };

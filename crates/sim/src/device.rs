@@ -22,10 +22,12 @@
 
 mod draw;
 mod fault;
+mod preset;
 mod spec;
 
 pub use draw::{Latency, Tail};
 pub use fault::{Fault, FaultRule};
+pub use preset::{Figure, PRESETS, Preset};
 pub use spec::{DeviceError, DeviceSpec};
 
 use std::cmp::Reverse;

@@ -2,7 +2,7 @@
 
 use pageout_sim::scenario::keys::{Accepts, KEYS, Key, WORKLOAD_KEYS};
 
-use super::{pageout, text, with_scenario};
+use super::{check_success, pageout, text, with_scenario};
 
 /// Everything that a key may be under, once.
 const BASE: &str = r#"
@@ -149,4 +149,26 @@ fn every_range_of_the_reference_is_accepted_to_its_ends_and_nothing_beyond() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(tried > 80, "{tried} ranges");
+}
+
+#[test]
+fn a_devices_preset_is_told_figure_by_figure_with_its_source() {
+    let directory = with_scenario("");
+    let told = check_success(&pageout(directory.path(), &["keys", "device[].preset"]));
+    for line in [
+        "    virtio: the virtual disk of the machine on which costs were measured",
+        "        read_p99 = \"75us\": measured with one request",
+        "    hdd: a disk of 7,200 revolutions a minute",
+        "        sequential_latency = \"100us\": typical of the class",
+        "    nvme: flash behind PCIe 3, as in a server",
+        "        iops = 600000: typical of the class",
+        "        one request in 10000 takes 10 times the median: typical",
+        "    pmem: persistent memory",
+    ] {
+        assert!(told.contains(line), "{line} is not in\n{told}");
+    }
+    let json = check_success(&pageout(directory.path(), &["keys", "device[].preset", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["presets"].as_array().unwrap().len(), 5);
+    assert_eq!(json[0]["presets"][3]["figures"][0]["key"], "read_latency");
 }

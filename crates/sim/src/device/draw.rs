@@ -23,6 +23,11 @@ pub enum Latency {
 }
 
 impl Latency {
+    /// With this median and 99th percentile; equal ones leave no spread.
+    pub fn new(median: Nanos, p99: Nanos) -> Latency {
+        if p99 == median { Latency::Constant(median) } else { Latency::Lognormal { median, p99 } }
+    }
+
     /// The median.
     pub fn median(self) -> Nanos {
         match self {

@@ -1,7 +1,4 @@
-//! What a device is like: its parameters, the presets, and which parameters make no sense.
-//!
-//! The presets are the rows of the device table in `docs/spec/costs.md`; M is measured on one virtual
-//! machine, T typical of the class. Where a row gives a single latency the preset is constant: a spread would be invented.
+//! What a device is like: its parameters, and which of them make no sense.
 
 use pageout_engine::{Nanos, PAGE_SIZE};
 
@@ -9,13 +6,6 @@ use super::{Direction, Fault, FaultRule, Latency, Tail};
 
 /// Requests are counted in blocks of a page.
 pub(super) const BLOCK_BYTES: u64 = PAGE_SIZE;
-
-/// One in 10,000 requests of an SSD takes 10 times the median (T).
-const SSD_TAIL: Tail = Tail { one_in: 10_000, times: 10 };
-
-const MICROSECOND: u64 = 1_000;
-const MEGABYTE: u64 = 1_000_000;
-const GIGABYTE: u64 = 1_000_000_000;
 
 /// The parameters of a block device. Any value is possible; [`super::Device::new`] refuses those that make no sense.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,117 +37,7 @@ pub struct DeviceSpec {
     pub faults: Vec<Fault>,
 }
 
-/// What the block layer sets where nobody asks for something else.
-const NR_REQUESTS: u32 = 128;
-
 impl DeviceSpec {
-    /// The names [`DeviceSpec::preset`] knows.
-    pub const PRESETS: &[&str] = &["virtio", "hdd", "sata-ssd", "nvme", "pmem"];
-
-    /// The preset of this name.
-    pub fn preset(name: &str) -> Option<DeviceSpec> {
-        match name {
-            "virtio" => Some(DeviceSpec::virtio()),
-            "hdd" => Some(DeviceSpec::hdd()),
-            "sata-ssd" => Some(DeviceSpec::sata_ssd()),
-            "nvme" => Some(DeviceSpec::nvme()),
-            "pmem" => Some(DeviceSpec::pmem()),
-            _ => None,
-        }
-    }
-
-    /// The virtio disk of the machine that the M rows were measured on. Row "virtio disk of the measured machine", M: 30 us p50 and 75 us p99
-    /// read, 31 and 97 us write, 0.62 GB/s read, 1.3 GB/s write, 72 K IOPS at depth 32.
-    pub fn virtio() -> DeviceSpec {
-        DeviceSpec {
-            name: "virtio".to_string(),
-            read: Latency::Lognormal { median: Nanos(30 * MICROSECOND), p99: Nanos(75 * MICROSECOND) },
-            write: Latency::Lognormal { median: Nanos(31 * MICROSECOND), p99: Nanos(97 * MICROSECOND) },
-            sequential: None,
-            tail: None,
-            read_bandwidth: 620 * MEGABYTE,
-            write_bandwidth: 1_300 * MEGABYTE,
-            iops_max: Some(72_000),
-            queue_depth: 32,
-            nr_requests: NR_REQUESTS,
-            latency_covers: BLOCK_BYTES,
-            faults: Vec::new(),
-        }
-    }
-
-    /// A 7,200 rpm disk. Row "hdd", T: 8 ms random (4.2 rotation + 4 seek), 0.1 ms sequential, 150 MB/s, one at a time.
-    pub fn hdd() -> DeviceSpec {
-        DeviceSpec {
-            name: "hdd".to_string(),
-            read: Latency::Constant(Nanos(8_000 * MICROSECOND)),
-            write: Latency::Constant(Nanos(8_000 * MICROSECOND)),
-            sequential: Some(Nanos(100 * MICROSECOND)),
-            tail: None,
-            read_bandwidth: 150 * MEGABYTE,
-            write_bandwidth: 150 * MEGABYTE,
-            iops_max: None,
-            queue_depth: 1,
-            nr_requests: NR_REQUESTS,
-            latency_covers: BLOCK_BYTES,
-            faults: Vec::new(),
-        }
-    }
-
-    /// Row "sata-ssd", T: 90 us read, 40 us write, 530 MB/s, 32 at a time, 90 K IOPS.
-    pub fn sata_ssd() -> DeviceSpec {
-        DeviceSpec {
-            name: "sata-ssd".to_string(),
-            read: Latency::Constant(Nanos(90 * MICROSECOND)),
-            write: Latency::Constant(Nanos(40 * MICROSECOND)),
-            sequential: None,
-            tail: Some(SSD_TAIL),
-            read_bandwidth: 530 * MEGABYTE,
-            write_bandwidth: 530 * MEGABYTE,
-            iops_max: Some(90_000),
-            queue_depth: 32,
-            nr_requests: NR_REQUESTS,
-            latency_covers: BLOCK_BYTES,
-            faults: Vec::new(),
-        }
-    }
-
-    /// Row "nvme", T: 80 us read, 20 us write, 3.5 and 3.0 GB/s, 64 at a time, 600 K IOPS.
-    pub fn nvme() -> DeviceSpec {
-        DeviceSpec {
-            name: "nvme".to_string(),
-            read: Latency::Constant(Nanos(80 * MICROSECOND)),
-            write: Latency::Constant(Nanos(20 * MICROSECOND)),
-            sequential: None,
-            tail: Some(SSD_TAIL),
-            read_bandwidth: 3_500 * MEGABYTE,
-            write_bandwidth: 3_000 * MEGABYTE,
-            iops_max: Some(600_000),
-            queue_depth: 64,
-            nr_requests: NR_REQUESTS,
-            latency_covers: BLOCK_BYTES,
-            faults: Vec::new(),
-        }
-    }
-
-    /// Row "pmem", T: 0.3 us read, 0.1 us write, 6 and 2 GB/s, no queue. The latencies are those of a cache line, so the
-    /// transfer of a page comes on top; only bandwidth limits how much is in flight.
-    pub fn pmem() -> DeviceSpec {
-        DeviceSpec {
-            name: "pmem".to_string(),
-            read: Latency::Constant(Nanos(300)),
-            write: Latency::Constant(Nanos(100)),
-            sequential: None,
-            tail: None,
-            read_bandwidth: 6 * GIGABYTE,
-            write_bandwidth: 2 * GIGABYTE,
-            iops_max: None,
-            queue_depth: u32::MAX,
-            nr_requests: u32::MAX,
-            latency_covers: 0,
-            faults: Vec::new(),
-        }
-    }
-
     /// How long a request of so many bytes holds the bus.
     pub(super) fn occupancy(&self, direction: Direction, bytes: u64) -> Nanos {
         let bandwidth = match direction {

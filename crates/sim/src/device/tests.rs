@@ -26,6 +26,10 @@ fn read(block: u64) -> Request {
     Request { direction: Direction::Read, area: FILE, block, blocks: 1 }
 }
 
+fn preset(name: &str) -> DeviceSpec {
+    DeviceSpec::preset(name).unwrap()
+}
+
 fn device(spec: DeviceSpec) -> Device {
     Device::new(spec, 1, 0).unwrap()
 }
@@ -84,7 +88,7 @@ fn a_large_request_pays_for_every_byte() {
 
 #[test]
 fn a_disk_seeks_unless_the_request_follows_the_previous_one() {
-    let mut device = device(DeviceSpec::hdd());
+    let mut device = device(preset("hdd"));
     let mut previous = 0;
     let mut took = |request| {
         let now = Nanos(previous);
@@ -110,7 +114,7 @@ fn the_presets_are_valid_and_known_by_name() {
 
 #[test]
 fn the_virtio_preset_reproduces_its_row() {
-    let mut device = device(DeviceSpec::virtio());
+    let mut device = device(preset("virtio"));
     for index in 0..50_000u64 {
         device.submit(Nanos(index * 1_000_000), read(index * 2));
     }
@@ -118,7 +122,7 @@ fn the_virtio_preset_reproduces_its_row() {
     assert!((29_000..=31_000).contains(&read_alone.p50.0), "{read_alone}");
     assert!((72_000..=78_000).contains(&read_alone.p99.0), "{read_alone}");
 
-    let mut device = self::device(DeviceSpec::virtio());
+    let mut device = self::device(preset("virtio"));
     let last = (0..72_000).map(|index| device.submit(Nanos(0), read(index * 2)).at.0).max().unwrap();
     assert!((980_000_000..=1_050_000_000).contains(&last), "72 K requests take {last} ns");
 }
@@ -126,7 +130,7 @@ fn the_virtio_preset_reproduces_its_row() {
 #[test]
 fn the_same_seed_draws_the_same_latencies_and_devices_differ() {
     let run = |seed, index| {
-        let mut device = Device::new(DeviceSpec::virtio(), seed, index).unwrap();
+        let mut device = Device::new(preset("virtio"), seed, index).unwrap();
         (0..100).map(|block| device.submit(Nanos(0), read(block)).at).collect::<Vec<_>>()
     };
     assert_eq!(run(1, 0), run(1, 0));
@@ -138,7 +142,7 @@ fn the_same_seed_draws_the_same_latencies_and_devices_differ() {
 fn faults_strike_by_chance_by_count_and_by_place() {
     let failed = |rule: FaultRule| {
         let faults = vec![Fault { direction: Direction::Read, rule }];
-        let mut device = device(DeviceSpec { faults, ..DeviceSpec::virtio() });
+        let mut device = device(DeviceSpec { faults, ..preset("virtio") });
         let failed: Vec<u64> =
             (0..100_000).filter(|&block| device.submit(Nanos(0), read(block)).failed).collect();
         assert_eq!(device.report(Nanos(u64::MAX)).errors, failed.len() as u64);
@@ -154,8 +158,8 @@ fn faults_strike_by_chance_by_count_and_by_place() {
 #[test]
 fn faults_leave_the_latencies_alone_and_spare_the_other_direction() {
     let faults = vec![Fault { direction: Direction::Write, rule: FaultRule::Random(1.0) }];
-    let mut faulty = device(DeviceSpec { faults, ..DeviceSpec::virtio() });
-    let mut sound = device(DeviceSpec::virtio());
+    let mut faulty = device(DeviceSpec { faults, ..preset("virtio") });
+    let mut sound = device(preset("virtio"));
     for block in 0..100 {
         assert_eq!(faulty.submit(Nanos(0), read(block)), sound.submit(Nanos(0), read(block)));
         let write = Request { direction: Direction::Write, ..read(block) };
@@ -166,7 +170,7 @@ fn faults_leave_the_latencies_alone_and_spare_the_other_direction() {
 
 #[test]
 fn senseless_parameters_are_refused_by_name() {
-    let good = DeviceSpec::virtio;
+    let good = || preset("virtio");
     let fault = |rule| vec![Fault { direction: Direction::Read, rule }];
     let lognormal = |median, p99| Latency::Lognormal { median: Nanos(median), p99: Nanos(p99) };
     for (spec, problem) in [

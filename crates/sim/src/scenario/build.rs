@@ -345,20 +345,35 @@ impl Scenario {
 impl Device {
     /// What the machine makes of this device. The problem's key is relative to the device.
     pub fn spec(&self) -> Result<DeviceSpec, Problem> {
-        let preset = DeviceSpec::preset(&self.preset);
-        let mut spec = preset.ok_or_else(|| {
-            problem(".preset", format!("there is no device preset called `{}`", self.preset))
-        })?;
-        spec.name = self.name.clone();
-        spec.read = latency(spec.read, self.read_latency, self.read_p99);
-        spec.write = latency(spec.write, self.write_latency, self.write_p99);
-        spec.sequential = self.sequential_latency.map(nanos).or(spec.sequential);
-        spec.read_bandwidth = self.read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
-        spec.write_bandwidth = self.write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
-        spec.queue_depth = self.queue_depth.unwrap_or(spec.queue_depth);
-        spec.nr_requests = self.nr_requests.unwrap_or(spec.nr_requests);
-        spec.iops_max = self.iops.or(spec.iops_max);
-        for (direction, share) in [(Direction::Read, self.fail_reads), (Direction::Write, self.fail_writes)] {
+        // Taken apart, so that a key without a use does not compile.
+        let Device {
+            name,
+            preset,
+            read_latency,
+            read_p99,
+            write_latency,
+            write_p99,
+            sequential_latency,
+            read_bandwidth,
+            write_bandwidth,
+            queue_depth,
+            nr_requests,
+            iops,
+            fail_reads,
+            fail_writes,
+        } = self;
+        let mut spec = DeviceSpec::preset(preset)
+            .ok_or_else(|| problem(".preset", format!("there is no device preset called `{preset}`")))?;
+        spec.name.clone_from(name);
+        spec.read = latency(spec.read, *read_latency, *read_p99);
+        spec.write = latency(spec.write, *write_latency, *write_p99);
+        spec.sequential = sequential_latency.map(nanos).or(spec.sequential);
+        spec.read_bandwidth = read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
+        spec.write_bandwidth = write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
+        spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
+        spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
+        spec.iops_max = iops.or(spec.iops_max);
+        for (direction, share) in [(Direction::Read, fail_reads), (Direction::Write, fail_writes)] {
             if let Some(share) = share.filter(|share| share.0 > 0.0) {
                 spec.faults.push(Fault { direction, rule: FaultRule::Random(share.0) });
             }
@@ -382,7 +397,7 @@ fn latency(preset: Latency, median: Option<TimeSpan>, p99: Option<TimeSpan>) -> 
             Nanos((u128::from(p99.0) * u128::from(median.0) / u128::from(was.0.max(1))) as u64)
         }
     };
-    if p99 == median { Latency::Constant(median) } else { Latency::Lognormal { median, p99 } }
+    Latency::new(median, p99)
 }
 
 impl Advice {
@@ -496,7 +511,7 @@ mod tests {
             r#"{"name": "d", "preset": "virtio", "read_latency": "60us", "fail_reads": 0.5}"#,
         )
         .unwrap();
-        let (spec, preset) = (device.spec().unwrap(), DeviceSpec::virtio());
+        let (spec, preset) = (device.spec().unwrap(), DeviceSpec::preset("virtio").unwrap());
         assert_eq!(
             spec.read,
             Latency::Lognormal { median: Nanos(60_000), p99: Nanos(150_000) },

@@ -63,7 +63,7 @@ pub use machine::{Kernel, Machine, Node};
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use section::Section;
-pub use storage::{Device, File, FileKind, Swap, SwapKind};
+pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
 pub use task::{Advice, Channel, Object, Task, TraceFile};
 pub use validate::Problem;
 

@@ -1,9 +1,11 @@
 //! `[[device]]`, `[[swap]]` and `[[file]]`: where pages that are not in memory live.
 
+use pageout_engine::Nanos;
+
 use super::keys::{Accepts, LATENCY, SIZE_MAX};
 use super::section::{from_texts, section, words};
 use super::{Bandwidth, DEFAULT_DEVICE, Share, Size, TimeSpan};
-use crate::device::DeviceSpec;
+use crate::device::{DeviceSpec, Figure, Preset, Tail};
 
 section! {
     /// A block device: a preset by class, and what differs from it.
@@ -43,6 +45,46 @@ impl Device {
     /// A device that is its preset and nothing else.
     pub fn of_preset(name: &str, preset: &str) -> Device {
         from_texts(&[("name", name), ("preset", preset)])
+    }
+}
+
+/// A figure of a preset, as a scenario would set it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PresetFigure {
+    /// The key of `[[device]]`; empty for what no key sets.
+    pub key: &'static str,
+    /// Its value; without a key, words.
+    pub value: String,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+impl Device {
+    /// Every figure that a preset gives, with its source.
+    pub fn figures(preset: &Preset) -> Vec<PresetFigure> {
+        let time = |figure: Figure<Nanos>| (format!("\"{}\"", TimeSpan(figure.value.0)), figure.source);
+        let rate = |figure: Figure<u64>| (format!("\"{}\"", Bandwidth(figure.value)), figure.source);
+        let count = |figure: Figure<u64>| (figure.value.to_string(), figure.source);
+        let depth = |figure: Figure<u32>| (figure.value.to_string(), figure.source);
+        let rare = |figure: Figure<Tail>| {
+            let Tail { one_in, times } = figure.value;
+            (format!("one request in {one_in} takes {times} times the median"), figure.source)
+        };
+        let figures = [
+            ("read_latency", Some(time(preset.read))),
+            ("read_p99", Some(time(preset.read_p99))),
+            ("write_latency", Some(time(preset.write))),
+            ("write_p99", Some(time(preset.write_p99))),
+            ("sequential_latency", preset.sequential.map(time)),
+            ("read_bandwidth", Some(rate(preset.read_bandwidth))),
+            ("write_bandwidth", Some(rate(preset.write_bandwidth))),
+            ("queue_depth", preset.queue_depth.map(depth)),
+            ("nr_requests", preset.nr_requests.map(depth)),
+            ("iops", preset.iops.map(count)),
+            ("", preset.tail.map(rare)),
+        ];
+        let given = figures.into_iter().filter_map(|(key, figure)| Some((key, figure?)));
+        given.map(|(key, (value, source))| PresetFigure { key, value, source }).collect()
     }
 }
 
@@ -89,5 +131,33 @@ words! {
         Regular = "regular",
         /// Memory and swap.
         Tmpfs = "tmpfs",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::device::PRESETS;
+
+    #[test]
+    fn what_is_told_of_a_preset_is_what_it_is() {
+        for preset in PRESETS {
+            // On top of another preset, so that nothing is right because it was left out.
+            let other = if preset.queue_depth.is_some() { "virtio" } else { "pmem" };
+            let mut given = json!({ "name": preset.name, "preset": other });
+            for figure in Device::figures(preset).iter().filter(|figure| !figure.key.is_empty()) {
+                assert!(!figure.source.is_empty(), "{} {}", preset.name, figure.key);
+                given[figure.key] = serde_json::from_str::<Value>(&figure.value).unwrap();
+            }
+            let device: Device = serde_json::from_value(given).unwrap();
+            let (spec, told) = (preset.spec(), device.spec().unwrap());
+            assert_eq!((told.read, told.write, told.sequential), (spec.read, spec.write, spec.sequential));
+            assert_eq!(told.read_bandwidth, spec.read_bandwidth);
+            assert_eq!(told.write_bandwidth, spec.write_bandwidth);
+            assert_eq!((told.queue_depth, told.nr_requests), (spec.queue_depth, spec.nr_requests));
+            assert!(spec.iops_max.is_none() || told.iops_max == spec.iops_max);
+        }
     }
 }

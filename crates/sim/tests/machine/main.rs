@@ -183,7 +183,8 @@ fn swap_on_a_device_waits_for_it_and_zram_takes_cpu_time() {
 fn reclaim_writes_no_more_to_swap_than_the_device_takes_in() {
     let written = |nr_requests: u32| {
         let mut rig = Rig::new();
-        rig.spec.devices = vec![DeviceSpec { nr_requests, ..DeviceSpec::hdd() }];
+        rig.spec.devices =
+            vec![DeviceSpec { nr_requests, ..DeviceSpec::preset("hdd").expect("it is a preset") }];
         rig.swap(SwapKind::Device);
         rig.anon("filler", "/job", 8_000, pages(0..8_000));
         rig.events.push(timed::write(1_000_000_000, "/sys/fs/cgroup/job/memory.reclaim", "4M"));

@@ -23,7 +23,10 @@ impl Rig {
         let mut engine = Engine::new(Config { cpus: 4, ..Config::default() }).unwrap();
         let mm = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(mm, CpuId(0));
-        let spec = MachineSpec { devices: vec![DeviceSpec::virtio()], ..MachineSpec::default() };
+        let spec = MachineSpec {
+            devices: vec![DeviceSpec::preset("virtio").expect("it is a preset")],
+            ..MachineSpec::default()
+        };
         Rig { engine, shell, spec, tasks: Vec::new(), events: Vec::new() }
     }
 
