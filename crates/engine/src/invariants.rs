@@ -105,7 +105,7 @@ impl Core {
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
             let held =
                 FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
-            let reachable = folio.mapped > 0 || folio.refs > 0 || folio.flags.intersects(held);
+            let reachable = folio.mapped > 0 || folio.refs > 0 || folio.flags().intersects(held);
             assert!(reachable, "{pfn:?} is in use but nothing refers to it: {folio:?}");
             assert!(!folio.has(FolioFlags::SWAPCACHE | FolioFlags::INDEXED), "{pfn:?} is in two caches");
         }

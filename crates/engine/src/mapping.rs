@@ -81,7 +81,7 @@ impl Core {
         if is_listed {
             self.lru_unlink(pfn);
         }
-        self.memory.folios[pfn].flags.set(FolioFlags::MLOCKED, locked);
+        self.memory.folios[pfn].change(FolioFlags::MLOCKED, locked);
         if is_listed {
             self.lru_place(pfn, Arrival::Added);
         }

@@ -106,7 +106,7 @@ impl Core {
         #[cfg(not(test))]
         let keep_dirty = true;
         if word.is_dirty() && keep_dirty {
-            folio.flags |= FolioFlags::DIRTY;
+            folio.set(FolioFlags::DIRTY);
         }
         folio.mapped -= 1;
         if folio.mapped == 0 {

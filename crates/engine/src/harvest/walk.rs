@@ -246,7 +246,7 @@ impl Core {
         let has_no_slot =
             folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE);
         if word.is_dirty() && !has_no_slot {
-            folio.flags |= FolioFlags::DIRTY;
+            folio.set(FolioFlags::DIRTY);
         }
     }
 }

@@ -158,7 +158,7 @@ impl Core {
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
         self.tell(pfn, |_| PageEvent::Read { ok: result.is_ok() });
         let folio = &mut self.memory.folios[pfn];
-        folio.flags -= FolioFlags::LOCKED;
+        folio.clear(FolioFlags::LOCKED);
         let folio = *folio;
         if folio.has(FolioFlags::INDEXED) {
             let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
@@ -183,7 +183,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Written { ok: result.is_ok() });
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
-        self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
+        self.memory.folios[pfn].clear(FolioFlags::RECLAIM);
         match result {
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]
@@ -191,11 +191,11 @@ impl Core {
             Ok(()) => {}
             // The only copy is in memory again.
             Err(_) => {
-                self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+                self.memory.folios[pfn].set(FolioFlags::DIRTY);
                 self.io.writes_failed += folio.pages();
             }
         }
-        self.memory.folios[pfn].flags -= FolioFlags::WRITEBACK;
+        self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));
         self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.release_if_unused(pfn);

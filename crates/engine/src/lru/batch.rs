@@ -84,7 +84,7 @@ impl Core {
     pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         let unfit = FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE;
-        if folio.has(FolioFlags::LRU) && !folio.flags.intersects(unfit) {
+        if folio.has(FolioFlags::LRU) && !folio.flags().intersects(unfit) {
             self.batch_queue(Batch::MoveTail, pfn);
         }
     }
@@ -170,7 +170,7 @@ impl Core {
 
     fn batch_move(&mut self, batch: Batch, pfn: Pfn) {
         let (lruvec, pages) = (self.lruvec_of(pfn), self.memory.folios[pfn].pages() as i64);
-        let flags = self.memory.folios[pfn].flags;
+        let flags = self.memory.folios[pfn].flags();
         if flags.contains(FolioFlags::UNEVICTABLE) {
             return;
         }
@@ -193,7 +193,7 @@ impl Core {
                 self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
                 let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
-                    self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
+                    self.memory.folios[pfn].set(FolioFlags::RECLAIM);
                     Arrival::Added
                 } else {
                     self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
@@ -222,7 +222,7 @@ impl Core {
                 }
                 self.lru_unlink(pfn);
                 self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
-                self.memory.folios[pfn].flags -= FolioFlags::SWAPBACKED;
+                self.memory.folios[pfn].clear(FolioFlags::SWAPBACKED);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pglazyfree, pages);
             }

@@ -151,7 +151,7 @@ impl Core {
         if folio.has(FolioFlags::MLOCKED) {
             // Only counted: reclaim has no use for a list of what it can't take.
             self.memory.remove_use(pfn, UseBits::ACTIVE);
-            self.memory.folios[pfn].flags |= FolioFlags::LRU | FolioFlags::UNEVICTABLE;
+            self.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
             self.update_size(lruvec, LruList::Unevictable, folio.pages() as i64);
             if !was_unevictable {
                 self.count_node(folio.node, Stat::UnevictablePgsCulled, folio.pages() as i64);
@@ -160,7 +160,7 @@ impl Core {
             return;
         }
         if was_unevictable {
-            self.memory.folios[pfn].flags -= FolioFlags::UNEVICTABLE;
+            self.memory.folios[pfn].clear(FolioFlags::UNEVICTABLE);
             self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
         }
         let lru = self.lru_of(lruvec);
@@ -169,7 +169,7 @@ impl Core {
             Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, arrival),
             Lru::Sieve => self.sieve_place(lruvec, pfn, arrival),
         };
-        self.memory.folios[pfn].flags |= FolioFlags::LRU;
+        self.memory.folios[pfn].set(FolioFlags::LRU);
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
@@ -201,7 +201,7 @@ impl Core {
         let lruvec = self.lruvec_of(pfn);
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on no list");
-        self.memory.folios[pfn].flags -= FolioFlags::LRU;
+        self.memory.folios[pfn].clear(FolioFlags::LRU);
         if folio.has(FolioFlags::UNEVICTABLE) {
             self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
             return;

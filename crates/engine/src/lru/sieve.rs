@@ -61,7 +61,7 @@ impl Core {
             Arrival::Added | Arrival::Rotated => self.sieve_turn(lruvec),
             Arrival::PutBack => !self.lruvecs[lruvec].is_odd_round,
         };
-        self.memory.folios[pfn].flags.set(FolioFlags::ODD_ROUND, is_odd);
+        self.memory.folios[pfn].change(FolioFlags::ODD_ROUND, is_odd);
         self.list_place(lruvec, Lru::Sieve, pfn, arrival)
     }
 

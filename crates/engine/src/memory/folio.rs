@@ -81,7 +81,8 @@ pub(crate) struct Folio {
     pub(crate) index: u32,
     /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`].
     pub(crate) slot: u32,
-    pub(crate) flags: FolioFlags,
+    /// Changed by `transitions.rs` only.
+    pub(super) flags: FolioFlags,
     pub(crate) memcg: MemcgId,
     /// References beyond those of its owner: per-CPU batches, tasks in the middle of an access, pins.
     pub(crate) refs: u16,
@@ -95,6 +96,10 @@ pub(crate) struct Folio {
 }
 
 impl Folio {
+    pub(crate) fn flags(&self) -> FolioFlags {
+        self.flags
+    }
+
     pub(crate) fn has(&self, flags: FolioFlags) -> bool {
         self.flags.contains(flags)
     }

@@ -1,6 +1,7 @@
 //! What is where: frames, folios, files, address spaces and swap together, and the questions that need more than one.
 
 pub(crate) mod folio; // a folio's record and its flags
+mod transitions; // which flags may change where
 pub(crate) mod list; // index-linked lists
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
 pub(crate) mod file; // files: page-cache index, shadow entries
@@ -135,8 +136,8 @@ impl Memory {
     /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.
     pub(crate) fn index_insert(&mut self, pfn: Pfn, mark: Mark) -> (Word, NodeChange) {
         let folio = &mut self.folios[pfn];
-        debug_assert!(!folio.flags.intersects(FolioFlags::INDEXED | FolioFlags::ANON));
-        folio.flags |= FolioFlags::INDEXED;
+        debug_assert!(!folio.flags().intersects(FolioFlags::INDEXED | FolioFlags::ANON));
+        folio.set(FolioFlags::INDEXED);
         let mut word = Word::cached(pfn, folio.use_bits, mark);
         word.set_busy(folio.has(FolioFlags::LOCKED));
         self.files[folio.owner as usize].index.replace(folio.index.into(), word)
@@ -148,7 +149,7 @@ impl Memory {
         let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
         debug_assert!(old.is_present() && old.pfn() == pfn);
         folio.use_bits = old.use_bits();
-        folio.flags -= FolioFlags::INDEXED;
+        folio.clear(FolioFlags::INDEXED);
         change
     }
 }

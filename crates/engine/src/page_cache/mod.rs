@@ -65,7 +65,7 @@ impl Core {
         let change = self.memory.swap.cache_insert(entry, pfn);
         self.swap_index_changed(pfn, entry, change);
         let folio = &mut self.memory.folios[pfn];
-        folio.flags |= FolioFlags::SWAPCACHE;
+        folio.set(FolioFlags::SWAPCACHE);
         folio.swap = entry.swap;
         folio.slot = entry.slot;
         self.work.inserted += 1;
@@ -77,7 +77,7 @@ impl Core {
         let entry = self.memory.swap_entry(pfn);
         let change = self.memory.swap.cache_remove(entry, shadow);
         self.swap_index_changed(pfn, entry, change);
-        self.memory.folios[pfn].flags -= FolioFlags::SWAPCACHE;
+        self.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
         self.swap_cache_count(pfn, -1);
     }
 
@@ -98,13 +98,13 @@ impl Core {
             Some(crate::testing::Mutant::SlotFreedBeforeWritten) => FolioFlags::LOCKED,
             _ => busy,
         };
-        if self.memory.folios[pfn].flags.intersects(busy) || self.is_slot_referenced(pfn) {
+        if self.memory.folios[pfn].flags().intersects(busy) || self.is_slot_referenced(pfn) {
             return;
         }
         let entry = self.memory.swap_entry(pfn);
         self.swap_cache_remove(pfn, None);
         self.free_slot(entry);
-        self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+        self.memory.folios[pfn].set(FolioFlags::DIRTY);
     }
 
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
@@ -136,7 +136,7 @@ impl Core {
     pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
         let in_use = FolioFlags::INDEXED | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
-        if folio.refs > 0 || folio.mapped > 0 || folio.flags.intersects(in_use) {
+        if folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(in_use) {
             return false;
         }
         if folio.has(FolioFlags::SWAPCACHE) && self.is_slot_referenced(pfn) {
@@ -159,7 +159,9 @@ impl Core {
     pub(crate) fn free_folio(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.refs == 0 && folio.mapped == 0, "{pfn:?} is freed while in use");
-        debug_assert!(!folio.flags.intersects(FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE));
+        debug_assert!(
+            !folio.flags().intersects(FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE)
+        );
         self.memcgs.uncharge(folio.memcg, folio.pages());
         self.memory.frames.free(folio.node, pfn, folio.order);
         self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });

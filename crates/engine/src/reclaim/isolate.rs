@@ -19,7 +19,7 @@ impl Core {
             let Some(pfn) = tail.map(Pfn) else { break };
             self.tell(pfn, |_| PageEvent::Isolated);
             let folio = &mut self.memory.folios[pfn];
-            folio.flags -= FolioFlags::LRU;
+            folio.clear(FolioFlags::LRU);
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
             self.touch_words(pfn);

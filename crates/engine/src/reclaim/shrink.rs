@@ -72,6 +72,6 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
         let has_use = self.memory.use_bits(pfn).intersects(UseBits::ACTIVE | UseBits::REFERENCED);
-        !folio.flags.intersects(in_use) && folio.mapped == 0 && !has_use
+        !folio.flags().intersects(in_use) && folio.mapped == 0 && !has_use
     }
 }

@@ -80,7 +80,7 @@ impl Core {
         if folio.has(FolioFlags::WRITEBACK) {
             // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
             // write's end brings it to the tail.
-            self.memory.folios[pfn].flags |= FolioFlags::RECLAIM;
+            self.memory.folios[pfn].set(FolioFlags::RECLAIM);
             return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
         }
         let references = self.folio_check_references(pfn, sc);
@@ -94,10 +94,10 @@ impl Core {
                 return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
             }
             // The slot holds nothing yet.
-            self.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+            self.memory.folios[pfn].set(FolioFlags::DIRTY);
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.may_forget(pfn) {
-            self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+            self.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
             return self.verdict(pfn, Verdict::Activate, Because::WrittenSince);
         }
         self.unmap_all(pfn);
@@ -177,7 +177,7 @@ impl Core {
             return false;
         };
         self.swap_cache_insert(pfn, entry);
-        self.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+        self.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
         true
     }
 
@@ -192,7 +192,7 @@ impl Core {
         }
         let entry = self.memory.swap_entry(pfn);
         let folio = &mut self.memory.folios[pfn];
-        folio.flags -= FolioFlags::DIRTY;
+        folio.clear(FolioFlags::DIRTY);
         let (node, pages) = (folio.node, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
         self.count_node(node, Stat::Pswpout, pages);
@@ -207,7 +207,7 @@ impl Core {
             self.start_write(pfn, entry, plug);
             return Pageout::Clean;
         }
-        self.memory.folios[pfn].flags |= FolioFlags::WRITEBACK | FolioFlags::RECLAIM;
+        self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
         self.start_write(pfn, entry, plug);
         Pageout::Started

@@ -110,7 +110,7 @@ impl Engine {
             // From here on, a dirty bit means that it was written after this call.
             word.clear_dirty();
             word.clear_young();
-            core.memory.folios[pfn].flags -= FolioFlags::DIRTY;
+            core.memory.folios[pfn].clear(FolioFlags::DIRTY);
             core.lru_lazyfree(pfn);
         })
     }
@@ -126,7 +126,7 @@ impl Engine {
         let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
         let folio = self.core.memory.folios[pfn];
         let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
-        if folio.mapped > 0 || folio.refs > 0 || folio.flags.intersects(busy) {
+        if folio.mapped > 0 || folio.refs > 0 || folio.flags().intersects(busy) {
             self.core.lru_deactivate_file(pfn);
         } else {
             self.core.page_cache_remove(pfn, Word::EMPTY);
@@ -146,7 +146,7 @@ impl Engine {
     pub fn pin(&mut self, file: FileId, page: u64) -> bool {
         let resident = self.core.memory.file(file).index.word(page);
         if let Entry::Present(pfn) = resident.decode() {
-            self.core.memory.folios[pfn].flags |= FolioFlags::PINNED;
+            self.core.memory.folios[pfn].set(FolioFlags::PINNED);
         }
         resident.is_present()
     }

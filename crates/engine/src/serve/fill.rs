@@ -17,14 +17,14 @@ impl Engine {
         self.hold(task, pfn);
         match source {
             Source::File(file, page) => {
-                self.core.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+                self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
                 self.core.page_cache_add(pfn, file, page);
                 self.core.lru_add(pfn);
                 self.core.start_read_file(pfn, task);
                 self.tasks[task.index()].attempt.started_read = true;
             }
             Source::NewTmpfs(file, page) => {
-                self.core.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 self.core.ops.push(Op::Zero { pfn, pages: 1 });
                 self.core.page_cache_add(pfn, file, page);
                 self.core.lru_add(pfn);
@@ -39,7 +39,7 @@ impl Engine {
             Source::NewAnon => {
                 let (mm, page) = self.accessed_address(task).expect("anonymous memory is mapped");
                 let folio = &mut self.core.memory.folios[pfn];
-                folio.flags |= FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY;
+                folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 folio.owner = mm.0;
                 folio.index = page as u32;
                 self.core.ops.push(Op::Zero { pfn, pages: 1 });
@@ -54,13 +54,13 @@ impl Engine {
     fn swap_in(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry) {
         self.name_swapped_owner(task, pfn);
         let shadow = self.core.memory.swap.shadow(entry);
-        self.core.memory.folios[pfn].flags |= FolioFlags::SWAPBACKED;
+        self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
         self.tasks[task.index()].attempt.started_read = true;
         if self.core.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
             self.swap_in_now(task, pfn, entry, shadow);
             return;
         }
-        self.core.memory.folios[pfn].flags |= FolioFlags::LOCKED;
+        self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
         self.core.swap_cache_insert(pfn, entry);
         self.core.workingset_refault(pfn, shadow);
         self.core.lru_add(pfn);
@@ -87,7 +87,7 @@ impl Engine {
         if let Some((mm, page)) = self.accessed_address(task)
             && is_anon
         {
-            self.core.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+            self.core.memory.folios[pfn].set(FolioFlags::DIRTY);
             self.core.map(mm, page, pfn, self.tasks[task.index()].attempt.write);
             self.core.free_slot(entry);
         }
@@ -107,7 +107,7 @@ impl Engine {
         let folio = &mut self.core.memory.folios[pfn];
         folio.owner = owner;
         folio.index = index as u32;
-        folio.flags.set(FolioFlags::ANON, anon);
+        folio.change(FolioFlags::ANON, anon);
     }
 
     /// The address space and the page of it that are accessed, where that is through a mapping.

@@ -50,7 +50,7 @@ impl Engine {
     /// A tmpfs folio that was swapped in goes back to its file's index; nothing but it has the data then.
     fn tmpfs_from_swap_cache(&mut self, pfn: Pfn) {
         self.core.swap_cache_remove(pfn, None);
-        self.core.memory.folios[pfn].flags |= FolioFlags::DIRTY;
+        self.core.memory.folios[pfn].set(FolioFlags::DIRTY);
         let found = self.core.page_cache_insert(pfn);
         let Entry::Swap(entry) = found.decode() else { unreachable!("the slot held the swap entry") };
         self.core.free_slot(entry);

@@ -176,9 +176,9 @@ fn each_batch_lets_in_only_what_it_can_move() {
         engine.core.memory.remove_use(file, UseBits::ACTIVE);
     });
     refuses("a folio with a slot keeps its contents there", &mut |engine| {
-        engine.core.memory.folios[other].flags |= FolioFlags::SWAPCACHE;
+        engine.core.memory.folios[other].set(FolioFlags::SWAPCACHE);
         engine.core.lru_lazyfree(other);
-        engine.core.memory.folios[other].flags -= FolioFlags::SWAPCACHE;
+        engine.core.memory.folios[other].clear(FolioFlags::SWAPCACHE);
     });
     bench.engine.mlock(bench.task, bench.heap).unwrap();
     let before = bench.queued();
@@ -206,7 +206,7 @@ fn a_folio_that_was_given_a_slot_while_it_waits_is_not_made_forgettable() {
     let mut bench = Bench::new(1);
     let pfn = bench.heap_pfn(0);
     bench.engine.core.lru_lazyfree(pfn);
-    bench.engine.core.memory.folios[pfn].flags |= FolioFlags::SWAPCACHE;
+    bench.engine.core.memory.folios[pfn].set(FolioFlags::SWAPCACHE);
     bench.engine.core.lru_add_drain();
     assert!(bench.engine.core.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
     assert_eq!(bench.engine.vmstat(Stat::Pglazyfree), 0);

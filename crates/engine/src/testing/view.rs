@@ -57,7 +57,7 @@ impl Engine {
         for pfn in self.used_folios() {
             let folio = &self.core.memory.folios[pfn];
             let is_of_group = self.core.memcgs.ancestors(folio.memcg).any(|id| id == memcg);
-            if !is_of_group || folio.refs > 0 || folio.flags.intersects(kept) {
+            if !is_of_group || folio.refs > 0 || folio.flags().intersects(kept) {
                 continue;
             }
             if !folio.has(FolioFlags::SWAPBACKED) || may_swap && folio.has(FolioFlags::SWAPCACHE) {

@@ -255,13 +255,13 @@ impl Core {
     fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
         self.tell(pfn, |_| PageEvent::Isolated);
         let references = self.generation_rules(lruvec).references;
-        self.memory.folios[pfn].flags -= FolioFlags::LRU;
+        self.memory.folios[pfn].clear(FolioFlags::LRU);
         self.generations_forget(lruvec, pfn);
         debug_assert!(self.memory.places[pfn] == Place::default());
         let use_bits = self.memory.use_bits(pfn);
         self.memory.set_use_bits(pfn, references.isolated(use_bits));
         if references == References::Linux6_16 {
-            self.memory.folios[pfn].flags -= FolioFlags::RECLAIM;
+            self.memory.folios[pfn].clear(FolioFlags::RECLAIM);
         }
     }
 
@@ -290,7 +290,7 @@ impl Core {
         let references = self.generation_rules(lruvec).references;
         let use_bits = self.memory.use_bits(pfn);
         let waits_for_write = folio.has(FolioFlags::RECLAIM)
-            && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+            && folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
         let use_bits = match references {
             References::Linux6_12 if waits_for_write => {
                 // It goes as soon as it is written; what was known of its use stays with it until then.

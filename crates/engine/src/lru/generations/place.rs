@@ -56,7 +56,7 @@ impl Core {
         // Needs a write before it can go, so it is of no use at the old end.
         let is_unwritten_anon = kind == LruType::Anon && !folio.has(FolioFlags::SWAPCACHE);
         let is_being_written = folio.has(FolioFlags::RECLAIM)
-            && folio.flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+            && folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
         if is_unwritten_anon || is_being_written {
             let seq = match rules.new_anon {
                 NewAnon::SecondOldest => (min + 1).min(max),
