@@ -167,6 +167,22 @@ pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
 /// Takes a varint off the front of `bytes`; `None` if there is no whole one or it is past 64 bits.
 #[inline]
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    // Nearly all are within eight bytes: taken at once, since how long the next one is can't be foretold.
+    let next = bytes.first_chunk::<8>().map_or(u64::MAX, |next| u64::from_le_bytes(*next));
+    let ends = !next & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return take_long_varint(bytes);
+    }
+    let (end, groups) = (ends.trailing_zeros(), next & (ends ^ (ends - 1)) & 0x7F7F_7F7F_7F7F_7F7F);
+    let pairs = (groups & 0x007F_007F_007F_007F) | ((groups & 0x7F00_7F00_7F00_7F00) >> 1);
+    let fours = (pairs & 0x0000_3FFF_0000_3FFF) | ((pairs & 0x3FFF_0000_3FFF_0000) >> 2);
+    *bytes = &bytes[end as usize / 8 + 1..];
+    Some((fours & 0x0FFF_FFFF) | ((fours & 0x0FFF_FFFF_0000_0000) >> 4))
+}
+
+/// The same byte by byte, for the longest ones and at the end of the bytes.
+#[cold]
+fn take_long_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for (index, &byte) in bytes.iter().take(10).enumerate() {
         let group = u64::from(byte & 0x7F);
