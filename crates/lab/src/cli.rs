@@ -7,6 +7,7 @@ use pageout_sim::scenario::{SEED_MAX, Size};
 
 use crate::scenario::source::Setting;
 use crate::scenario::switches::Wanted;
+use crate::scenario::traces::TRACE_MEMORY;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -198,7 +199,7 @@ Examples:
   pageout replay prxy_0.csv --format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
   pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
-A percentage is of the distinct pages the trace touches. Memory is the limit of a cgroup (memory.max) that the replaying
+A percentage is of the distinct pages that the trace touches, as in a scenario. Memory is the limit of a cgroup (memory.max) that the replaying
 task runs in.";
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -402,9 +403,6 @@ pub(crate) struct Variation {
     /// Its values; at least two.
     pub(crate) values: Vec<String>,
 }
-
-/// Memory for a trace that is read once: a quarter of a thousand million accesses of four bytes.
-const TRACE_MEMORY: Size = Size(1 << 30);
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]

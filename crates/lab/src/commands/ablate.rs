@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::AblateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
+use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::notes;
@@ -124,6 +125,7 @@ impl Ablation<'_> {
             self.args.scenario.display(),
             self.point.scenario.kernel.profile
         );
+        text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
             let figures: Vec<&Figure> =

@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::{Percentage, Scenario};
 use serde_json::{Value, json};
 
 use crate::cli::CompareArgs;
@@ -18,6 +18,7 @@ use crate::commands::expectations::{self, Checked};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::summary::TRUNCATED;
+use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::result::effect;
 use crate::result::metrics::{Metric, Unit, metrics};
@@ -207,6 +208,16 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         1 => writeln!(text, ", {seeds}\n"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}\n"),
     };
+    let mut shares: Vec<Percentage> = Vec::new();
+    for share in columns.iter().flat_map(|column| column.variant.scenario.percentages()) {
+        if !shares.contains(&share) {
+            shares.push(share);
+        }
+    }
+    if !shares.is_empty() {
+        text += &percentages(&shares);
+        text.push('\n');
+    }
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
     let mut heading = vec![String::new()];
     for (index, column) in columns.iter().enumerate() {

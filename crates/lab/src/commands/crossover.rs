@@ -23,6 +23,7 @@ use crate::cli::{CrossoverArgs, Variation};
 use crate::commands::ablate::untouched;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
+use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::notes;
@@ -311,6 +312,7 @@ impl Crossover<'_> {
             self.args.scenario.display(),
             self.point.scenario.kernel.profile
         );
+        text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
             let corner = |combination| {

@@ -74,7 +74,14 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         }
         let text =
             toml_edit::ser::to_string_pretty(&runs[0]).context("the scenario can't be written as TOML")?;
-        return output::print(&text);
+        let base = match limits[0] {
+            Limit::Percent(percent) => {
+                let share = figures::share_of_pages(percent, footprint.distinct_pages(), sizes[0]);
+                format!("# memory.max is {share}.\n")
+            }
+            _ => String::new(),
+        };
+        return output::print(&format!("{base}{text}"));
     }
     let length = footprint.accesses * runs.len() as u64;
     let bar =
@@ -84,12 +91,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 
     let mut points = Vec::new();
     let mut failures = Vec::new();
-    for (pages, result) in sizes.into_iter().zip(results) {
+    for ((pages, limit), result) in sizes.into_iter().zip(limits).zip(results) {
         let told = |failure: Failure| {
             let size = figures::bytes(pages * 4096);
             failures.push(failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))));
         };
-        points.push(Point { pages, result: result.map_err(told).ok() });
+        points.push(Point { pages, limit, result: result.map_err(told).ok() });
     }
     let outcome = match failures.len() {
         0 => Ok(()),
@@ -112,6 +119,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 /// One size and what came of it; nothing if its run failed.
 struct Point {
     pages: u64,
+    /// As it was asked for.
+    limit: Limit,
     result: Option<RunResult>,
 }
 
@@ -157,16 +166,16 @@ fn parse_memory(text: &str) -> anyhow::Result<Limit> {
 
 /// A limit in pages; a percentage is of what the trace touches.
 fn pages(limit: Limit, footprint: &Footprint) -> anyhow::Result<u64> {
-    let (pages, given) = match limit {
-        Limit::Size(size) => (size.pages_floor(), size.to_string()),
-        Limit::Percent(percent) => {
-            ((footprint.distinct_pages() as f64 * percent / 100.0).round() as u64, format!("{percent}%"))
-        }
-        Limit::Max => unreachable!("refused when the option was read"),
+    let pages =
+        limit.pages(footprint.distinct_pages()).expect("no limit was refused when the option was read");
+    let given = match limit {
+        Limit::Percent(percent) => format!("{percent}%"),
+        Limit::Size(size) => size.to_string(),
+        Limit::Max => "max".to_string(),
     };
     anyhow::ensure!(
         pages >= PAGES_MIN,
-        "--memory {given} is {pages} pages of the {} that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
+        "--memory {given} is {pages} pages of the {} distinct pages that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
         figures::count(footprint.distinct_pages()),
         Size::from_pages(PAGES_MIN)
     );
@@ -288,7 +297,7 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
         (figures::count(footprint.accesses), figures::count(footprint.distinct_pages()));
     let _ = writeln!(
         text,
-        "{}: {accesses} accesses to {distinct} pages ({}), channel {}, {}, {}",
+        "{}: {accesses} accesses to {distinct} distinct pages ({}), channel {}, {}, {}",
         args.trace.display(),
         figures::bytes(footprint.distinct_pages() * 4096),
         object(args, &Table::default(), None).channel.name(),
@@ -301,6 +310,12 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
             "{} writes are replayed as reads: file writeback is not modelled yet",
             figures::count(footprint.writes)
         );
+    }
+    for point in points {
+        if let Limit::Percent(percent) = point.limit {
+            let share = figures::share_of_pages(percent, footprint.distinct_pages(), point.pages);
+            let _ = writeln!(text, "{share}");
+        }
     }
     if loaded.accesses.is_none() {
         let _ = writeln!(

@@ -78,6 +78,11 @@ fn significant(value: f64) -> String {
     }
 }
 
+/// A percentage with what it is of and what it comes to.
+pub(crate) fn share_of_pages(percent: f64, distinct_pages: u64, pages: u64) -> String {
+    format!("{percent}% of {} distinct pages = {} pages", count(distinct_pages), count(pages))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pageout_engine::{CgroupFile, Holds};
-use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::{Percentage, Scenario};
 
 use crate::print::{figures, output, table};
 use crate::result::notes;
@@ -67,6 +67,10 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     for memcg in result.memcgs.iter().take(LINES_MAX) {
         text.push('\n');
         text += &memcg_text(memcg, result);
+    }
+    if !result.percentages.is_empty() {
+        text.push('\n');
+        text += &percentages(&result.percentages);
     }
     if result.memcgs.len() > LINES_MAX {
         let _ = writeln!(
@@ -150,6 +154,16 @@ fn tasks(tasks: &[TaskResult]) -> String {
     }
     if tasks.iter().any(|task| !task.finished) {
         text += TRUNCATED;
+    }
+    text
+}
+
+/// What percentages in limits are of.
+pub(crate) fn percentages(percentages: &[Percentage]) -> String {
+    let mut text = String::new();
+    for of in percentages {
+        let share = figures::share_of_pages(of.percent, of.distinct_pages, of.pages);
+        let _ = writeln!(text, "{} of {}: {share}", of.file, of.memcg);
     }
     text
 }

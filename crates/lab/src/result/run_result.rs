@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
-use pageout_sim::scenario::{KernelFile, Scenario, Size};
+use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{Ended, Machine, Thinned};
 use serde::Serialize;
 
@@ -31,6 +31,9 @@ pub(crate) struct RunResult {
     pub(crate) tasks: Vec<TaskResult>,
     /// The cgroups that are in the scenario, in its order.
     pub(crate) memcgs: Vec<MemcgResult>,
+    /// What percentages in its limits come to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) percentages: Vec<Percentage>,
     /// The devices.
     pub(crate) devices: Vec<DeviceResult>,
     /// Direct reclaim calls of all tasks.
@@ -202,6 +205,7 @@ impl RunResult {
             end_ns: report.end.0,
             accesses: report.accesses,
             memcgs,
+            percentages: scenario.percentages(),
             reclaim: report.reclaim.into(),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),

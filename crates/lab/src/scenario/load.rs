@@ -15,7 +15,7 @@ pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> R
     }
     let mut scenario = source.scenario(&settings)?;
     scenario.seed = options.seed.unwrap_or(scenario.seed);
-    prepare::prepare(&mut scenario, source.directory(), &options.output)
+    prepare::prepare(&mut scenario, source, &options.output)
         .map_err(|problem| source.locate_with(&settings, problem))?;
     Ok(scenario)
 }

@@ -2,20 +2,22 @@
 
 use std::path::Path;
 
-use pageout_sim::scenario::{Channel, Object, Problem, Scenario, Size, Task};
+use pageout_sim::scenario::{Channel, Object, Problem, Scenario, Size, Task, TraceFile};
 use pageout_workload::trace::Footprint;
 use pageout_workload::{ReadOptions, TraceError, trace};
 
 use crate::cli::OutputOptions;
-use crate::print::progress;
+use crate::scenario::source::Source;
 
-/// Makes the paths of traces absolute from `directory`, looks whether each is a trace, and sizes the objects whose trace is to
-/// say how large they are.
+/// Makes the paths of traces start where the scenario's file is, and looks whether each is a trace. Reads those that are to say
+/// how large objects are, or what percentages are of.
 pub(crate) fn prepare(
     scenario: &mut Scenario,
-    directory: &Path,
+    source: &Source,
     options: &OutputOptions,
 ) -> Result<(), Problem> {
+    let directory = source.directory();
+    let has_percentages = scenario.has_percentages();
     for (index, task) in scenario.task.iter_mut().enumerate() {
         for at in 0..task.object.len() {
             let Some(trace) = &task.object[at].trace else { continue };
@@ -27,10 +29,14 @@ pub(crate) fn prepare(
                 .read_options()
                 .map_err(|error| Problem::in_table(&key.replace(".trace", ".read"), error))?;
             task.object[at].trace = Some(trace.clone().into());
-            if task.object[at..].iter().any(needs_size) {
-                let footprint = footprint(&trace, &read, options);
-                let footprint = footprint.map_err(|error| Problem::new(&key, error.to_string()))?;
-                size_by_trace(task, at, &footprint, &key)?;
+            let is_to_size = task.object[at..].iter().any(needs_size);
+            if is_to_size || has_percentages {
+                let loaded = source.traces().load(&trace, &read, options);
+                let loaded = loaded.map_err(|error| Problem::new(&key, error.to_string()))?;
+                if is_to_size {
+                    size_by_trace(task, at, &loaded.footprint, &key)?;
+                }
+                task.object[at].trace = Some(TraceFile { path: trace, loaded: Some(loaded) });
             } else {
                 read_head(&trace, &read).map_err(|error| Problem::new(&key, error.to_string()))?;
             }
@@ -47,13 +53,6 @@ fn needs_size(object: &Object) -> bool {
 fn read_head(path: &Path, read: &ReadOptions) -> Result<(), TraceError> {
     trace::open(path, read)?.fill(&mut Vec::new(), 1)?;
     Ok(())
-}
-
-fn footprint(path: &Path, read: &ReadOptions, options: &OutputOptions) -> Result<Footprint, TraceError> {
-    let bar = progress::bar(options, None, &format!("sizing by {}", path.display()));
-    let loaded = trace::load(path, read, 0, &mut |accesses| bar.set_position(accesses));
-    bar.finish_and_clear();
-    loaded.map(|loaded| loaded.footprint)
 }
 
 /// A trace of several objects sizes the objects behind the one it stands at as well.

@@ -20,6 +20,7 @@ use toml_edit::{Document, DocumentMut};
 
 use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use crate::scenario::nearest::nearest;
+use crate::scenario::traces::Traces;
 pub use set::Setting;
 pub(crate) use set::{OVER, VARY, apply};
 
@@ -31,6 +32,7 @@ const LENGTH_MAX: u64 = 64 << 20;
 pub struct Source {
     path: PathBuf,
     document: Document<String>,
+    traces: Traces,
 }
 
 impl Source {
@@ -50,7 +52,7 @@ impl Source {
 
     fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
         match Document::parse(text.clone()) {
-            Ok(document) => Ok(Source { path: path.to_path_buf(), document }),
+            Ok(document) => Ok(Source { path: path.to_path_buf(), document, traces: Traces::default() }),
             Err(error) => {
                 let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
                 let message = format!("this is no TOML: {}", error.message().replace('\n', ", "));
@@ -70,6 +72,11 @@ impl Source {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         }
+    }
+
+    /// The traces that its scenarios replay.
+    pub(crate) fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// The scenario with the settings applied, checked as far as it can be without looking at other files.

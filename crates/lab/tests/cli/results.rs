@@ -139,6 +139,34 @@ fn a_trace_past_its_memory_is_read_again_with_the_same_figures_and_says_so() {
 }
 
 #[test]
+fn a_percentage_has_one_meaning_and_tells_its_base() {
+    let directory = tempfile::tempdir().unwrap();
+    // 333 pages of 3,321: what the trace spans is ten times what it touches.
+    let words = (0..1800u32).flat_map(|access| ((access * 7 % 333) * 10).to_le_bytes());
+    std::fs::write(directory.path().join("a.u32"), words.collect::<Vec<u8>>()).unwrap();
+    let run = |arguments: &str| {
+        check_success(&pageout(directory.path(), &arguments.split(' ').collect::<Vec<&str>>()))
+    };
+    let base = "50% of 333 distinct pages = 167 pages";
+    assert!(run("replay a.u32 --memory 50%").contains(base));
+    let scenario = run("replay a.u32 --memory 50% --print-scenario");
+    assert!(scenario.starts_with(&format!("# memory.max is {base}.\n")), "{scenario}");
+    std::fs::write(directory.path().join("replay.toml"), &scenario).unwrap();
+    let by_percent = ["run", "replay.toml", "--set", "memcg./replay.memory.max=50%"];
+    let mut result = json(directory.path(), &by_percent);
+    assert_eq!(result["percentages"][0]["distinct_pages"], 333);
+    result.as_object_mut().unwrap().remove("percentages");
+    assert_eq!(result, json(directory.path(), &["run", "replay.toml"]), "as the size that replay made of it");
+    assert!(run(&by_percent.join(" ")).contains(&format!("memory.max of /replay: {base}")));
+    let compared = run("compare replay.toml --vary memcg./replay.memory.max=50%,80%");
+    for base in [base, "80% of 333 distinct pages = 266 pages"] {
+        assert!(compared.contains(&format!("memory.max of /replay: {base}")), "{compared}");
+    }
+    let ablated = run("ablate replay.toml --set memcg./replay.memory.max=50% --repeat 2 --switch balance");
+    assert!(ablated.contains(base), "{ablated}");
+}
+
+#[test]
 fn of_several_sizes_that_fail_the_others_are_shown() {
     let directory = tempfile::tempdir().unwrap();
     let pages = (0..6000u64).flat_map(|access| (access * 7 % 2000).to_le_bytes());

@@ -64,8 +64,9 @@ impl Scenario {
             }
         }
         for (index, event) in self.event.iter().enumerate() {
-            let event = self.timed_event(event, &touchable);
-            machine.event_add(event).map_err(|error| problem(&format!("event[{index}]"), error))?;
+            let key = format!("event[{index}]");
+            let event = self.timed_event(event, &touchable, &key)?;
+            machine.event_add(event).map_err(|error| problem(&key, error))?;
         }
         Ok(machine)
     }
@@ -144,13 +145,13 @@ impl Scenario {
         for (index, memcg) in self.memcg.iter().enumerate() {
             for (name, value) in memcg.files.iter() {
                 let key = format!("memcg[{index}].{name}");
-                let written = memcg_value(touchable, &memcg.path, name, value);
+                let written = memcg_value(touchable, &memcg.path, name, value, &key)?;
                 let is_tiny =
                     written.parse::<u64>().is_ok_and(|bytes| Size(bytes).pages_floor() < LIMIT_PAGES_MIN);
                 if is_tiny && matches!(name, "memory.max" | "memory.high") {
-                    let touched = Size::from_pages(touchable.pages(&memcg.path));
+                    let touched = touchable.pages(&memcg.path).unwrap_or(0);
                     let message = format!(
-                        "`{name}`: {value} of the {touched} that tasks in {} can touch is",
+                        "`{name}`: {value} of the {touched} distinct pages that tasks in {} can touch is",
                         memcg.path
                     );
                     return Err(problem(&key, format!("{message} below what one fault needs")));
@@ -323,7 +324,7 @@ impl Scenario {
         Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
     }
 
-    fn timed_event(&self, event: &Event, touchable: &Touchable) -> TimedEvent {
+    fn timed_event(&self, event: &Event, touchable: &Touchable, key: &str) -> Result<TimedEvent, Problem> {
         let path = event.file().unwrap_or_default().to_string();
         let action = match (&event.write, &event.value) {
             (Some(_), Some(value)) => {
@@ -331,14 +332,16 @@ impl Scenario {
                     Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
                         reclaim_value(&value.to_string())
                     }
-                    Some(KernelFile::Memcg { path, file }) => memcg_value(touchable, &path, &file, value),
+                    Some(KernelFile::Memcg { path, file }) => {
+                        memcg_value(touchable, &path, &file, value, &format!("{key}.value"))?
+                    }
                     _ => value.to_string(),
                 };
                 TimedAction::Write { path, value }
             }
             _ => TimedAction::Read { path },
         };
-        TimedEvent { at: nanos(event.at), every: event.every.map(nanos), action }
+        Ok(TimedEvent { at: nanos(event.at), every: event.every.map(nanos), action })
     }
 }
 
@@ -426,16 +429,26 @@ fn own_file_name(task: &Task, index: usize) -> String {
 }
 
 /// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
-fn memcg_value(touchable: &Touchable, memcg: &str, file: &str, value: &Scalar) -> String {
+fn memcg_value(
+    touchable: &Touchable,
+    memcg: &str,
+    file: &str,
+    value: &Scalar,
+    key: &str,
+) -> Result<String, Problem> {
     let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
-    match value.to_string().parse::<Limit>() {
-        Ok(Limit::Size(size)) if is_limit => size.0.to_string(),
-        Ok(Limit::Percent(percent)) if is_limit => {
-            let pages = touchable.pages(memcg) as f64 * percent / 100.0;
-            Size::from_pages(pages as u64).0.to_string()
+    let pages = match value.to_string().parse::<Limit>() {
+        Ok(Limit::Size(size)) if is_limit => return Ok(size.0.to_string()),
+        Ok(limit @ Limit::Percent(_)) if is_limit => {
+            let touched = touchable.pages(memcg);
+            limit.pages(
+                touched
+                    .ok_or_else(|| problem(key, "a percentage of what a trace touches that was not read"))?,
+            )
         }
-        _ => value.to_string(),
-    }
+        _ => None,
+    };
+    Ok(pages.map_or(value.to_string(), |pages| Size::from_pages(pages).0.to_string()))
 }
 
 /// What is written to `memory.reclaim`: its size as the kernel reads it, the options behind it as they are.
@@ -460,6 +473,10 @@ fn problem(key: &str, message: impl std::fmt::Display) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use pageout_workload::trace::{Footprint, Loaded, ObjectFootprint};
+
     use super::*;
 
     /// Two tasks in a cgroup: 100 pages of a shared file, and twice 50 pages of anonymous memory.
@@ -490,11 +507,29 @@ mod tests {
     fn a_percentage_is_of_what_the_cgroups_tasks_can_touch() {
         let scenario = scenario("");
         let touchable = Touchable::of(&scenario);
-        assert_eq!((touchable.pages("/"), touchable.pages("/a"), touchable.pages("/b")), (200, 200, 0));
+        assert_eq!(
+            [touchable.pages("/"), touchable.pages("/a"), touchable.pages("/b")],
+            [Some(200), Some(200), Some(0)]
+        );
         let mut machine = scenario.build().unwrap();
         let max = machine.engine_mut().read_file("/sys/fs/cgroup/a/b/memory.max").unwrap();
         assert_eq!(max.trim(), (100 * 4096).to_string());
         assert_eq!(machine.engine_mut().read_file("/sys/fs/cgroup/a/memory.max").unwrap().trim(), "max");
+    }
+
+    #[test]
+    fn a_percentage_of_what_a_trace_touches_needs_the_trace_to_be_read() {
+        let mut scenario = scenario("");
+        scenario.task[0].object[0].workload = None;
+        scenario.task[0].object[1].trace = Some(std::path::PathBuf::from("a.u32").into());
+        let Err(problem) = scenario.build() else { panic!("nobody knows what 50% are") };
+        assert_eq!(problem.key, "memcg[0].memory.max");
+        let object = |distinct_pages| ObjectFootprint { pages: 50, distinct_pages };
+        let footprint = Footprint { objects: vec![object(3)], ..Footprint::default() };
+        let loaded = Some(Arc::new(Loaded { footprint, accesses: None }));
+        scenario.task[0].object[1].trace.as_mut().unwrap().loaded = loaded;
+        assert_eq!(Touchable::of(&scenario).pages("/a"), Some(100 + 2 * 3), "anonymous memory once a copy");
+        assert_eq!(scenario.percentages()[0].pages, 53);
     }
 
     #[test]

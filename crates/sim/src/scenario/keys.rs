@@ -43,7 +43,7 @@ pub enum Accepts {
     Number(f64, f64),
     /// A size from so many to so many bytes.
     Size(u64, u64),
-    /// A size, a percentage of what the cgroup's tasks can touch, or `max`.
+    /// A size, a percentage of the distinct pages that the cgroup's tasks can touch, or `max`.
     Limit,
     /// A duration from so many to so many nanoseconds.
     Time(u64, u64),
@@ -143,9 +143,9 @@ impl fmt::Display for Accepts {
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Number(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Size(min, max) => write!(f, "size from {} to {}", Size(min), Size(max)),
-            Accepts::Limit => {
-                f.write_str("size, percentage of what the cgroup's tasks can touch, or \"max\"")
-            }
+            Accepts::Limit => f.write_str(
+                "size, percentage of the distinct pages that the cgroup's tasks can touch, or \"max\"",
+            ),
             Accepts::Time(0, max) => write!(f, "duration up to {}", TimeSpan(max)),
             Accepts::Time(min, max) => write!(f, "duration from {} to {}", TimeSpan(min), TimeSpan(max)),
             Accepts::Bandwidth => f.write_str("bandwidth from 1B/s, such as \"3.5GB/s\""),
@@ -161,10 +161,21 @@ impl fmt::Display for Accepts {
 pub enum Limit {
     /// So many bytes.
     Size(Size),
-    /// So many percent of the pages that the tasks in the cgroup can touch.
+    /// So many percent of the distinct pages that the tasks in the cgroup can touch.
     Percent(f64),
     /// No limit.
     Max,
+}
+
+impl Limit {
+    /// The limit in whole pages, where a percentage is of `distinct_pages`; `None` if there is none.
+    pub fn pages(self, distinct_pages: u64) -> Option<u64> {
+        match self {
+            Limit::Size(size) => Some(size.pages_floor()),
+            Limit::Percent(percent) => Some((distinct_pages as f64 * percent / 100.0).round() as u64),
+            Limit::Max => None,
+        }
+    }
 }
 
 impl std::str::FromStr for Limit {

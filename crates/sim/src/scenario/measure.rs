@@ -1,9 +1,16 @@
-//! What percentages of a limit are percentages of.
+//! What percentages of a limit are percentages of: the distinct pages that the tasks in the cgroup can touch.
+//!
+//! A workload can touch all pages of its object. A trace touches those that are in it, which may be few of a large disk: so
+//! it has to have been read ([`TraceFile::loaded`](super::TraceFile::loaded)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::{Channel, Scenario, Task};
+use pageout_engine::{CgroupFile, Holds};
+use serde::Serialize;
+
+use super::keys::Limit;
+use super::{Channel, Event, KernelFile, Scalar, Scenario, Task};
 
 /// The tasks of a scenario by cgroup, for what they can touch.
 pub(super) struct Touchable<'a> {
@@ -20,9 +27,9 @@ impl Touchable<'_> {
         Touchable { scenario, by_memcg }
     }
 
-    /// Pages that the tasks in the cgroup `path` and below can touch: each file once, anonymous memory once a copy. What
-    /// percentages in its limits are percentages of.
-    pub(super) fn pages(&self, path: &str) -> u64 {
+    /// Distinct pages that the tasks in the cgroup `path` and below can touch: those of a file once, of anonymous memory once
+    /// a copy. `None` if a trace among them has not been read.
+    pub(super) fn pages(&self, path: &str) -> Option<u64> {
         let parent = if path == "/" { "" } else { path };
         // Names below the group begin with a slash behind its own, and all of them stand together.
         let (below, beyond) = (format!("{parent}/"), format!("{parent}0"));
@@ -38,9 +45,90 @@ impl Touchable<'_> {
                     (None, Channel::Anonymous) => u64::from(task.copies),
                     (None, _) => 1,
                 };
-                pages += times * self.scenario.pages_of(task, at).unwrap_or(0);
+                if times > 0 {
+                    pages += times * self.touched(task, at)?;
+                }
             }
         }
-        pages
+        Some(pages)
+    }
+
+    /// Distinct pages of a task's object that can be touched. Of a file that objects share, all: other tasks may touch others.
+    fn touched(&self, task: &Task, at: usize) -> Option<u64> {
+        let whole = self.scenario.pages_of(task, at).unwrap_or(0);
+        let is_shared = task.object[at].file.is_some();
+        if is_shared || self.scenario.pages_reached(task, at).is_some() {
+            return Some(whole);
+        }
+        let mut traced = None;
+        for (before, object) in task.object[..=at].iter().enumerate() {
+            let Some(trace) = &object.trace else { continue };
+            if let Some(of) = trace.loaded.as_ref()?.footprint.objects.get(at - before) {
+                *traced.get_or_insert(0) += of.distinct_pages;
+            }
+        }
+        Some(traced.map_or(whole, |pages| whole.min(pages)))
+    }
+}
+
+/// A percentage in a scenario's limits, and what it comes to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Percentage {
+    /// Path of the cgroup.
+    pub memcg: String,
+    /// The file that it is written to, such as `memory.max`.
+    pub file: String,
+    /// The percentage.
+    pub percent: f64,
+    /// What it is of: the distinct pages that the cgroup's tasks can touch.
+    pub distinct_pages: u64,
+    /// What it comes to.
+    pub pages: u64,
+}
+
+impl Scenario {
+    /// Percentages in limits, in the order of the scenario, those that events write behind those that cgroups have. Without
+    /// those of what a trace touches that has not been read.
+    pub fn percentages(&self) -> Vec<Percentage> {
+        let touchable = Touchable::of(self);
+        let percentage = |(path, file, percent): (String, String, f64)| {
+            let distinct_pages = touchable.pages(&path)?;
+            let pages = Limit::Percent(percent).pages(distinct_pages)?;
+            Some(Percentage { memcg: path, file, percent, distinct_pages, pages })
+        };
+        self.percents().filter_map(percentage).collect()
+    }
+
+    /// Whether it has any, so that its traces have to be read before it can be built.
+    pub fn has_percentages(&self) -> bool {
+        self.percents().next().is_some()
+    }
+
+    fn percents(&self) -> impl Iterator<Item = (String, String, f64)> {
+        let set = self.memcg.iter().flat_map(|memcg| {
+            let percent = |(file, value)| Some((memcg.path.clone(), file, percent_of(file, value)?));
+            memcg
+                .files
+                .iter()
+                .filter_map(percent)
+                .map(|(path, file, percent)| (path, file.to_string(), percent))
+        });
+        let written = |event: &Event| {
+            let KernelFile::Memcg { path, file } = KernelFile::parse(event.write.as_deref()?)? else {
+                return None;
+            };
+            let percent = percent_of(&file, event.value.as_ref()?)?;
+            Some((path, file, percent))
+        };
+        set.chain(self.event.iter().filter_map(written))
+    }
+}
+
+/// The percentage in what is written to a cgroup's file.
+fn percent_of(file: &str, value: &Scalar) -> Option<f64> {
+    let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
+    match value.to_string().parse() {
+        Ok(Limit::Percent(percent)) if is_limit => Some(percent),
+        _ => None,
     }
 }

@@ -60,6 +60,7 @@ pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
 pub use machine::{Kernel, Machine, Node};
+pub use measure::Percentage;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use section::Section;
@@ -121,14 +122,16 @@ impl Scenario {
 
     /// Pages of a task's object: what the scenario says, or the most that the task's patterns reach.
     pub(crate) fn pages_of(&self, task: &Task, index: usize) -> Option<u64> {
-        let reached = || {
-            let patterns = task.object.iter().enumerate().filter_map(|(own, object)| {
-                let pattern = object.workload.as_ref()?.pattern(self.object_pages(object)).ok()?;
-                pattern.object_pages(own as u32).get(&(index as u32)).copied()
-            });
-            patterns.max()
-        };
-        self.object_pages(&task.object[index]).or_else(reached)
+        self.object_pages(&task.object[index]).or_else(|| self.pages_reached(task, index))
+    }
+
+    /// The most pages of a task's object that the task's patterns reach; `None` if none does.
+    fn pages_reached(&self, task: &Task, index: usize) -> Option<u64> {
+        let patterns = task.object.iter().enumerate().filter_map(|(own, object)| {
+            let pattern = object.workload.as_ref()?.pattern(self.object_pages(object)).ok()?;
+            pattern.object_pages(own as u32).get(&(index as u32)).copied()
+        });
+        patterns.max()
     }
 
     /// Paths of all cgroups, those included that only exist as parents; the root is `/`. Of more than a machine can have, only
