@@ -363,7 +363,10 @@ fn a_crossover_over_a_grid_is_the_crossover_at_each_of_its_points() {
             "\nMGLRU",
             "CLASSIC / ",
             " / MGLRU",
+            "one step, in parts of classic's figure",
             "lists: two_lists to generations",
+            "from classic",
+            "to MGLRU",
             "signs: one letter a point",
         ],
     );

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names, range};
+use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names};
 use crate::commands::ablate::untouched;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
@@ -90,18 +90,19 @@ fn corners(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
     rows
 }
 
-/// The step at each seam: its signs, and from least to most over the points.
+/// The step at each seam, a column a point.
 fn step_table(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
-    let heading = ["one step, in parts of classic's figure", "from classic", "", "to MGLRU", ""];
-    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    let mut rows = vec![vec!["one step, in parts of classic's figure".to_string()]];
+    rows[0].extend(points.iter().map(|point| grid::label(&point.point.settings).replace(", ", "\n")));
     for step in steps(points, figure) {
-        let mut row = vec![format!("  {}", step.name)];
-        for effects in [&step.from_classic, &step.to_mglru] {
-            row.push(Signs::of(effects.iter().map(Option::as_ref)).to_string());
-            let known: Vec<Paired> = effects.iter().copied().flatten().collect();
-            row.push(range(figure, &known));
+        rows.push(vec![format!("  {}", step.name)]);
+        for (way, effects) in [("from classic", step.from_classic), ("to MGLRU", step.to_mglru)] {
+            let cell = |effect: Option<Paired>| {
+                effect.map_or("x".to_string(), |effect| figure.show_effect_alone(&effect))
+            };
+            let cells = effects.into_iter().map(cell);
+            rows.push(std::iter::once(format!("    {way}")).chain(cells).collect());
         }
-        rows.push(row);
     }
     rows
 }
