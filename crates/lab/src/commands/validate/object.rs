@@ -36,6 +36,9 @@ const KINDS: &[(&str, Kind)] = &[
     ("ramr", Kind::MappedReadahead),
 ];
 
+/// As many as a word of a sequence can name.
+const PAGES_MAX: u64 = 1 << 28;
+
 /// An object.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
@@ -56,7 +59,7 @@ impl Object {
             let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
             anyhow!("object `{text}`: there is no kind `{name}` (there are {})", known.join(", "))
         })?;
-        let count = |part: &str| part.parse().ok().filter(|&count: &u64| count > 0);
+        let count = |part: &str| part.parse().ok().filter(|count| (1..=PAGES_MAX).contains(count));
         let pages = parts.next().and_then(count).with_context(what)?;
         let kind = match (kind, parts.next()) {
             (Kind::Read, Some(path)) if path.starts_with("/tmpfs/") => Kind::Tmpfs,
@@ -96,7 +99,7 @@ mod tests {
     fn what_is_no_object_is_refused_with_what_is() {
         let refusal = |text| Object::parse(text).expect_err("it is none").to_string();
         assert!(refusal("raed:10:/mnt/f").contains("no kind `raed` (there are read, mmap"));
-        for text in ["read", "read:x", "read:0", "read:10:/mnt/f:0", "read:10:/mnt/f:1:2"] {
+        for text in ["read", "read:x", "read:0", "anon:268435457", "read:10:/mnt/f:0", "read:10:/mnt/f:1:2"] {
             assert!(refusal(text).contains("`kind:pages[:path[:request]]` is asked for"), "{text}");
         }
     }
