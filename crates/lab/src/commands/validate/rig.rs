@@ -569,3 +569,51 @@ fn instant_disk() -> DeviceSpec {
         faults: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use BasePage::{Data, Device, Flags, Text};
+
+    fn run(change: serde_json::Value) -> Run {
+        let mut run = serde_json::json!({
+            "id": "w.mglru.1", "workload": "w", "policy": "mglru", "rep": "1", "sequence": "s", "limit_pages": 100,
+            "objects": [], "swap": "none", "swappiness": 60, "cmdline": "", "mem_total_kb": 4096, "cpus": 1,
+            "ops": 1, "windows": [],
+        });
+        run.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        serde_json::from_value(run).unwrap()
+    }
+
+    #[test]
+    fn only_simulations_of_an_envelope_with_synchronous_swap_are_interrupted() {
+        let seed = |swap: &str, simulation, simulations| {
+            let run = run(serde_json::json!({ "swap": swap }));
+            Unrecorded { simulation, simulations }.interruptions(&run)
+        };
+        assert_eq!(
+            [seed("disk", 0, 16), seed("disk", 15, 16), seed("none", 3, 16), seed("zram", 0, 1)],
+            [0; 4]
+        );
+        // Zero would be none, and two alike would be the same simulation twice.
+        assert_eq!([seed("zram", 0, 16), seed("zram", 15, 16)], [1, 16]);
+    }
+
+    #[test]
+    fn the_groups_foreign_pages_follow_from_the_kind_of_run_unless_they_are_declared() {
+        let pages = |objects: &[&str], change| {
+            let objects: Vec<Object> = objects.iter().map(|text| Object::parse(text).unwrap()).collect();
+            base_pages(&run(change), &objects)
+        };
+        let plain = || serde_json::json!({});
+        assert_eq!(pages(&["read:9:/mnt/f"], plain()), [Data, Text, Device]);
+        assert_eq!(pages(&["mmap:9:/mnt/f"], plain()), [Data, Text, Device]);
+        assert_eq!(pages(&["read:9:/tmpfs/f"], plain()), [Data, Text]);
+        assert_eq!(pages(&["anon:9"], plain()), [Flags, Data, Text]);
+        assert_eq!(pages(&["read:9:/mnt/f", "anon:9"], plain()), [Flags, Data, Text, Device]);
+        let marked = serde_json::json!({ "wl_options": "-m -w 4" });
+        assert_eq!(pages(&["read:9:/mnt/f"], marked), [Device]);
+        let declared = serde_json::json!({ "wl_options": "-m", "base_pages": ["text", "data"] });
+        assert_eq!(pages(&["read:9:/mnt/f"], declared), [Text, Data]);
+    }
+}
