@@ -27,7 +27,8 @@ impl Sequences {
         let stream = ends.iter().position(|&end| end == page);
         self.pages += u64::from(pages);
         self.pages_in_order += stream.map_or(0, |_| u64::from(pages));
-        ends[..=stream.unwrap_or(STREAMS - 1)].rotate_right(1);
+        // The one that goes on, or the one that has not for the longest time, makes room at the front.
+        ends.copy_within(..stream.unwrap_or(STREAMS - 1), 1);
         ends[0] = page + u64::from(pages);
     }
 }
