@@ -1,5 +1,7 @@
-"""Runs our benchmark and libCacheSim's LRU in turn, and prints medians, spreads and ratios as a Markdown table."""
+"""Runs our benchmarks and libCacheSim's LRU in turn, and prints medians, spreads and ratios as Markdown tables."""
 
+import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -10,16 +12,16 @@ import libcachesim
 PAGES = 1 << 20
 ACCESSES = 20_000_000
 PEERS = {"all resident": PAGES + 64, "30 %": PAGES * 3 // 10}
+PEER = "libCacheSim LRU"
 
 
-def peer(path: str, size: int) -> float:
-    """Million accesses a second of libCacheSim's LRU holding `size` objects."""
+def peer(path: str, size: int) -> tuple[float, float]:
+    """Seconds and CPU seconds of libCacheSim's LRU holding `size` objects, with reading."""
+    begun, used = time.perf_counter(), time.process_time()
     parameters = libcachesim.ReaderInitParam(ignore_obj_size=True)
     reader = libcachesim.TraceReader(path, libcachesim.TraceType.ORACLE_GENERAL_TRACE, parameters)
-    cache = libcachesim.LRU(cache_size=size)
-    start = time.perf_counter()
-    cache.process_trace(reader)
-    return ACCESSES / (time.perf_counter() - start) / 1e6
+    libcachesim.LRU(cache_size=size).process_trace(reader)
+    return time.perf_counter() - begun, time.process_time() - used
 
 
 def ours() -> dict[str, float]:
@@ -29,22 +31,72 @@ def ours() -> dict[str, float]:
     return {name: float(rate) for name, rate in (line.split("\t") for line in lines if "\t" in line)}
 
 
-def main(path: str, rounds: int) -> None:
+def replay(pageout: str, trace: str, memory: str) -> tuple[float, float, dict]:
+    """Seconds and CPU seconds of the whole process, and its result."""
+
+    def used() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    begun, used_before = time.perf_counter(), used()
+    command = [pageout, "replay", trace, "--memory", memory, "--json"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return time.perf_counter() - begun, used() - used_before, json.loads(output)
+
+
+def budgets(rounds: int, path: str) -> None:
+    """Accesses in memory: the engine, and the machine around it."""
     rates: dict[str, list[float]] = {}
     for _ in range(rounds):
         for name, rate in ours().items():
             rates.setdefault(name, []).append(rate)
         for memory, size in PEERS.items():
-            rates.setdefault(f"libCacheSim LRU, {memory}", []).append(peer(path, size))
+            seconds, _ = peer(path, size)
+            rates.setdefault(f"{PEER}, {memory}", []).append(ACCESSES / seconds / 1e6)
     median = {name: statistics.median(values) for name, values in rates.items()}
     bare = median["bare walk over page words"]
     print("| | M accesses/s | least to largest | time, bare walk = 1 | times libCacheSim |")
     print("|---|---|---|---|---|")
     for name, values in rates.items():
         memory = next((memory for memory in PEERS if memory in name), None)
-        times = f"{median[name] / median[f'libCacheSim LRU, {memory}']:.2f}" if memory else ""
+        times = f"{median[name] / median[f'{PEER}, {memory}']:.2f}" if memory else ""
         spread = f"{min(values):.1f} to {max(values):.1f}"
         print(f"| {name} | {median[name]:.1f} | {spread} | {bare / median[name]:.2f} | {times} |")
 
 
-main(sys.argv[1], int(sys.argv[2]))
+def process(rounds: int, pageout: str, stem: str) -> None:
+    """What a user waits for: a trace in a file, the answer on the terminal."""
+    rows = {
+        "`pageout replay`, oracleGeneral": ("oracleGeneral", "30%"),
+        "`pageout replay`, `.pgt`": ("pgt", "30%"),
+        "`pageout replay`, oracleGeneral, five sizes": ("oracleGeneral", "10%,20%,30%,40%,50%"),
+        "`pageout replay`, `.pgt`, five sizes": ("pgt", "10%,20%,30%,40%,50%"),
+    }
+    seconds: dict[str, list[float]] = {PEER: []}
+    cpu: dict[str, list[float]] = {PEER: []}
+    for _ in range(rounds):
+        for name, (suffix, memory) in rows.items():
+            wall, used, result = replay(pageout, f"{stem}.{suffix}", memory)
+            seconds.setdefault(name, []).append(wall)
+            cpu.setdefault(name, []).append(used)
+            if memory == "30%":
+                size = result["points"][0]["memory_pages"]
+        wall, used = peer(f"{stem}.oracleGeneral", size)
+        seconds[PEER].append(wall)
+        cpu[PEER].append(used)
+    print("| | s | least to largest | CPU s | least to largest | times libCacheSim | by CPU time |")
+    print("|---|---|---|---|---|---|---|")
+    for name, walls in seconds.items():
+        used = cpu[name]
+        wall_median, cpu_median = statistics.median(walls), statistics.median(used)
+        print(
+            f"| {name} | {wall_median:.2f} | {min(walls):.2f} to {max(walls):.2f}"
+            f" | {cpu_median:.2f} | {min(used):.2f} to {max(used):.2f}"
+            f" | {statistics.median(seconds[PEER]) / wall_median:.2f} | {statistics.median(cpu[PEER]) / cpu_median:.2f} |"
+        )
+
+
+if sys.argv[1] == "budgets":
+    budgets(int(sys.argv[2]), sys.argv[3])
+else:
+    process(int(sys.argv[2]), sys.argv[3], sys.argv[4])
