@@ -49,7 +49,7 @@ pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_within};
 pub use open::{from_reader, header, open, original_ids};
 pub use options::{ColumnNames, CsvOptions, PageIds, ReadOptions};
 pub use packed::Packed;

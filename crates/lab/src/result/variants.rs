@@ -11,6 +11,7 @@ use crate::print::progress;
 use crate::result::parallel;
 use crate::result::run_result::RunResult;
 use crate::result::simulate::{accesses, simulate};
+use crate::scenario::traces::Traces;
 
 /// How often to run, how many at a time, and who watches.
 pub(crate) struct Plan<'a> {
@@ -49,10 +50,14 @@ impl Plan<'_> {
                 self.repeat
             );
         }
-        let runs: Vec<Scenario> = variants
+        let mut runs: Vec<Scenario> = variants
             .iter()
             .flat_map(|variant| (0..self.repeat).map(move |repeat| with_seed(variant, repeat)))
             .collect();
+        if runs.len() > 1 {
+            let traces = Traces::default();
+            runs.iter_mut().for_each(|run| traces.keep(run, self.output));
+        }
         let length = progress::is_seen(self.output).then(|| runs.iter().map(accesses).sum()).flatten();
         let bar = progress::bar(self.output, length, &format!("{}, {} runs", self.name, runs.len()));
         let results = parallel::map(&runs, self.jobs, |scenario| {

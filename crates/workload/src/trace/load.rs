@@ -28,16 +28,43 @@ pub fn load(
     bytes_max: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Loaded, TraceError> {
+    let mut packer = Packer::new(bytes_max);
+    let footprint = read(path, options, progress, &mut |accesses| {
+        packer.pack(accesses);
+        true
+    })?;
+    Ok(Loaded { footprint, accesses: packer.finish() })
+}
+
+/// The same, for who has no use for what it touches alone: `None` as soon as the accesses are past the budget.
+pub fn load_within(
+    path: &Path,
+    options: &ReadOptions,
+    bytes_max: u64,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Option<Loaded>, TraceError> {
+    let mut packer = Packer::new(bytes_max);
+    let footprint = read(path, options, progress, &mut |accesses| packer.pack(accesses))?;
+    Ok(packer.finish().map(|accesses| Loaded { footprint, accesses: Some(accesses) }))
+}
+
+/// Reads to the end, or until `take` says that it is enough. What has been read touches what is returned.
+fn read(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64),
+    take: &mut dyn FnMut(&[Access]) -> bool,
+) -> Result<Footprint, TraceError> {
     let mut stream = open(path, options)?;
     let (mut footprint, mut seen) = (Footprint::default(), SeenPages::new());
-    let mut packer = Packer::new(bytes_max);
     let mut chunk: Vec<Access> = Vec::with_capacity(CHUNK);
-    let mut is_kept = true;
     while stream.fill(&mut chunk, CHUNK)? > 0 {
         footprint.count(&chunk, &mut seen);
-        is_kept = is_kept && packer.pack(&chunk);
+        if !take(&chunk) {
+            break;
+        }
         chunk.clear();
         progress(footprint.accesses);
     }
-    Ok(Loaded { footprint, accesses: packer.finish() })
+    Ok(footprint)
 }

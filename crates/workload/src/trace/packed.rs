@@ -100,7 +100,7 @@ impl Packer {
 
     /// Takes accesses in; `false` once they are past the budget, and nothing is kept any more.
     pub(super) fn pack(&mut self, mut accesses: &[Access]) -> bool {
-        while !accesses.is_empty() {
+        while !accesses.is_empty() && self.is_within_budget() {
             let whole = self.pending.is_empty() && accesses.len() >= BLOCK_ACCESSES;
             let room = BLOCK_ACCESSES - self.pending.len();
             let (now, later) = accesses.split_at(room.min(accesses.len()));
