@@ -161,11 +161,11 @@ fn tasks(tasks: &[TaskResult]) -> String {
 /// What percentages in limits are of.
 pub(crate) fn percentages(percentages: &[Percentage]) -> String {
     let mut text = String::new();
-    for of in percentages {
+    for of in percentages.iter().take(LINES_MAX) {
         let share = figures::share_of_pages(of.percent, of.distinct_pages, of.pages);
         let _ = writeln!(text, "{} of {}: {share}", of.file, of.memcg);
     }
-    text
+    text + &more(percentages.len())
 }
 
 fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
