@@ -130,3 +130,19 @@ pub const PROFILES: &[Profile] = &[
     Profile { name: "lru", policy: Policy::exact_lru },
     Profile { name: "sieve", policy: Policy::sieve },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reclaim::FlushRule;
+
+    #[test]
+    fn switching_the_lists_keeps_the_rules_of_a_reclaim_call() {
+        let mut classic = Policy::classic_6_12();
+        classic.reclaim.stat_flush = FlushRule::Updates;
+        classic.reclaim.force_active_anon = true;
+        let switched = classic.with_generations(true);
+        assert_eq!((switched.lru, switched.reclaim), (Lru::Generations, classic.reclaim));
+        assert_eq!(switched.with_generations(false), classic);
+    }
+}
