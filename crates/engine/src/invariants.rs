@@ -192,7 +192,9 @@ impl Core {
         for node in self.memory.nodes() {
             for pfn in self.folios_in_use(node, &self.free_frames(node)) {
                 let folio = &self.memory.folios[pfn];
-                charge(folio.memcg, folio.pages());
+                if folio.has(FolioFlags::CHARGED) {
+                    charge(folio.memcg, folio.pages());
+                }
             }
         }
         for cpu in &self.cpus {

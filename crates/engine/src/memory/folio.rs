@@ -38,6 +38,8 @@ bitflags::bitflags! {
         const PINNED = 1 << 11;
         /// The hand of SIEVE comes to it in an odd round.
         const ODD_ROUND = 1 << 12;
+        /// Its group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
+        const CHARGED = 1 << 13;
     }
 }
 

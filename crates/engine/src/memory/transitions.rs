@@ -40,6 +40,8 @@ const TRANSITIONS: &[Transition] = &[
         "being counted as unevictable is a folio's place, as a list is"),
     row(FolioFlags::UNEVICTABLE, To::Cleared, FolioFlags::UNEVICTABLE, FolioFlags::LRU,
         "it is rescued on its way from there to a list"),
+    row(FolioFlags::LRU, To::Set, FolioFlags::CHARGED, NOTHING,
+        "lists are a group's, and hold what it pays for"),
     row(FolioFlags::ANON, To::Set, NOTHING, FolioFlags::INDEXED.union(FolioFlags::LRU),
         "whose page it is, is known before it can be found"),
     row(FolioFlags::SWAPBACKED, To::Cleared, FolioFlags::ANON, FolioFlags::SWAPCACHE,

@@ -162,7 +162,9 @@ impl Core {
         debug_assert!(
             !folio.flags().intersects(FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE)
         );
-        self.memcgs.uncharge(folio.memcg, folio.pages());
+        if folio.has(FolioFlags::CHARGED) {
+            self.memcgs.uncharge(folio.memcg, folio.pages());
+        }
         self.memory.frames.free(folio.node, pfn, folio.order);
         self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);

@@ -57,7 +57,10 @@ impl Engine {
     }
 
     pub(super) fn hold(&mut self, task: TaskId, pfn: Pfn) {
-        self.core.memory.folios[pfn].refs += 1;
+        debug_assert_eq!(
+            self.core.memory.folios[pfn].refs, 1,
+            "the task's own reference, since it was allocated"
+        );
         self.tasks[task.index()].attempt.held = Some(pfn);
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   find ──► Ready ───────────────────────────────────────────────► finish: map or mark, Done
 //!    ▲  └──► InFlight ── wait for the transfer ──┐
-//!    │  └──► Absent ── charge (reclaims at a limit) ── fill: frame, cache, refault, add batch, start reading
+//!    │  └──► Absent ── allocate ── charge (reclaims at a limit) ── fill: cache, refault, add batch, start reading
 //!    └───────────────────────────────────────────┴───────────────────────┘
 //! ```
 //! After every wait the page is looked for again from the start: while this task slept, another one may have read the page
@@ -30,6 +30,8 @@ pub(crate) struct Attempt {
     pub(super) write: bool,
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
+    /// A frame for the page, until it is charged.
+    frame: Option<Pfn>,
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
     pub(super) started_read: bool,
@@ -40,7 +42,7 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Begins an access where the last one was.
     pub(crate) fn begin(&mut self, access: Access) {
-        debug_assert!(self.charge.is_none());
+        debug_assert!(self.charge.is_none() && self.frame.is_none());
         self.object = access.object;
         self.page = access.page;
         self.write = access.write;
@@ -126,21 +128,27 @@ impl Engine {
         }
     }
 
-    /// Charges a page, and if it is absent still, gives it a folio and starts filling it.
+    /// Allocates a page and charges it, and if it is absent still, starts filling it.
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
-        let charged = self.charge_page(task, memcg)?;
+        self.allocate(task, memcg)?;
+        let charged = match self.charge_page(task, memcg) {
+            Err(Stop::Oom(report)) => {
+                self.give_back(task);
+                return Err(Stop::Oom(report));
+            }
+            charged => charged?,
+        };
         let Some(source) = source else {
             self.core.charge_cancel(memcg);
+            self.give_back(task);
             return Ok(());
         };
         // The charge may have reclaimed, which takes pages away but brings none in.
         debug_assert!(matches!(self.find(task), Found::Absent(_)));
-        let Some(pfn) = self.core.memory.alloc(0, memcg) else {
-            self.core.charge_cancel(memcg);
-            return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
-        };
-        self.core.count_node(self.core.memory.folios[pfn].node, Stat::PgallocNormal, 1);
+        let pfn =
+            self.tasks[task.index()].attempt.frame.take().expect("it was allocated before it was charged");
+        self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
         self.core.in_lru_fault = self.is_fault_with_recency(task);
         if self.core.is_telling() {
             self.tell_filled(task, pfn, source, charged);
@@ -151,6 +159,30 @@ impl Engine {
             Err(Stop::Pause(Pause::Io))
         } else {
             Ok(())
+        }
+    }
+
+    /// Takes a frame for the page, which stays in the task's hands until it is charged.
+    fn allocate(&mut self, task: TaskId, memcg: MemcgId) -> Result<(), Stop> {
+        if self.tasks[task.index()].attempt.frame.is_some() {
+            return Ok(());
+        }
+        let Some(pfn) = self.core.memory.alloc(0, memcg) else {
+            return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
+        };
+        let folio = &mut self.core.memory.folios[pfn];
+        folio.refs = 1;
+        let node = folio.node;
+        self.core.count_node(node, Stat::PgallocNormal, 1);
+        self.tasks[task.index()].attempt.frame = Some(pfn);
+        Ok(())
+    }
+
+    /// The page is not needed, or can't be paid for.
+    fn give_back(&mut self, task: TaskId) {
+        if let Some(pfn) = self.tasks[task.index()].attempt.frame.take() {
+            self.core.memory.folios[pfn].refs -= 1;
+            self.core.free_folio(pfn);
         }
     }
 

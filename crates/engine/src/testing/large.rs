@@ -29,6 +29,7 @@ impl Bench {
         for folio in 0..FOLIOS {
             engine.core.memcgs.charge(memcg, PAGES).unwrap();
             let pfn = engine.core.memory.alloc(ORDER, memcg).unwrap();
+            engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, folio * PAGES);
             engine.core.lru_add(pfn);
             assert!(

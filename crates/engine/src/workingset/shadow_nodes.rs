@@ -165,6 +165,7 @@ mod tests {
         for page in 0..pages {
             engine.core.memcgs.charge(memcg, 1).unwrap();
             let pfn = engine.core.memory.alloc(0, memcg).unwrap();
+            engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, page);
             engine.core.lru_add(pfn);
         }
