@@ -10,7 +10,7 @@
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::lru::batch::Batches;
-use crate::lru::lruvec::{LruvecId, Lruvecs};
+use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::Op;
 use crate::machine::work::Work;
 use crate::memcg::Memcgs;
@@ -105,7 +105,7 @@ impl Core {
 
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let folio = &self.memory.folios[pfn];
-        self.lruvecs.id(folio.memcg, folio.node)
+        self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
     }
 
     /// The node on which events of the current task are counted: the first, as tasks are not bound to nodes yet.

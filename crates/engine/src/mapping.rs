@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::lru::Arrival;
+use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Word;
 use crate::stat::Stat;
@@ -12,7 +13,7 @@ impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
     pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
         self.work.faults += 1;
-        let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, self.current_node());
+        let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, PoolId::of_node(self.current_node()));
         self.count(lruvec, Stat::Pgfault, 1);
         if major {
             self.count(lruvec, Stat::Pgmajfault, 1);

@@ -131,10 +131,10 @@ impl Core {
         if cost == 0 {
             return;
         }
-        let node = self.lruvecs[lruvec].node;
+        let pool = self.lruvecs[lruvec].pool;
         let mut level = Some(self.lruvecs[lruvec].memcg);
         while let Some(memcg) = level {
-            let id = self.lruvecs.id(memcg, node);
+            let id = self.lruvecs.id(memcg, pool);
             let size: u64 = LruList::EVICTABLE.iter().map(|list| self.stale(id, list.stat())).sum();
             let costs = &mut self.lruvecs[id].cost;
             costs[kind as usize] += cost;

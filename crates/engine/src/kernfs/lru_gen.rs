@@ -24,6 +24,7 @@
 use super::files::LRU_GEN;
 use super::{Errno, FileError};
 use crate::balance::TIERS;
+use crate::lru::lruvec::PoolId;
 use crate::lru::{
     GenerationLists, GenerationRequest, GenerationWork, Interface, Refused, Requested, SWAPPINESS_ANON_ONLY,
     WorkStep,
@@ -220,7 +221,7 @@ impl Engine {
     }
 
     fn generation_rows(&self, text: &mut String, memcg: MemcgId, node: NodeId, is_full: bool) {
-        let lruvec = self.core.lruvecs.id(memcg, node);
+        let lruvec = self.core.lruvecs.id(memcg, PoolId::of_node(node));
         let Some(generations) = &self.core.lruvecs[lruvec].generations else { return };
         let oldest = if is_full {
             generations.oldest_that_can_exist()
@@ -259,7 +260,7 @@ impl Engine {
         node: NodeId,
         seq: u64,
     ) {
-        let lruvec = &self.core.lruvecs[self.core.lruvecs.id(memcg, node)];
+        let lruvec = &self.core.lruvecs[self.core.lruvecs.id(memcg, PoolId::of_node(node))];
         let is_youngest = seq == generations.max_seq;
         for tier in 0..TIERS {
             let mut row = format!("{:12}{tier:10}", "");

@@ -63,9 +63,28 @@ impl LruList {
     }
 }
 
-/// The lists of one memcg on one node.
+/// A part of memory with lists of its own: a node, as in Linux since 4.8, or a zone of one, as before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct PoolId(u8);
+
+impl PoolId {
+    /// The pool of what belongs to a node, where each node is one pool.
+    #[inline]
+    pub(crate) fn of_node(node: NodeId) -> PoolId {
+        PoolId(node.0)
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// The lists of one memcg in one pool.
 pub(crate) struct Lruvec {
     pub(crate) memcg: MemcgId,
+    pub(crate) pool: PoolId,
+    /// The node that its pool is part of, on which its events are counted.
     pub(crate) node: NodeId,
     /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
     /// whether the gauges call it active.
@@ -94,27 +113,41 @@ pub(crate) struct Lruvec {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LruvecId(u32);
 
-/// All lruvecs: one a memcg and node.
+/// All lruvecs: one a memcg and pool.
 pub(crate) struct Lruvecs {
-    nodes: u32,
+    /// By pool: its node.
+    nodes: Vec<NodeId>,
     all: Vec<Lruvec>,
 }
 
 impl Lruvecs {
+    /// Each node is one pool.
     pub(crate) fn new(nodes: usize) -> Lruvecs {
-        Lruvecs { nodes: nodes as u32, all: Vec::new() }
+        Lruvecs { nodes: (0..nodes).map(|node| NodeId(node as u8)).collect(), all: Vec::new() }
+    }
+
+    pub(crate) fn pools(&self) -> impl Iterator<Item = PoolId> + use<> {
+        (0..self.nodes.len()).map(|pool| PoolId(pool as u8))
+    }
+
+    /// The pool after this one that a reclaimer of `node` (of all, for `None`) visits; the first, after `None`.
+    pub(crate) fn next_pool(&self, after: Option<PoolId>, node: Option<NodeId>) -> Option<PoolId> {
+        let from = after.map_or(0, |pool| pool.index() + 1);
+        let is_wanted = |pool: &PoolId| node.is_none_or(|node| self.nodes[pool.index()] == node);
+        self.pools().skip(from).find(is_wanted)
     }
 
     /// Makes the lruvecs of the next memcg.
     pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
-        debug_assert_eq!(self.all.len(), memcg.index() * self.nodes as usize);
-        for node in 0..self.nodes {
+        debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());
+        for pool in self.pools() {
             let may_keep_generations = policy.lru.may_be_switched();
             let generations = GenerationLists::new(policy.generations.count_max, now);
             let slots = usize::from(policy.generations.count_max);
             self.all.push(Lruvec {
                 memcg,
-                node: NodeId(node as u8),
+                pool,
+                node: self.nodes[pool.index()],
                 lists: [List::default(); 4],
                 is_odd_round: false,
                 is_switching: false,
@@ -132,8 +165,8 @@ impl Lruvecs {
     }
 
     #[inline]
-    pub(crate) fn id(&self, memcg: MemcgId, node: NodeId) -> LruvecId {
-        LruvecId(u32::from(memcg.0) * self.nodes + u32::from(node.0))
+    pub(crate) fn id(&self, memcg: MemcgId, pool: PoolId) -> LruvecId {
+        LruvecId(u32::from(memcg.0) * self.nodes.len() as u32 + u32::from(pool.0))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Lruvec> {

@@ -17,7 +17,7 @@ use super::{Arrival, Lru};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::switch::choice;
-use crate::units::{LruType, MemcgId, NodeId, Pfn};
+use crate::units::{LruType, MemcgId, Pfn};
 
 choice! {
     /// What reclaim walks while a group is switched between generations and two lists.
@@ -57,8 +57,8 @@ impl Core {
             let policy = group.set_aside.unwrap_or_else(|| group.policy.with_generations(keeps_generations));
             group.set_aside = Some(group.policy);
             group.policy = policy;
-            for node in self.memory.nodes() {
-                let lruvec = self.lruvecs.id(memcg, node);
+            for pool in self.lruvecs.pools() {
+                let lruvec = self.lruvecs.id(memcg, pool);
                 self.lruvecs[lruvec].is_switching = true;
             }
         }
@@ -81,8 +81,8 @@ impl Core {
     pub(crate) fn switch_step(&mut self) -> bool {
         let mut left = CHUNK;
         for memcg in self.memcgs.ids() {
-            for node in 0..self.config.node_pages.len() {
-                let lruvec = self.lruvecs.id(memcg, NodeId(node as u8));
+            for pool in self.lruvecs.pools() {
+                let lruvec = self.lruvecs.id(memcg, pool);
                 if !self.lruvecs[lruvec].is_switching {
                     continue;
                 }
@@ -122,8 +122,8 @@ impl Core {
     /// Panics if folios are on lists that their group's policy doesn't speak of, and nobody is about to move them.
     pub(crate) fn check_switching(&self) {
         for memcg in self.memcgs.ids() {
-            for node in self.memory.nodes() {
-                let lruvec = self.lruvecs.id(memcg, node);
+            for pool in self.lruvecs.pools() {
+                let lruvec = self.lruvecs.id(memcg, pool);
                 let left = self.left_behind(lruvec).filter(|_| self.lru_of(lruvec).may_be_switched());
                 assert!(
                     self.lruvecs[lruvec].is_switching || left.is_none(),
@@ -147,7 +147,7 @@ impl Core {
 
     /// Whether a group's folios are being moved.
     pub(crate) fn is_switching(&self, memcg: MemcgId) -> bool {
-        self.memory.nodes().any(|node| self.lruvecs[self.lruvecs.id(memcg, node)].is_switching)
+        self.lruvecs.pools().any(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].is_switching)
     }
 }
 

@@ -86,7 +86,7 @@ impl Core {
 
     /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
     pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
-        let lruvecs = || self.memory.nodes().map(|node| self.lruvecs.id(memcg, node));
+        let lruvecs = || self.lruvecs.pools().map(|pool| self.lruvecs.id(memcg, pool));
         let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].sizes[list as usize]).sum::<u64>();
         let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
         self.memcgs[memcg].policy.lru == Lru::TwoLists

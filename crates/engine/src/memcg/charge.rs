@@ -186,8 +186,8 @@ impl Core {
         let (mut lists, mut protected) = ([0; 5], 0);
         for &id in &subtree {
             let mut reclaimable = 0;
-            for node in self.memory.nodes() {
-                let sizes = self.lruvecs[self.lruvecs.id(id, node)].sizes;
+            for pool in self.lruvecs.pools() {
+                let sizes = self.lruvecs[self.lruvecs.id(id, pool)].sizes;
                 lists.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
                 reclaimable += sizes[..4].iter().sum::<u64>();
             }

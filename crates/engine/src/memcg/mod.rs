@@ -9,8 +9,9 @@ pub(crate) mod high; // memory.high: reclaim and delay before returning to user 
 
 use std::collections::BTreeMap;
 
+use crate::lru::lruvec::PoolId;
 use crate::policy::Policy;
-use crate::units::{MemcgId, MmId, NodeId};
+use crate::units::{MemcgId, MmId};
 
 /// No limit: what the kernel prints as `max`.
 pub(crate) const UNLIMITED: u64 = u64::MAX;
@@ -149,9 +150,9 @@ impl Memcgs {
 
     /// The subtree in the order of a walk that several reclaimers share: it goes on where the last one stopped, so that
     /// no group is visited again before all others were.
-    pub(crate) fn shared_group_walk(&self, root: MemcgId, node: NodeId) -> Vec<MemcgId> {
+    pub(crate) fn shared_group_walk(&self, root: MemcgId, pool: PoolId) -> Vec<MemcgId> {
         let mut order = self.subtree(root);
-        if let Some(last) = self[root].visited_last[node.index()]
+        if let Some(last) = self[root].visited_last[pool.index()]
             && let Some(place) = order.iter().position(|&id| id == last)
         {
             order.rotate_left(place + 1);
@@ -371,9 +372,9 @@ mod tests {
     #[test]
     fn a_shared_walk_goes_on_after_the_last_group_visited() {
         let (mut memcgs, [top, a, b]) = tree(1, 1);
-        assert_eq!(memcgs.shared_group_walk(top, NodeId(0)), [top, a, b]);
+        assert_eq!(memcgs.shared_group_walk(top, PoolId::of_node(crate::NodeId(0))), [top, a, b]);
         memcgs[top].visited_last[0] = Some(a);
-        assert_eq!(memcgs.shared_group_walk(top, NodeId(0)), [b, top, a]);
+        assert_eq!(memcgs.shared_group_walk(top, PoolId::of_node(crate::NodeId(0))), [b, top, a]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //!   Reclaim (call)          target: a group and a number of pages
 //!     priority 12 .. 0      scan lists >> priority: gently first, everything at last
-//!       node                `prepare_node`: costs, and what the LRU makes of the target's state
+//!       pool                `prepare_pool`: costs, and what the LRU makes of the target's state
 //!         memcg             protection; skip, or a pass over its lruvec
 //!           round           one batch of each list: the LRU's code; then the machine may let time pass
 //! ```
@@ -22,6 +22,7 @@ mod user; // reclaim that a user asks for
 pub(crate) mod rules; // eras and remedies, as data
 
 use crate::core::Core;
+use crate::lru::lruvec::PoolId;
 use crate::lru::{Pass, Round};
 use crate::memcg::MemcgEvent;
 use crate::units::{MemcgId, NodeId};
@@ -34,8 +35,8 @@ pub(crate) use user::{UserReclaim, UserReclaimStep};
 /// A reclaim call under way.
 pub(crate) struct Reclaim {
     sc: ScanControl,
-    /// The node being shrunk and the groups on it still to visit, in reverse order.
-    node: NodeId,
+    /// The pool being shrunk and the groups still to visit in it, in reverse order.
+    pool: PoolId,
     groups: Vec<MemcgId>,
     /// The pass under way.
     pass: Option<(MemcgId, Pass)>,
@@ -44,7 +45,7 @@ pub(crate) struct Reclaim {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ReclaimStage {
-    /// Start scanning at the present priority from the first node.
+    /// Start scanning at the present priority from the first pool.
     Priority,
     /// Visit the groups left.
     Groups,
@@ -63,7 +64,7 @@ impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
         Box::new(Reclaim {
             sc,
-            node: NodeId(0),
+            pool: PoolId::of_node(NodeId(0)),
             groups: Vec::new(),
             pass: None,
             stage: ReclaimStage::Priority,
@@ -76,12 +77,12 @@ impl Core {
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         loop {
             if let Some((memcg, pass)) = &mut call.pass {
-                let lruvec = self.lruvecs.id(*memcg, call.node);
+                let lruvec = self.lruvecs.id(*memcg, call.pool);
                 let looked_at_before = self.looked_at;
                 if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
                     self.unplug(&mut call.sc.plug);
                     self.shrink_shadow_nodes(lruvec);
-                    self.memcgs[call.sc.by.target].visited_last[call.node.index()] = Some(*memcg);
+                    self.memcgs[call.sc.by.target].visited_last[call.pool.index()] = Some(*memcg);
                     call.pass = None;
                     if call.sc.is_satisfied() && !call.sc.all_groups {
                         // Reclaimers share the walk and stop when they have what they need: visiting every group of a
@@ -96,18 +97,16 @@ impl Core {
             }
             match call.stage {
                 ReclaimStage::Priority => {
-                    call.node = call.sc.by.node.unwrap_or(NodeId(0));
-                    self.prepare_node(call);
+                    call.pool = self.first_pool(&call.sc);
+                    self.prepare_pool(call);
                     call.stage = ReclaimStage::Groups;
                 }
                 ReclaimStage::Groups => {
                     if let Some(memcg) = call.groups.pop() {
                         self.begin_group(call, memcg);
-                    } else if call.sc.by.node.is_none()
-                        && call.node.index() + 1 < self.config.node_pages.len()
-                    {
-                        call.node.0 += 1;
-                        self.prepare_node(call);
+                    } else if let Some(next) = self.lruvecs.next_pool(Some(call.pool), call.sc.by.node) {
+                        call.pool = next;
+                        self.prepare_pool(call);
                     } else if let Some(step) = self.next_priority(call) {
                         return step;
                     }
@@ -116,15 +115,19 @@ impl Core {
         }
     }
 
-    /// Decides for a node, by the target's lruvec on it, what the passes below may do.
-    fn prepare_node(&mut self, call: &mut Reclaim) {
+    fn first_pool(&self, sc: &ScanControl) -> PoolId {
+        self.lruvecs.next_pool(None, sc.by.node).expect("a reclaimer's node is one of the machine's")
+    }
+
+    /// Decides for a pool, by the target's lruvec of it, what the passes below may do.
+    fn prepare_pool(&mut self, call: &mut Reclaim) {
         let sc = &mut call.sc;
         // As far as the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
-        let target = self.lruvecs.id(sc.by.target, call.node);
+        let target = self.lruvecs.id(sc.by.target, call.pool);
         sc.cost = self.lruvecs[target].cost;
         self.lru_prepare(target, sc);
-        call.groups = self.memcgs.shared_group_walk(sc.by.target, call.node);
+        call.groups = self.memcgs.shared_group_walk(sc.by.target, call.pool);
         call.groups.reverse();
     }
 
@@ -143,12 +146,12 @@ impl Core {
             }
             self.memcgs.event(memcg, MemcgEvent::Low);
         }
-        let lruvec = self.lruvecs.id(memcg, call.node);
+        let lruvec = self.lruvecs.id(memcg, call.pool);
         let pass = self.begin_pass(lruvec, sc);
         call.pass = Some((memcg, pass));
     }
 
-    /// All nodes have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
+    /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
         call.stage = ReclaimStage::Priority;
@@ -156,8 +159,8 @@ impl Core {
             sc.priority -= 1;
             return None;
         }
-        for node in 0..self.config.node_pages.len() {
-            self.workingset_end_cycle(self.lruvecs.id(sc.by.target, NodeId(node as u8)));
+        for pool in self.lruvecs.pools() {
+            self.workingset_end_cycle(self.lruvecs.id(sc.by.target, pool));
         }
         if sc.nr_reclaimed == 0 {
             let rules = self.memcgs[sc.by.target].policy.reclaim;

@@ -9,7 +9,7 @@
 
 use crate::config::SwapKind;
 use crate::core::Core;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::op::Op;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
@@ -239,7 +239,7 @@ impl Core {
             self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
             return false;
         }
-        let target = self.lruvecs.id(sc.by.target, folio.node);
+        let target = self.lruvecs.id(sc.by.target, PoolId::of_node(folio.node));
         let shadow = self.workingset_eviction(pfn, target);
         self.tell_evicted(pfn, sc.by.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {

@@ -86,7 +86,7 @@ impl Engine {
     pub fn list_sizes(&self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
         let base = 2 * kind as usize;
         let sizes =
-            self.core.memory.nodes().map(|node| self.core.lruvecs[self.core.lruvecs.id(memcg, node)].sizes);
+            self.core.lruvecs.pools().map(|pool| self.core.lruvecs[self.core.lruvecs.id(memcg, pool)].sizes);
         sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
     }
 

@@ -86,9 +86,9 @@ impl Core {
     /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
     #[cold]
     fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
-        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        let Lruvec { memcg, pool, .. } = self.lruvecs[lruvec];
         for id in self.memcgs.ancestors(memcg) {
-            let lruvec = self.lruvecs.id(id, node);
+            let lruvec = self.lruvecs.id(id, pool);
             self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
         }
     }
@@ -147,11 +147,11 @@ impl Core {
         self.push_all_updates();
         let subtree = self.memcgs.subtree(root);
         for &id in subtree.iter().rev() {
-            for node in 0..self.config.node_pages.len() {
-                let lruvec = self.lruvecs.id(id, NodeId(node as u8));
+            for pool in self.lruvecs.pools() {
+                let lruvec = self.lruvecs.id(id, pool);
                 let mut sum = self.lruvecs[lruvec].stat_local;
                 for &child in &self.memcgs[id].children {
-                    let child = &self.lruvecs[self.lruvecs.id(child, NodeId(node as u8))];
+                    let child = &self.lruvecs[self.lruvecs.id(child, pool)];
                     sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
                 }
                 self.lruvecs[lruvec].stat_flushed = sum;
@@ -165,16 +165,16 @@ impl Core {
 
     /// A group's counter as of the last flush, over all nodes.
     pub(crate) fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
-        let nodes = self.memory.nodes();
-        nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
+        let pools = self.lruvecs.pools();
+        pools.map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].stat_flushed[stat as usize]).sum()
     }
 
     /// A group's counter as it is, descendants included: what a flush would make of it.
     pub(crate) fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
         let subtree = self.memcgs.subtree(memcg);
         let of_group = |&id: &MemcgId| {
-            let nodes = self.memory.nodes();
-            nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum::<i64>()
+            let pools = self.lruvecs.pools();
+            pools.map(|pool| self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize]).sum::<i64>()
         };
         subtree.iter().map(of_group).sum()
     }
@@ -201,6 +201,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lru::lruvec::PoolId;
     use crate::{Config, Engine, Policy};
     use proptest::prelude::*;
 
@@ -248,7 +249,7 @@ mod tests {
                     Event::Count { cpu, group, n } => {
                         engine.core.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
-                        engine.core.count_memcg(engine.core.lruvecs.id(group, NodeId(0)), Stat::Pgfault, n);
+                        engine.core.count_memcg(engine.core.lruvecs.id(group, PoolId::of_node(NodeId(0))), Stat::Pgfault, n);
                         let gathered = &mut machine.gathered[usize::from(cpu)];
                         *gathered += n.unsigned_abs();
                         if *gathered > UPDATES_BATCH {

@@ -18,7 +18,7 @@
 //! before its turn.
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
@@ -27,10 +27,10 @@ use crate::units::{LruType, Pfn};
 impl Core {
     /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
-        let node = self.lruvecs[lruvec].node;
+        let pool = self.lruvecs[lruvec].pool;
         let mut level = Some(self.lruvecs[lruvec].memcg);
         while let Some(memcg) = level {
-            let id = self.lruvecs.id(memcg, node);
+            let id = self.lruvecs.id(memcg, pool);
             self.lruvecs[id].nonresident_age += pages;
             level = self.memcgs[memcg].parent;
         }
@@ -67,7 +67,7 @@ impl Core {
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.
     pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> (u64, u64) {
-        let evictor = self.lruvecs.id(shadow.memcg, shadow.node);
+        let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
         let size = |list: LruList| self.stale(evictor, list.stat());
         let mut room = size(LruList::ActiveFile);
         if kind == LruType::Anon {

@@ -6,7 +6,7 @@
 //! nodes, too, by slot. [reclaim 3.3]
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
 use crate::memory::folio::Folio;
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::stat::Stat;
@@ -97,7 +97,7 @@ impl Core {
                 // Index nodes are kernel memory: where that isn't accounted to groups, they are the root's. On which NUMA node
                 // one was allocated isn't kept; the page that leaves it last is a fair guess.
                 let memcg = if self.config.kernel_memory { memcg } else { MemcgId::ROOT };
-                let lruvec = self.lruvecs.id(memcg, node);
+                let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
                 self.shadow_nodes.insert(index_node, lruvec);
                 self.count(lruvec, Stat::WorkingsetNodes, 1);
             }

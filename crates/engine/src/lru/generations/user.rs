@@ -15,7 +15,7 @@ use super::{Aging, GenerationLists, Interface, eviction};
 use crate::core::Core;
 use crate::kernfs::error::Errno;
 use crate::lru::Lru;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
@@ -88,7 +88,7 @@ impl Core {
         if !self.has_lruvec(memcg, node) {
             return Vec::new();
         }
-        let lruvec = self.lruvecs.id(memcg, node);
+        let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
         let Some(generations) = &self.lruvecs[lruvec].generations else { return Vec::new() };
         let of = |seq: u64| {
             let [anon, file] = generations.pages(seq);
@@ -122,7 +122,7 @@ impl Core {
         &mut self,
         request: GenerationRequest,
     ) -> Result<Option<GenerationWork>, Refused> {
-        let lruvec = self.lruvecs.id(request.memcg, request.node);
+        let lruvec = self.lruvecs.id(request.memcg, PoolId::of_node(request.node));
         if self.lru_of(lruvec) != Lru::Generations {
             return Err(Refused::invalid("a group that keeps generations"));
         }
