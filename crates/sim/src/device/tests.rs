@@ -88,7 +88,8 @@ fn a_large_request_pays_for_every_byte() {
 
 #[test]
 fn a_disk_seeks_unless_the_request_follows_the_previous_one() {
-    let mut device = device(preset("hdd"));
+    let without_spread = Latency::Constant(Nanos(8_000_000));
+    let mut device = device(DeviceSpec { read: without_spread, ..preset("hdd") });
     let mut previous = 0;
     let mut took = |request| {
         let now = Nanos(previous);
@@ -108,6 +109,9 @@ fn the_presets_are_valid_and_known_by_name() {
         let spec = DeviceSpec::preset(name).unwrap();
         assert_eq!(&spec.name, name);
         spec.validate().unwrap();
+        let has_spread =
+            |latency: Latency| matches!(latency, Latency::Lognormal { median, p99 } if p99 > median);
+        assert_eq!(has_spread(spec.read) && has_spread(spec.write), *name != "pmem", "{name}");
     }
     assert_eq!(DeviceSpec::preset("floppy"), None);
 }
