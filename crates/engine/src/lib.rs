@@ -42,7 +42,7 @@ pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILE
 pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};
-pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Step, Wait};
+pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Step, Touched, Wait};
 pub use machine::work::Work;
 pub use memory::mm::Advice;
 pub use page_cache::PageCacheEvent;

@@ -1,8 +1,7 @@
 //! Where the bytes are: frames, swap slots, and transfers between them and the devices.
 //!
-//! Nobody tells which frame a page is in. The store knows anyway: a frame is filled by an operation that says, or whose
-//! access says, of which page it is, and no page is in two frames. So each access finds its contents by page, and a page
-//! that the engine takes for present but has given away reads as nothing.
+//! The engine names the frame of each access. The store knows it as well: a frame is filled by an operation that says, or whose
+//! access says, of which page it is, and no page is in two frames. The two must agree, access by access.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,10 +64,14 @@ impl Store {
         self.frames.values().chain(self.slots.values()).map(|held| held.page)
     }
 
-    /// What the frame of a page holds; `None` if it is in none.
-    pub(super) fn value_mut(&mut self, page: Page) -> Option<&mut u64> {
-        let pfn = self.home.get(&page)?;
-        Some(&mut self.frames.get_mut(pfn).expect("a home is a frame").value)
+    /// What a frame holds, which must be what the store knows of the page.
+    pub(super) fn value_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
+        assert_eq!(
+            self.home.get(&page),
+            Some(&pfn),
+            "the frame that {page:?} is accessed in, and the one it is in"
+        );
+        &mut self.frames.get_mut(&pfn).expect("a home is a frame").value
     }
 
     pub(super) fn note_page_cache(&mut self, event: PageCacheEvent) {

@@ -9,7 +9,7 @@
 //! completions can come in between, as they do on a real machine.
 
 use crate::kernfs::error::FileError;
-use crate::units::{MemcgId, Nanos, ObjectId};
+use crate::units::{MemcgId, Nanos, ObjectId, Pfn};
 use std::fmt;
 
 /// One access of a task to one page of one of its objects.
@@ -35,15 +35,27 @@ pub enum Step {
     Wait(Wait),
 }
 
+/// Where an access finds its page: valid until the engine is called again, or as long as the frame is held
+/// ([`crate::Engine::hold`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Touched {
+    /// In this frame.
+    Frame(Pfn),
+    /// Nowhere, and it reads as zeroes: the zero page, or a hole of a file.
+    Zeroes,
+    /// Nowhere: reclaim that the task did for `memory.high` on its way back took the page. A load or store runs again.
+    Gone,
+}
+
 /// How an access was served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Served {
     /// The page was there; nothing but its word was written, or its policy was told.
-    Hit,
+    Hit(Touched),
     /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
-    Minor,
+    Minor(Touched),
     /// It read from a device.
-    Major,
+    Major(Touched),
     /// A write to a kernel file ended.
     Written {
         /// Pages that it has reclaimed.

@@ -164,9 +164,10 @@ impl Core {
         );
         if folio.has(FolioFlags::CHARGED) {
             self.memcgs.uncharge(folio.memcg, folio.pages());
+            // What nobody has paid for was never filled.
+            self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
         self.memory.frames.free(folio.node, pfn, folio.order);
-        self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

@@ -8,9 +8,9 @@
 //! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
 
-use crate::machine::step::{Access, AccessError};
+use crate::machine::step::{Access, AccessError, Touched};
 use crate::memory::mm::Mm;
-use crate::memory::table::{Marked, Table};
+use crate::memory::table::{Entry, Marked, Table};
 use crate::serve::engine::Engine;
 use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
 
@@ -179,6 +179,41 @@ fn file_hits<A: Copy>(
 }
 
 impl Engine {
+    /// Where an access finds its page: through the page table for a mapping, through the page-cache index for an open file.
+    pub fn touched(&self, task: TaskId, access: Access) -> Touched {
+        match self.tasks[task.index()].objects[access.object.index()] {
+            Object::Mapping { mm, start, .. } => {
+                let word = self.core.memory.mm(mm).table.word(start + access.page);
+                match word.decode() {
+                    Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
+                    Entry::Present(pfn) => Touched::Frame(pfn),
+                    _ => Touched::Gone,
+                }
+            }
+            Object::File { file, is_tmpfs, .. } => {
+                let word = self.core.memory.file(file).index.word(access.page);
+                match word.decode() {
+                    Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
+                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Touched::Zeroes,
+                    _ => Touched::Gone,
+                }
+            }
+        }
+    }
+
+    /// Keeps a frame that an access was served from, and what it holds, until [`Engine::release`]: reclaim finds it in use.
+    pub fn hold(&mut self, pfn: Pfn) {
+        self.core.memory.folios[pfn].refs += 1;
+    }
+
+    /// Takes one [`Engine::hold`] back.
+    pub fn release(&mut self, pfn: Pfn) {
+        let folio = &mut self.core.memory.folios[pfn];
+        assert!(folio.refs > 0, "frame {} is not held", pfn.0);
+        folio.refs -= 1;
+        self.core.release_if_unused(pfn);
+    }
+
     /// Checks what can be wrong with an access before anything is done for it.
     pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<(), AccessError> {
         let objects = &self.tasks[task.index()].objects;

@@ -14,7 +14,7 @@ use crate::units::{MmId, Pfn, TaskId};
 impl Engine {
     /// Gives an absent page a folio and starts reading it in, where there is something to read.
     pub(super) fn fill(&mut self, task: TaskId, pfn: Pfn, source: Source) {
-        self.hold(task, pfn);
+        self.hold_for(task, pfn);
         match source {
             Source::File(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::LOCKED);

@@ -1,6 +1,6 @@
 //! The end of a miss: the page is in memory, and the access is made.
 
-use crate::machine::step::{Served, Step};
+use crate::machine::step::{Access, Served, Step, Touched};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::serve::access::Object;
@@ -44,7 +44,10 @@ impl Engine {
             }
         }
         self.let_go(task);
-        self.return_to_user(task, if started_read { Served::Major } else { Served::Minor })
+        let touched = if let Found::Ready(pfn) = found { Touched::Frame(pfn) } else { Touched::Zeroes };
+        let access = Access { object, page, write };
+        let served = if started_read { Served::Major(touched) } else { Served::Minor(touched) };
+        self.return_to_user(task, access, served)
     }
 
     /// A tmpfs folio that was swapped in goes back to its file's index; nothing but it has the data then.
@@ -56,7 +59,7 @@ impl Engine {
         self.core.free_slot(entry);
     }
 
-    pub(super) fn hold(&mut self, task: TaskId, pfn: Pfn) {
+    pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
         debug_assert_eq!(
             self.core.memory.folios[pfn].refs, 1,
             "the task's own reference, since it was allocated"

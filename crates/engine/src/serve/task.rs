@@ -40,6 +40,7 @@ enum Stage {
 
 /// What is owed for `memory.high`, and the access that is complete but for that.
 struct HighDebt {
+    access: Access,
     served: Served,
     reclaim: HighReclaim,
 }
@@ -87,7 +88,10 @@ impl Engine {
         match self.check_access(task, access) {
             Err(error) => Step::Done(Served::Failed(error)),
             // What the fast path could have served is a hit here too.
-            Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => self.return_to_user(task, Served::Hit),
+            Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => {
+                let touched = self.touched(task, access);
+                self.return_to_user(task, access, Served::Hit(touched))
+            }
             Ok(()) => {
                 self.tasks[task.index()].attempt.begin(access);
                 self.attempt(task)
@@ -141,22 +145,35 @@ impl Engine {
     /// The last thing before an access is complete: pays what it owes for `memory.high`.
     /// Always inlined because it is told what it returns: handed over in memory, that costs more than all the rest of it.
     #[inline(always)]
-    pub(crate) fn return_to_user(&mut self, task: TaskId, served: Served) -> Step {
+    pub(crate) fn return_to_user(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),
-            debt => self.pay_high(task, Box::new(HighDebt { served, reclaim: HighReclaim::new(debt) })),
+            debt => {
+                self.pay_high(task, Box::new(HighDebt { access, served, reclaim: HighReclaim::new(debt) }))
+            }
         }
     }
 
     fn pay_high(&mut self, task: TaskId, mut debt: Box<HighDebt>) -> Step {
         let memcg = self.memcg_of(task);
         let step = match self.core.high_step(memcg, &mut debt.reclaim) {
-            HighStep::Done => return Step::Done(debt.served),
+            HighStep::Done => return Step::Done(self.served_still(task, debt.access, debt.served)),
             HighStep::Again => Step::Again,
             HighStep::Sleep(delay) => Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh)),
         };
         self.tasks[task.index()].stage = Stage::High(debt);
         step
+    }
+
+    /// The same, unless paying has cost the page that was accessed.
+    fn served_still(&self, task: TaskId, access: Access, served: Served) -> Served {
+        let touched = || self.touched(task, access);
+        match served {
+            Served::Hit(_) => Served::Hit(touched()),
+            Served::Minor(_) => Served::Minor(touched()),
+            Served::Major(_) => Served::Major(touched()),
+            other => other,
+        }
     }
 
     /// The group that a task's memory is charged to.

@@ -1,6 +1,5 @@
 //! Promises of the per-CPU batches that can't be seen from outside: who is let in, when they drain, and in which order.
 
-use super::view::Residence;
 use crate::lru::lruvec::LruList;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::mm::Advice;
@@ -47,18 +46,18 @@ impl Bench {
             }
             step = self.engine.resume(self.task);
         }
-        assert!(matches!(step, Step::Done(Served::Hit | Served::Major)));
+        assert!(matches!(step, Step::Done(Served::Hit(_) | Served::Major(_))));
     }
 
     fn write_heap(&mut self, page: u64) {
         let step = self.engine.start(self.task, Access { object: self.heap, page, write: true });
-        assert_eq!(step, Step::Done(Served::Minor));
+        assert!(matches!(step, Step::Done(Served::Minor(_))), "{step:?}");
     }
 
     fn pfn(&self, object: ObjectId, page: u64) -> Pfn {
-        match self.engine.residence(self.task, object, page) {
-            Residence::Frame(pfn) => pfn,
-            residence => panic!("page {page} is {residence:?}"),
+        match self.engine.touched(self.task, Access { object, page, write: false }) {
+            Touched::Frame(pfn) => pfn,
+            touched => panic!("page {page} is {touched:?}"),
         }
     }
 
@@ -239,7 +238,7 @@ fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
     let random = bench.engine.map_anon(bench.task, 8, Advice::Random).unwrap();
     bench.write_heap(0);
     let step = bench.engine.start(bench.task, Access { object: random, page: 0, write: true });
-    assert_eq!(step, Step::Done(Served::Minor));
+    assert!(matches!(step, Step::Done(Served::Minor(_))), "{step:?}");
     let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
     assert_eq!([normal, random].map(|pfn| bench.engine.core.folio_referenced(pfn, false).young), [1, 0]);
     let is_young = |pfn: Pfn| {

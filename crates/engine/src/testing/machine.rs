@@ -14,7 +14,6 @@
 use super::actions::{Action, Kind, PAGES, Setup, TASKS};
 use super::model::{Model, Page, file_contents};
 use super::mutant::Mutant;
-use super::view::Residence;
 use crate::lru::Switching;
 use crate::memory::folio::FolioFlags;
 use crate::*;
@@ -355,10 +354,7 @@ impl Machine {
         let hits = self.engine.run_hits(task, &accesses, |(_, access)| access);
         self.carry_out();
         for &(kind, access) in &accesses[..hits] {
-            assert!(
-                self.touch(task, kind, access),
-                "{access:?} of {task:?} was a hit, but the page isn't there"
-            );
+            self.touch(task, kind, access, self.engine.touched(task, access));
         }
     }
 
@@ -406,38 +402,40 @@ impl Machine {
                     Served::Written { .. } | Served::Refused(_) => {
                         panic!("an access ended as a reclaim request")
                     }
-                    Served::Hit | Served::Minor | Served::Major if self.touch(task, kind, access) => {
-                        State::Idle
-                    }
-                    _ => {
+                    Served::Hit(Touched::Gone)
+                    | Served::Minor(Touched::Gone)
+                    | Served::Major(Touched::Gone) => {
                         assert!(
                             resumed && self.high_used,
                             "{access:?} of {task:?} is done, but the page isn't there"
                         );
                         State::Repeat(doing)
                     }
+                    Served::Hit(at) | Served::Minor(at) | Served::Major(at) => {
+                        self.touch(task, kind, access, at);
+                        State::Idle
+                    }
                 },
             },
         };
     }
 
-    /// Makes an access that the engine says is done; false if its page isn't there.
-    fn touch(&mut self, task: TaskId, kind: Kind, access: Access) -> bool {
+    /// Makes an access that the engine says is done, where it says.
+    fn touch(&mut self, task: TaskId, kind: Kind, access: Access, at: Touched) {
         let page = self.page(task, kind, access.page);
-        match self.engine.residence(task, access.object, access.page) {
-            Residence::Frame(pfn) if access.write => {
+        match at {
+            Touched::Frame(pfn) if access.write => {
                 self.next_value += 1;
                 self.frames.insert(pfn, self.next_value);
                 self.model.written(page, self.next_value);
             }
-            Residence::Frame(pfn) => {
+            Touched::Frame(pfn) => {
                 let seen = self.frame(pfn);
                 self.model.check_read(page, seen);
             }
-            Residence::Zeroes if !access.write => self.model.check_read(page, 0),
-            Residence::Zeroes | Residence::Absent => return false,
+            Touched::Zeroes if !access.write => self.model.check_read(page, 0),
+            Touched::Zeroes | Touched::Gone => panic!("{access:?} of {task:?} is done, but at {at:?}"),
         }
-        true
     }
 
     fn check_failure(&self, kind: Kind, access: Access, error: &AccessError) {

@@ -2,43 +2,10 @@
 
 use crate::lru::Lru;
 use crate::memory::folio::FolioFlags;
-use crate::memory::table::Entry;
-use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
-
-/// Where an object's page is for the task that accesses it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Residence {
-    Frame(Pfn),
-    /// Shown as zeroes without a frame: the zero page, a hole.
-    Zeroes,
-    Absent,
-}
+use crate::units::{MemcgId, Pfn};
 
 impl Engine {
-    /// Where the page is, through the page table for a mapping and through the page-cache index for an open file.
-    pub(crate) fn residence(&self, task: TaskId, object: ObjectId, page: u64) -> Residence {
-        match self.tasks[task.index()].objects[object.index()] {
-            Object::Mapping { mm, start, .. } => {
-                let word = self.core.memory.mm(mm).table.word(start + page);
-                match word.decode() {
-                    Entry::Present(_) if word.is_zero_page() => Residence::Zeroes,
-                    Entry::Present(pfn) => Residence::Frame(pfn),
-                    _ => Residence::Absent,
-                }
-            }
-            Object::File { file, is_tmpfs, .. } => {
-                let word = self.core.memory.file(file).index.word(page);
-                match word.decode() {
-                    Entry::Present(pfn) if word.is_plain() => Residence::Frame(pfn),
-                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Residence::Zeroes,
-                    _ => Residence::Absent,
-                }
-            }
-        }
-    }
-
     /// Folios that are not free, by their first frames.
     pub(crate) fn used_folios(&self) -> Vec<Pfn> {
         let nodes = self.core.memory.nodes();

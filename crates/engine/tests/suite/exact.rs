@@ -126,6 +126,6 @@ fn a_list_of_pages_that_were_all_used_is_gone_round_before_memory_is_out() {
             }
             step = engine.resume(task);
         }
-        assert_eq!(step, Step::Done(Served::Major), "page {page}");
+        assert!(matches!(step, Step::Done(Served::Major(_))), "{step:?}");
     }
 }

@@ -54,7 +54,7 @@ impl Machine {
                 }
             }
             match step {
-                Step::Done(Served::Hit) => break,
+                Step::Done(Served::Hit(_)) => break,
                 Step::Done(_) => {
                     self.trace.push((u64::MAX, at as u64));
                     break;

@@ -28,7 +28,7 @@ fn metadata(policy: Policy) -> f64 {
             engine.io_done(io, CpuId(0), Ok(()));
             step = engine.resume(task);
         }
-        assert_eq!(step, Step::Done(Served::Major));
+        assert!(matches!(step, Step::Done(Served::Major(_))), "{step:?}");
     }
     engine.metadata_bytes() as f64
 }

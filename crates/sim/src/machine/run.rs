@@ -181,11 +181,11 @@ impl Machine {
         observer.access(index, task.accesses.index, &served);
         let is_mapped = task.is_next_mapped();
         match served {
-            Served::Hit => task.hits += 1,
-            Served::Minor if is_mapped => task.minor += 1,
-            Served::Major if is_mapped => task.major += 1,
-            Served::Minor => task.read_misses += 1,
-            Served::Major => {
+            Served::Hit(_) => task.hits += 1,
+            Served::Minor(_) if is_mapped => task.minor += 1,
+            Served::Major(_) if is_mapped => task.major += 1,
+            Served::Minor(_) => task.read_misses += 1,
+            Served::Major(_) => {
                 task.read_misses += 1;
                 task.read_misses_io += 1;
             }

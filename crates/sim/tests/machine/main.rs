@@ -157,7 +157,7 @@ impl Observer for Trace {
     }
 
     fn access(&mut self, task: usize, index: u64, served: &Served) {
-        self.0.push((task, index, index + 1, *served == Served::Hit));
+        self.0.push((task, index, index + 1, matches!(served, Served::Hit(_))));
     }
 }
 

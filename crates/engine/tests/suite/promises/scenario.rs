@@ -362,9 +362,9 @@ impl Machine {
                 }
                 Step::Done(served) => {
                     let served = match served {
-                        Served::Hit => "H".to_owned(),
-                        Served::Minor => "m".to_owned(),
-                        Served::Major => "M".to_owned(),
+                        Served::Hit(_) => "H".to_owned(),
+                        Served::Minor(_) => "m".to_owned(),
+                        Served::Major(_) => "M".to_owned(),
                         Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
                         Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {

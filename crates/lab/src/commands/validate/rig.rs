@@ -539,7 +539,7 @@ struct Watcher {
 
 impl Observer for Watcher {
     fn access(&mut self, _task: usize, index: u64, served: &Served) {
-        if *served == Served::Major {
+        if matches!(served, Served::Major(_)) {
             self.missed[index as usize] = true;
         }
     }

@@ -164,9 +164,9 @@ impl Play {
                     }
                     Served::Failed(error) => return Err(error.into()),
                     Served::Refused(refused) => bail!("access {number} was refused: {refused:?}"),
-                    Served::Hit | Served::Written { .. } => {}
-                    Served::Minor | Served::Major => {
-                        major_faults += u64::from(served == Served::Major);
+                    Served::Hit(_) | Served::Written { .. } => {}
+                    Served::Minor(_) | Served::Major(_) => {
+                        major_faults += u64::from(matches!(served, Served::Major(_)));
                         if let Clock::PerMiss(time) = self.clock {
                             now += time;
                         }
