@@ -1,8 +1,8 @@
 //! What can be chosen beside the policy: sizes, batches, freshness. Defaults are Linux 6.12's unless a reason says
 //! otherwise.
 //!
-//! One row a parameter declares its field, default, range, and what scenarios and their reference say of it: the check
-//! below and the scenarios' reader go through [`PARAMETERS`] as `ablate` goes through the switches.
+//! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
+//! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
 use crate::policy::Policy;
 use crate::switch::{Values, choice};
@@ -146,7 +146,7 @@ parameters! {
         "Folios isolated at a time, and the least a reclaim call wants."
         "The kernel's SWAP_CLUSTER_MAX.";
     Kernel "plug_requests": plug_requests: u32 = 32, Values::Number(1, 65_536), "requests",
-        "Requests of swap writes that reclaim holds back before it submits them, neighbours being merged into one; what is left goes at the end of a pass."
+        "Requests of swap writes that reclaim holds back before it submits them. Neighbours are one request. What is left goes at the end of a pass."
         "The kernel's BLK_MAX_REQUEST_COUNT.";
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
@@ -158,10 +158,10 @@ parameters! {
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";
     Recording "writes_won": writes_won: u8 = 0, Values::Number(0, 100), "%",
-        "How many of a hundred full plugs the device has written by the time that the batch is over in whose middle they were submitted. Such writes are operations like those of a synchronous device, and a machine that prices them as such is wrong."
+        "A full plug is submitted in the middle of a batch. This is how many of a hundred the device has written when the batch is over. Such writes look like those of a synchronous device, but must not be priced as such."
         "0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.";
     Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
-        "Another thread may run in the middle of a reclaim call, so that an address space counts as used since its last walk. Seed of when it does: at half of the walks that would pass one by for want of use."
+        "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk doesn't skip it. The seed decides which half of the would-be skips are walks."
         "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";
 }
 
@@ -287,8 +287,8 @@ pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) ->
     if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
 }
 
-/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried before it
-/// is made, and some more with it, which the machine needs while it runs.
+/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried first,
+/// together with some more that the machine needs while it runs.
 pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(), ConfigError> {
     /// Tables smaller than that are many, and trying takes a system call.
     const SMALL: u64 = 1 << 20;
@@ -298,7 +298,7 @@ pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(
     }
     let mut tried: Vec<u8> = Vec::new();
     let granted = usize::try_from(bytes + SPARE).is_ok_and(|bytes| tried.try_reserve_exact(bytes).is_ok());
-    // Seen from outside, or the compiler does without an allocation that is never used.
+    // Without this the compiler leaves out an allocation that is never used.
     std::hint::black_box(&mut tried);
     if granted { Ok(()) } else { Err(ConfigError::NoRoom { what, pages, bytes }) }
 }

@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    /// The folios of a list, each of which must know that it is there.
+    /// The folios of a list. Each must know that it is there.
     fn check_list(&self, lruvec: &Lruvec, list: &List) -> Vec<Pfn> {
         list.check_invariants(&self.memory.folios);
         let folios: Vec<Pfn> = list.iter_from_tail(&self.memory.folios).map(Pfn).collect();

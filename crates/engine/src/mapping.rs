@@ -1,4 +1,4 @@
-//! Page-table entries over folios: made at the end of a fault, locked by mlock. (Reclaim takes them away: `harvest/rmap.rs`.)
+//! Page-table entries over folios: a fault makes them at its end, mlock locks them. (Reclaim takes them away: `harvest/rmap.rs`.)
 
 use crate::core::Core;
 use crate::lru::Arrival;

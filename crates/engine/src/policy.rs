@@ -1,8 +1,8 @@
 //! What a reclaim policy is made of: a choice at each of the four seams, every mechanism and every era's rule a switch.
 //!
-//! A policy is plain data, the same for every group that names it, and all switches are always there: a switch that belongs to
-//! generations rests while a group keeps two lists. That is what makes mechanisms exchangeable one by one, whoever they
-//! came from. [`crate::switch`] gives each its name, so that scenarios can set it and `ablate` can go through all of them.
+//! A policy is plain data, the same for every group that names it. All switches are always there: a switch of generations rests
+//! while a group keeps two lists. So mechanisms can be exchanged one by one, whichever policy they came from. [`crate::switch`]
+//! gives each its name: scenarios set it, and `ablate` goes through all of them.
 
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};

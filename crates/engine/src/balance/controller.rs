@@ -1,4 +1,4 @@
-//! What the controller's counts decide: which type is cheaper to take, and up to which tier.
+//! Decisions by the controller's counts: which type is cheaper to take, and up to which tier.
 
 use super::{BalanceRule, TypeRule};
 use crate::balance::feedback::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};

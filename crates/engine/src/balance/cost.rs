@@ -1,9 +1,8 @@
 //! The cost model of the classic LRU: what reclaiming each type has cost lately.
 //!
-//! Taking a page costs I/O when it is written out and again when it comes back. The cost model learns from what has
-//! happened: each type carries a running cost of the I/O and rotations it caused, and the type that has been dearer is
-//! scanned less, `vm.swappiness` being the prior. Neither ever falls below a third of the pressure before swappiness, so
-//! that what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
+//! Taking a page costs I/O when it is written out and again when it comes back. Each type carries a running cost of the I/O and
+//! rotations that it caused. The type that was dearer is scanned less; `vm.swappiness` is the prior. Before swappiness, neither
+//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
 
 use super::BalanceRule;
 use crate::core::Core;

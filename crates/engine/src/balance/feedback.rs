@@ -1,15 +1,16 @@
 //! The controller of the multi-generational LRU: refaults per eviction as the error signal of a feedback loop.
 //!
-//! Pages accessed through file descriptors belong to tiers by how often that was (`lru/generations/references.rs`). For each
-//! type and tier the controller counts what was evicted and what of it came back:
+//! Pages accessed through file descriptors belong to tiers, by how often they were (`lru/generations/references.rs`). For each
+//! type and tier the controller counts the pages evicted and those that came back:
 //!
 //! ```text
 //!              refaulted                      a tier whose share is worse than that of tier 0 by more than its gain is
 //!   share =  ─────────────                    protected; a type whose share is worse than the other's by more than
 //!             evicted (+ protected)           swappiness allows is spared
 //! ```
-//! The counts of the generation that is now the oldest are the proportional term; averages of the earlier ones, halved with
-//! each generation, are the integral term. Fewer refaults than [`Position::NOISE`] are no signal. [reclaim 4.9 and its 6.12 form]
+//! The counts of the oldest generation are the proportional term. The integral term is an average of the generations before it:
+//! each weighs half as much as the one after it. Fewer refaults than [`Position::NOISE`] are no signal.
+//! [reclaim 4.9 and its 6.12 form]
 //!
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 

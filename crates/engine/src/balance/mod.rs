@@ -1,7 +1,7 @@
 //! Seam 4, balance: how much to take from anonymous and how much from file memory.
 //!
-//! Anonymous memory costs a write and a read when it is needed again, file memory only a read, so the user sets their
-//! relative price (`vm.swappiness`: 100 makes them equal). Two ways to learn from what reclaim has cost lately:
+//! Anonymous memory costs a write, and a read when it is needed again. File memory costs only a read. The user sets their
+//! relative price (`vm.swappiness`: 100 makes them equal). There are two ways to learn from what reclaim has cost lately:
 //!
 //! - `cost.rs`, from the classic LRU: each type's running cost in I/O and rotations divides a pass between the two.
 //! - `feedback.rs` (counts) and `controller.rs` (decisions), from the multi-generational LRU: refaults per eviction, a

@@ -1,8 +1,8 @@
 //! Which page tables are worth walking again: a Bloom filter of their names.
 //!
-//! Two filters take turns. A walk reads the one that the last walk (and look-around since) has filled and fills the other.
-//! 2^15 bits and two keys: at 10,000 tables a fifth of the others is walked in vain, at 20,000 a half, which is the price of
-//! 4 KiB a filter. [reclaim 4.7]
+//! Two filters take turns. The last walk, and look-around since, have filled one. The next walk reads that one and fills the
+//! other. A filter has 2^15 bits and two keys: 4 KiB. The price is walks in vain: with 10,000 tables in it, a fifth of all other
+//! tables is walked too; with 20,000, a half. [reclaim 4.7]
 
 use crate::units::MmId;
 

@@ -1,8 +1,8 @@
-//! Look-around: where the reverse map has led to a young entry, its neighbours are likely to be young as well.
+//! Look-around: the reverse map has led to a young entry, and its neighbours are likely to be young as well.
 //!
-//! Getting to an entry from the page is what is dear about the reverse map; the entries beside it are in the same cache
-//! lines. So up to 64 of them are looked at, and each page found young is spared a way of its own. A table in which that pays
-//! is put into the Bloom filter, so that the next walk visits it: eviction tells aging where to look. [reclaim 4.8]
+//! The dear part of the reverse map is the way from the page to its entry. The entries beside it are in the same cache lines. So
+//! up to 64 of them are looked at, and each page found young saves a way of its own. If that pays, the table goes into the Bloom
+//! filter and the next walk visits it: eviction tells aging where to look. [reclaim 4.8]
 
 use super::walk::ENTRIES_PER_LINE;
 use crate::core::Core;

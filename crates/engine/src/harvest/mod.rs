@@ -2,15 +2,15 @@
 //!
 //! Hardware sets an accessed bit in the page-table entry and tells nobody. Two ways lead to it:
 //!
-//! - `rmap.rs`, from the page: the reverse map leads to every entry that maps it, each step touching another page table's
-//!   cache line. It sees exactly the pages it asks about and pays for each of them.
+//! - `rmap.rs`, from the page: the reverse map leads to every entry that maps it. Each step touches a cache line of another page
+//!   table. It sees exactly the pages it asks about and pays for each of them.
 //! - `walk.rs`, from the address space: one page table after the other, 512 entries side by side. It pays for what it passes
 //!   and finds what it didn't ask for; `bloom.rs` keeps it away from tables where little was found the last time.
 //!
-//! `look_around.rs` joins the two: where the reverse map has led to an entry, its neighbours are at hand.
+//! `look_around.rs` joins the two: once the reverse map has led to an entry, its neighbours are at hand.
 //!
-//! A mapping advised random or sequential (or of data that won't be reused) has no recency: there an access says nothing
-//! about the next one, so its bits are neither counted nor cleared. [6.12 M6]
+//! A mapping advised random or sequential (or of data that won't be reused) has no recency: an access says nothing about the
+//! next one. So its bits are neither counted nor cleared. [6.12 M6]
 
 mod bloom;
 mod look_around;

@@ -7,11 +7,11 @@
 //!                            ─ dense when last walked?          Bloom filter
 //!         512 entries        ─ young: the LRU is told, the bit cleared
 //! ```
-//! Its cost goes with the number of pages that were accessed, where that of the reverse map goes with the number that reclaim
-//! asks about. What it leaves out, reclaim still sees through the reverse map when it has the page in its hands.
+//! A walk costs by the number of pages that were accessed, the reverse map by the number that reclaim asks about. Pages that a
+//! walk leaves out are not lost: the reverse map sees them when reclaim has them in its hands.
 //!
-//! All walkers of an lruvec share one *iteration* over the address spaces: each takes the next one, and whoever finds none
-//! left when all others are done has completed it. A walk goes on in steps of some tables; a folio's new generation counts
+//! All walkers of an lruvec share one *iteration* over the address spaces. Each takes the next one. Whoever finds none left,
+//! when all others are done, has completed the iteration. A walk goes on in steps of some tables. A folio's new generation counts
 //! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
 
 use crate::core::Core;

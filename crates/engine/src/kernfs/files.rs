@@ -1,5 +1,5 @@
-//! Which files there are: the one place for their names. Reading and writing go through these tables, and so do the checks and
-//! the reference of scenarios, and the results.
+//! Which files there are: the one place for their names. Reads, writes, results, and the checks and the reference of scenarios
+//! all go through these tables.
 
 /// What a file of a cgroup holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

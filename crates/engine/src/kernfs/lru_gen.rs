@@ -16,9 +16,9 @@
 //!   + memcg_id node_id max_gen [swappiness [force_scan]]         commands end with a comma, a semicolon or a line
 //!   - memcg_id node_id min_gen [swappiness [nr_to_reclaim]]
 //! ```
-//! They are done in order, each in steps, up to the first that is refused. A number left out is the largest there is, so that
-//! `+` forces its scan and `-` takes all. Which of them fail and how is an era's rule (`lru.interface`). Where the
-//! specification leaves open which error a malformed number makes: too large for its field is ERANGE, no number is EINVAL.
+//! They are done in order, each in steps, up to the first that is refused. A number left out is the largest there is: `+` forces
+//! its scan and `-` takes all. Which of them fail, and how, depends on the era (`lru.interface`). The specification leaves open
+//! which error a malformed number makes. Here a number too large for its field is ERANGE, and no number is EINVAL.
 //! [reclaim 4.12 and its 6.12 form]
 
 use super::files::LRU_GEN;

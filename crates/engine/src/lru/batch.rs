@@ -1,9 +1,9 @@
 //! Per-CPU folio batches: what stands between an access and the LRU lists.
 //!
-//! Taking the list lock for each folio would be too dear, so folios wait in small per-CPU batches and move when a batch is
-//! full (31 folios) or when reclaim on that CPU is about to look at the lists. Two things follow that a model without
-//! batches gets wrong: a folio in the add batch is on no list, so it can't be found by reclaim nor activated in the usual
-//! way; and a folio in any batch has one reference too many to be freed. [reclaim 1.2 and its 6.12 form]
+//! Taking the list lock for each folio would be too dear. So folios wait in small per-CPU batches. They move when a batch is
+//! full (31 folios), or when reclaim on that CPU is about to look at the lists. A model without batches gets two things wrong. A
+//! folio in the add batch is on no list, so reclaim can't find it and it can't be activated in the usual way. And a folio in any
+//! batch has one reference too many to be freed. [reclaim 1.2 and its 6.12 form]
 //!
 //! ```text
 //!   lru_add ── add batch ──┐                         drained in this order by the CPU's own reclaim:

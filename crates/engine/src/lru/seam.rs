@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    /// Tells the LRU that an entry mapping this folio was found young, and could be told of at once.
+    /// Tells the LRU at once that an entry mapping this folio was found young.
     pub(crate) fn lru_young(&mut self, pfn: Pfn) {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::TwoLists => self.two_lists_young(pfn),
@@ -75,7 +75,7 @@ impl Core {
         }
     }
 
-    /// Asks what is to become of a folio that reclaim has in its hands, by what was found of its use.
+    /// A folio is in reclaim's hands, with the references found: asks the LRU what to do with it.
     pub(crate) fn lru_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
         let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
         match policy.lru {
@@ -87,7 +87,7 @@ impl Core {
         }
     }
 
-    /// A folio is about to be handed to the lists inside a fault: some orders take that for a sign of use.
+    /// A fault is about to hand a folio to the lists. Some policies take that for a sign of use.
     pub(crate) fn lru_faulted_in(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
         let rules = self.generation_rules(lruvec);

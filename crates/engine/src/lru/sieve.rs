@@ -6,24 +6,23 @@
 //!                                 hand ── used: stays ──────┘         the whole queue, cut at the hand
 //!                                   └──── not used: evicted
 //! ```
-//! *What.* A page enters at the head. To evict, the hand goes from the cold end towards the head: a page that was used since
-//! the hand last came by stays where it is and has that forgotten; the first that was not used goes. The hand stays where it is
-//! until the next eviction; past the head it begins again at the cold end. The use for which a page was brought in is no
-//! sign of another, so a page read once goes when the hand first meets it, while those it has passed wait for a whole round.
+//! *What.* A page enters at the head. To evict, the hand goes from the cold end towards the head. A page used since the hand
+//! last came by stays where it is, and its use is forgotten. The first page not used goes. The hand stays there until the next
+//! eviction; past the head it begins again at the cold end. The access that brings a page in does not count as a use. So a page
+//! read once goes when the hand first meets it, while the pages behind the hand wait for a whole round.
 //!
 //! *Why.* A policy that is not a kernel's shows what the four seams carry, and this one is strong for what is read through
 //! descriptors. A hit sets REFERENCED in its page's word and nothing else, ever: no list, no batch.
 //!
-//! *How.* The queue is cut in two lists at the hand, which so stands at the tail of one and takes from there as any LRU takes
-//! from a list; what it spares goes to the head of the other. Each turn of the hand belongs to a round, odd or even: a
-//! page waits on the list of the round in which the hand will come to it, and when a round has none left, the next begins. A
-//! batch is judged together, so that with batches of one page it misses exactly where the algorithm does.
+//! *How.* The queue is cut at the hand into two lists. The hand stands at the tail of one of them and takes from there, as any
+//! LRU takes from a list. What it spares goes to the head of the other. Rounds of the hand are odd and even by turns: a page
+//! waits on the list of the round in which the hand will come to it. When that list is empty, the next round begins. A batch is
+//! judged together, so only with batches of one page does it miss exactly where the algorithm does.
 //!
-//! *When not to use it:* to predict a Linux machine. For mapped memory, where the fault that brings a page in leaves an
-//! accessed bit that looks like another use: every page survives the hand's first visit, even one never used again. For
-//! loops larger than memory: nothing is used twice in time, and it keeps nothing, as FIFO does. Where anonymous and file memory
-//! should be weighed against each other, or a part of a group is protected: both types stand in one queue, of which swappiness
-//! and `memory.low` change no proportion.
+//! *When not to use it:* to predict a Linux machine. For mapped memory: the fault that brings a page in leaves an accessed
+//! bit, which looks like another use, so every page survives the hand's first visit. For loops larger than memory: nothing is
+//! used twice in time, and it keeps nothing, as FIFO does. To weigh anonymous against file memory: both stand in one queue, and
+//! neither swappiness nor `memory.low` changes who is next in it.
 //!
 //! Source: Y. Zhang and others, *SIEVE is Simpler than LRU*, NSDI 2024. Differs where a page can't go at once (it is
 //! being written, pinned or locked): it is spared like a used one, and goes under the hand when its write has ended.

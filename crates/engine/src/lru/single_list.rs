@@ -1,8 +1,8 @@
 //! The textbook LRU: one list for all memory of an lruvec, in order of access, evicted from the cold end.
 //!
-//! A reference to measure against, not a kernel's policy: each file access moves its folio to the head, which is the cost
-//! that Linux avoids. With all batch sizes at 1 it misses exactly where a naive LRU of the same capacity does. An access
-//! through a mapping can't be seen when it happens; such a page gets another round when its accessed bit is found.
+//! A reference to measure against, not a kernel's policy: each file access moves its folio to the head, and Linux avoids that
+//! cost. With all batch sizes at 1 it misses exactly where a naive LRU of the same capacity does. An access through a mapping
+//! can't be seen when it happens. Such a page gets another round when its accessed bit is found.
 //!
 //! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
 

@@ -6,10 +6,10 @@
 //!               └─ from here on what is added, put back or accessed goes by the new policy
 //! ```
 //! The policy changes at once and for all groups; their folios follow list by list. In between, most of a group is still on
-//! the lists that its policy no longer speaks of. A reclaimer that looks at the new ones only finds nothing, and where the group
-//! is at its limit kills it for want of memory that is full of idle pages; so while a group is *switching*, reclaim walks what
-//! is left behind as well, and first, because folios only go from there to the new lists. The rule before that is a switch
-//! (`lru.switching`), which shows the bug. [reclaim 4.12; demand M5]
+//! the lists of its old policy. A reclaimer that looks only at the new lists finds nothing. If the group is at its limit, it is
+//! killed, although its memory is full of idle pages. So while a group is *switching*, reclaim walks the old lists as well, and
+//! first, because folios only go from old lists to new ones. The switch `lru.switching` brings the rule before that back, and
+//! with it the bug. [reclaim 4.12; demand M5]
 //!
 //! Whoever writes `enabled` moves the folios; two writers move them together, to whatever was written last.
 
@@ -30,7 +30,7 @@ choice! {
 }
 
 impl Lru {
-    /// Whether `lru_gen/enabled` concerns it: the orders that Linux has.
+    /// Whether `lru_gen/enabled` concerns it: only the two LRUs that Linux has.
     pub(crate) fn may_be_switched(self) -> bool {
         matches!(self, Lru::TwoLists | Lru::Generations)
     }

@@ -10,10 +10,10 @@
 //! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
 //! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8 and their 6.12 form]
 //!
-//! **With a page-table walk**, which is not Linux's: where the policy harvests by walks, a pass that finds the inactive lists
-//! turned over once since the last walk begins with one, so that each page is walked by once while it is inactive. A walk
-//! touches no list. What it or a look-around finds young is a use seen, kept with the folio until reclaim asks: one earns the
-//! round that the accessed bit would have earned, two the active list.
+//! **With a page-table walk**, which Linux does not do here: once the inactive lists have turned over since the last walk, the
+//! next pass begins with a walk. So each page is walked by once while it is inactive. A walk touches no list. What it or a
+//! look-around finds young counts as a use, kept with the folio until reclaim asks. One use earns the round that the accessed
+//! bit would have earned, two earn the active list.
 //!
 //! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on
 //! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
@@ -161,8 +161,8 @@ impl Core {
                 pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
             }
         }
-        // At first, reclaim for the whole machine takes all of the little that it set out to take, in proportion: each group gives
-        // something. For a group, enough is enough.
+        // At its first priority, reclaim for the whole machine goes on to the end of its small share, so that each group gives
+        // something. Reclaim for a group stops when it has enough.
         let is_proportional = sc.by.is_global() && sc.priority == PRIORITY_DEFAULT;
         if pass.reclaimed >= sc.nr_to_reclaim && !is_proportional && !pass.trim_to_proportion() {
             return self.two_lists_end(lruvec, pass, sc);
@@ -170,9 +170,8 @@ impl Core {
         Round::More
     }
 
-    /// Whether the active anonymous list keeps a pass going after all: where the policy lets it, nothing else was to be
-    /// scanned from the start, and deactivation is forced. Until it is, an empty inactive list tells the call that something was
-    /// held back.
+    /// Whether the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
+    /// from the start, and deactivation is forced. While it is not forced yet, the call is told that something was held back.
     fn forces_active_anon(&self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> bool {
         if !self.memcgs[self.lruvecs[lruvec].memcg].policy.reclaim.force_active_anon
             || pass.remaining[LruList::ActiveAnon as usize] == 0
@@ -197,8 +196,8 @@ impl Core {
         Round::Last
     }
 
-    /// An entry that maps the folio was found young, and cleared, other than by reclaim that had it in its hands. The use is
-    /// kept in the counter, for which two lists have no use of their own; a second one activates.
+    /// A walk or a look-around found an entry that maps the folio young, and cleared it. The use is kept in the counter, which
+    /// two lists don't need otherwise. A second use activates.
     pub(super) fn two_lists_young(&mut self, pfn: Pfn) {
         let use_bits = self.memory.use_bits(pfn);
         let is_second = use_bits.counter() > 0 || use_bits.contains(UseBits::REFERENCED);
@@ -281,8 +280,8 @@ impl Core {
 
     /// Moves up to `n` pages from the cold end of an active list to the inactive one.
     ///
-    /// A page that was merely referenced is deactivated all the same, its second chance being the inactive list; only
-    /// executable file pages stay, because a program whose code was paged out can't even wait well. `why` is told.
+    /// A page that was merely referenced is deactivated all the same: the inactive list is its second chance. Only executable
+    /// file pages stay, because a program whose code was paged out can't even wait well. `why` goes into the story.
     fn shrink_active(
         &mut self,
         lruvec: LruvecId,

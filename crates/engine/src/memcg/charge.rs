@@ -1,7 +1,7 @@
 //! Getting a page past the limits: the charge stock, reclaim at the limit, retries, and the end of them.
 //!
-//! Charging walks the ancestors' counters, so each CPU charges 64 pages ahead where they fit and hands them out one by one.
-//! At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
+//! Charging walks the counters of all ancestors. So each CPU charges 64 pages ahead, where they fit, and hands them out one by
+//! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
 //! [reclaim 2.10 and its 6.12 form]
 
 use crate::core::Core;

@@ -1,9 +1,8 @@
 //! `memory.high`: a group above it is slowed down rather than stopped.
 //!
-//! A task that charged pages while an ancestor was above its `memory.high` pays before it returns to user space: it
-//! reclaims as many pages from each such ancestor, and if that was not enough it sleeps, the longer the further above the
-//! group is. The delay grows with the square of the overage, so that a group a little above hardly notices and one far
-//! above all but stands still. [reclaim 2.10]
+//! A task that charged pages while an ancestor was above its `memory.high` pays before it returns to user space. It reclaims as
+//! many pages from each such ancestor. If that is not enough, it sleeps. The delay grows with the square of the overage: a group
+//! a little above hardly notices, and one far above all but stands still. [reclaim 2.10]
 
 use crate::core::Core;
 use crate::memcg::MemcgEvent;

@@ -1,9 +1,9 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit.
 //!
-//! A folio is an order and a head frame. Its record is 32 bytes, one a frame, allocated a section (128 MiB of frames) at a
-//! time when frames up to there are used, so that a 1 TB machine costs what it uses. Flags that a hit must see or set are
-//! not here while the folio is in a page cache: they live in its index word (`table/word.rs`), so that a hit writes only the word
-//! it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
+//! A folio is an order and a head frame. Its record is 32 bytes, one a frame. Records are allocated a section (128 MiB of
+//! frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses. While a folio is in a page cache,
+//! the flags that a hit sees or sets are not here but in its index word (`table/word.rs`): a hit writes only the word that it has
+//! read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 
 use crate::memory::list::Links;
 use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};

@@ -1,11 +1,11 @@
 //! The processor's cache of translations, as far as it hides accesses.
 //!
-//! Hardware sets an accessed bit when it walks a page table, which it does only for a translation that it doesn't hold. Linux
-//! on x86 clears accessed bits without flushing translations, because the flush costs more than the accesses that go unseen
-//! matter. So a page whose translation stays cached looks idle however often it is used. [reclaim 9, row 1; 6.12 M14]
+//! Hardware sets an accessed bit when it walks a page table, and it walks only for translations that it doesn't hold. Linux on
+//! x86 clears accessed bits without flushing translations: a flush costs more than the accesses that go unseen. So a page whose
+//! translation stays cached looks idle however often it is used. [reclaim 9, row 1; 6.12 M14]
 //!
-//! Direct-mapped by page, and emptied of a page when it is unmapped. Without it every access sets the bit, which is what
-//! a small cache, flushed often, comes to.
+//! The cache is direct-mapped by page. When a page is unmapped, its translation goes. Without a cache every access sets the bit,
+//! about as with a small one that is flushed often.
 
 /// Translations of one address space.
 pub(crate) struct Tlb {

@@ -1,7 +1,7 @@
 //! Which flags of a folio may change where: one row a flag and direction, asserted at every change in debug and fuzz builds.
 //!
-//! A row says what must be so, and what must not, for the flag to be set or cleared. It is checked on the folio as it is then:
-//! after setting, before clearing. Changes made together are checked together.
+//! A row says what must be so, and what must not, when the flag is set or cleared. The folio is checked after setting and before
+//! clearing. Changes made together are checked together.
 
 use crate::memory::folio::{Folio, FolioFlags};
 

@@ -1,4 +1,4 @@
-//! The page cache and the swap cache: where a folio can be found by what it holds, and what happens when it no longer can.
+//! The page cache and the swap cache: a folio is added, found there by what it holds, and removed.
 
 use crate::core::Core;
 use crate::machine::op::Op;

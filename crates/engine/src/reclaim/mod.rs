@@ -7,8 +7,8 @@
 //!         memcg             protection; skip, or a pass over its lruvec
 //!           round           one batch of each list: the LRU's code; then the machine may let time pass
 //! ```
-//! A call is a state machine only at the level of rounds: [`Core::reclaim_step`] runs one and returns, so that device
-//! completions and other tasks come in between, as they would. What a round does is plain code.
+//! A call is a state machine only at the level of rounds: [`Core::reclaim_step`] runs one and returns. Device completions and
+//! other tasks come in between, as on a real machine. A round itself is plain code.
 //!
 //! This module covers reclaim for a group's own limit and `memory.reclaim`. [reclaim 2.1, 2.2, 2.13 and their 6.12 form]
 //! Throttling on congestion needs dirty file pages and comes with writeback.
@@ -122,7 +122,7 @@ impl Core {
     /// Decides for a pool, by the target's lruvec of it, what the passes below may do.
     fn prepare_pool(&mut self, call: &mut Reclaim) {
         let sc = &mut call.sc;
-        // As far as the worker is late; see `stat/flush.rs`.
+        // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         let target = self.lruvecs.id(sc.by.target, call.pool);
         sc.cost = self.lruvecs[target].cost;

@@ -1,10 +1,10 @@
 //! Rules of a reclaim call that have a default and an alternative: when it brings statistics up to date, and what it tries
 //! before it gives up.
 //!
-//! Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed: all
-//! listed pages are active, the statistics are from before they were, and a pass looks at nothing. One of these rules was
-//! lost between 6.1 and 6.12. The others are remedies that no kernel has: each ends this, but for the drain, which puts it off.
-//! `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
+//! Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
+//! pages have become active since the last flush, reclaim's statistics do not show it, and a pass looks at nothing. One of these
+//! rules was lost between 6.1 and 6.12. The others are remedies that no kernel has. The drain only puts the end off; each of the
+//! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
 use crate::switch::choice;
 

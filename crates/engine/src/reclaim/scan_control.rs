@@ -16,9 +16,9 @@ pub(crate) struct ScanControl {
     pub(crate) nr_reclaimed: u64,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
-    /// By type: active pages may be moved to the inactive list.
+    /// By type: whether active pages may move to the inactive list.
     pub(crate) may_deactivate: [bool; 2],
-    /// What that was decided by, where the target's LRU had to decide.
+    /// The numbers behind that decision, where the target's LRU had to make one.
     pub(crate) deactivation: [Option<Deactivation>; 2],
     pub(crate) force_deactivate: bool,
     pub(crate) skipped_deactivate: bool,
@@ -29,7 +29,7 @@ pub(crate) struct ScanControl {
     pub(crate) low_skipped: bool,
     /// Visit every group rather than stopping when the target is reached.
     pub(crate) all_groups: bool,
-    /// There is so much unused file cache that only it is taken.
+    /// Only file pages are taken: there are enough unused ones.
     pub(crate) cache_trim_mode: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
@@ -66,7 +66,7 @@ impl ScanControl {
     /// false when nothing is left to try.
     pub(crate) fn try_harder(&mut self) -> bool {
         if !self.all_groups {
-            // The shared walk may have met only groups that had nothing to give.
+            // The walk is shared: the part that this call got may have had nothing to give.
             self.all_groups = true;
         } else if self.skipped_deactivate && !self.force_deactivate {
             self.force_deactivate = true;

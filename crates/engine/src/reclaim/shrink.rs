@@ -5,7 +5,7 @@
 //!                                                 │
 //!                                                 └─► put back (where to: the LRU's business)
 //! ```
-//! A [`ReclaimStat`] says what became of the batch; who isolated it draws conclusions from that (costs, shares).
+//! A [`ReclaimStat`] says what became of the batch. The LRU that isolated it draws its conclusions (costs, shares).
 
 use crate::core::Core;
 use crate::lru::Lru;

@@ -1,11 +1,11 @@
 //! The verdict on each isolated folio: free it, start writing it, keep it, or activate it.
 //!
-//! The tests go from cheap to dear, and each has a reason to stand where it does; the order of the `judge` function is the
-//! order of the rules in [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either
-//! freed or in the caller's batch, which puts it back on the lists by its state.
+//! The tests go from cheap to dear, and each has a reason to stand where it does. `judge` takes them in the order of
+//! [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either freed or in the caller's
+//! batch. The caller puts the batch back on the lists, each folio by its state.
 //!
-//! File folios are always clean as long as file writes are refused (`access.rs`), so the rules for dirty file folios come
-//! with writeback.
+//! File folios are always clean as long as file writes are refused (`serve/access.rs`). The rules for dirty ones come with
+//! writeback.
 
 use crate::config::SwapKind;
 use crate::core::Core;
@@ -223,8 +223,8 @@ impl Core {
         true
     }
 
-    /// Whether a folio whose owner said that its contents may be forgotten was neither written since nor is in use. Asked
-    /// before it is unmapped: once unmapped, nothing leads to its contents any more.
+    /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Asked before
+    /// it is unmapped: after that, nothing leads to its contents any more.
     fn may_forget(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         !folio.has(FolioFlags::DIRTY) && folio.refs == 0 && !self.is_mapped_dirty(pfn)

@@ -2,7 +2,7 @@
 //!
 //! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
 //! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
-//! What the parts have begun to write becomes free only later, so a part that found nothing else to free isn't the last.
+//! Pages being written become free only later, so a part that frees nothing need not be the last.
 
 use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl};
 use crate::core::Core;

@@ -1,9 +1,8 @@
 //! Hits: what an access to a resident page writes.
 //!
-//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does; reclaim
-//! has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache index.
-//! The two channels stay apart, because all that reclaim knows of a page depends on which of them it came through.
-//! [6.12 M; reclaim 9, rows 1 to 5]
+//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. Nobody is
+//! told: reclaim has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache
+//! index. The two channels stay apart, because reclaim learns different things from them. [6.12 M; reclaim 9, rows 1 to 5]
 //!
 //! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
@@ -135,8 +134,8 @@ fn mapped_hits<A: Copy>(
     (accesses.len(), Stopped::RunOver)
 }
 
-/// Reading the same page twice in a row marks it once, by the rule of Linux: the second read is most likely the rest of the
-/// same request, and says nothing about the page's use. tmpfs makes no such difference. [6.12 M2, M3]
+/// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
+/// and no second use. On tmpfs it marks twice. [6.12 M2, M3]
 ///
 /// Never inlined, and so compiled with all registers to itself.
 #[inline(never)]

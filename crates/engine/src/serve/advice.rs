@@ -74,8 +74,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends a process: removes the mappings of all its tasks, none of which may be in the middle of anything. Its last pages
-    /// don't wait in the CPU's batches, as the recorded kernel shows.
+    /// Ends a process: removes the mappings of all its tasks. None of them may be in the middle of anything. The CPU's batches
+    /// are drained, as on the recorded kernel.
     pub fn process_exit(&mut self, mm: MmId) {
         let tasks = (0..self.tasks.len()).filter(|&task| self.tasks[task].mm == mm);
         for task in tasks.map(|task| TaskId(task as u32)).collect::<Vec<_>>() {

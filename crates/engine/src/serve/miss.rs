@@ -6,9 +6,9 @@
 //!    │  └──► Absent ── allocate ── charge (reclaims at a limit) ── fill: cache, refault, add batch, start reading
 //!    └───────────────────────────────────────────┴───────────────────────┘
 //! ```
-//! After every wait the page is looked for again from the start: while this task slept, another one may have read the page
-//! in or reclaim may have taken it away. A task that reads a page in holds a reference to it until it has used it, so its
-//! own page can't be taken from under it. [6.12 M]
+//! After every wait the task looks for the page again from the start: while it slept, another task may have read the page in,
+//! or reclaim may have taken it away. A task that reads a page in holds a reference until it has used the page. So nobody takes
+//! its own page from under it. [6.12 M]
 
 use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};
 use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
@@ -35,7 +35,7 @@ pub(crate) struct Attempt {
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
     pub(super) started_read: bool,
-    /// The page was created by this very write, which therefore counts as its first use.
+    /// This very write has created the page, so the write counts as its first use.
     pub(super) created: bool,
 }
 
@@ -191,7 +191,7 @@ impl Engine {
             Some(charge) => *charge,
             None if self.core.stock_take(memcg) => return Ok(ChargeOutcome::default()),
             None => {
-                // A read of a regular file may hold what its file system's own reclaim would wait for. tmpfs holds nothing.
+                // A read of a regular file may hold locks that reclaim of its file system would wait for. tmpfs holds none.
                 let object = self.tasks[task.index()].accessed();
                 let may_enter_fs = !matches!(object, Object::File { is_tmpfs: false, .. });
                 self.core.charge_begin(memcg, may_enter_fs)
@@ -270,8 +270,8 @@ impl Engine {
         }
     }
 
-    /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, which a write in
-    /// flight forbids.
+    /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, and can't while a write is in
+    /// flight.
     fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
         match self.core.memory.swap.cached(entry) {
             None => Found::Absent(Source::Swap(entry)),

@@ -19,8 +19,8 @@ pub(crate) struct Task {
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
     stage: Stage,
-    /// The access under way, or the last one. It is not part of the stage because it is worked on where it lies: each miss
-    /// writes it field by field, and a processor that moves it as a whole soon after waits for all stores before.
+    /// The access under way, or the last one. It is not part of the stage, so that it need not move: each miss writes it field by
+    /// field, and moving it as a whole soon after would wait for all these stores.
     pub(crate) attempt: Attempt,
 }
 
@@ -70,7 +70,7 @@ impl Task {
 }
 
 impl Engine {
-    /// What the calls below do, they do as this task on its CPU.
+    /// The calls below act as this task, on its CPU.
     pub(crate) fn enter(&mut self, task: TaskId) {
         self.core.cpu = self.tasks[task.index()].cpu;
     }
@@ -143,7 +143,9 @@ impl Engine {
     }
 
     /// The last thing before an access is complete: pays what it owes for `memory.high`.
-    /// Always inlined because it is told what it returns: handed over in memory, that costs more than all the rest of it.
+    ///
+    /// Always inlined: `served` comes in and mostly goes straight out again. A call would pass it through memory, which costs
+    /// more than all else that is done here.
     #[inline(always)]
     pub(crate) fn return_to_user(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {

@@ -1,11 +1,10 @@
 //! Counters under the kernel's names, and how old a reader's copy of them is.
 //!
-//! Every event is counted on its node at once (`/proc/vmstat`) and on the lruvec of its memcg. What reclaim reads of a
-//! memcg's statistics is not that live value but the one of the last *flush*, which also sums up the descendants: a
-//! periodic worker flushes every two seconds, a reader of `memory.stat` when enough updates are pending, reclaim itself
-//! only when the worker is late. In between, the activation counter seems to stand still and lists seem to have their old
-//! length, so active lists grow larger than live counters would let them. Measured on 6.12 this rule alone moves misses
-//! by up to 8 %. [reclaim 2.15 and its 6.12 form]
+//! Every event is counted at once, on its node (`/proc/vmstat`) and on the lruvec of its memcg. But reclaim reads a memcg's
+//! statistics as of the last *flush*, which also sums up the descendants. A worker flushes every two seconds, a reader of
+//! `memory.stat` when enough updates are pending, reclaim itself only when the worker is late. In between, the activation
+//! counter seems to stand still and lists seem to have their old length. So active lists grow longer than live counters would
+//! let them. Measured on 6.12, this rule alone moves misses by up to 8 %. [reclaim 2.15 and its 6.12 form]
 
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};
@@ -13,7 +12,7 @@ use crate::stat::{Stat, UPDATES_BATCH};
 use crate::units::{CpuId, MemcgId, Nanos, NodeId};
 
 impl Core {
-    /// Counts an event of a memcg: in its statistics and on the node.
+    /// Counts an event of a memcg, in its statistics and on the node.
     #[inline]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         self.count_memcg(lruvec, stat, n);
@@ -40,14 +39,14 @@ impl Core {
         }
     }
 
-    /// Counts the first update of a group, or one that completes somebody's batch; where nothing may be stale, any.
+    /// The rarer updates: the first of a group, one that completes a batch, and all where nothing may be stale.
     #[cold]
     fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         if self.config.stat_flush == crate::StatFlush::Live {
             return self.count_flushed(lruvec, stat, n);
         }
         let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
-        // What is kept of another group, or of this one up to now; then this update, so that the room is what is left after it.
+        // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
         self.push_updates(cpu);
         let updates = &mut self.cpus[cpu.index()].updates;
         (updates.memcg, updates.made) = (Some(memcg), n.unsigned_abs());
@@ -56,7 +55,7 @@ impl Core {
         let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
         let updates = &mut self.cpus[cpu.index()].updates;
         updates.memcg = Some(memcg);
-        // All groups' batch is complete where it is exceeded, a group's where it is reached.
+        // The batch of all groups is complete when it is exceeded, a group's when it is reached.
         updates.room = room.min(UPDATES_BATCH + 1 - updates.of_all_groups);
     }
 
@@ -119,10 +118,10 @@ impl Core {
         }
     }
 
-    /// Flushes before a pass as Linux 6.1 did: once the CPUs together have completed more batches of updates, of all groups,
-    /// than there are CPUs. Only what went on decides, not the time, so numbers are never far from the truth.
+    /// Flushes before a pass as Linux 6.1 did: when the CPUs together have completed more batches of updates than there are CPUs,
+    /// all groups counted. Updates decide, not time, so numbers are never far from the truth.
     ///
-    /// What is known of 6.1 is this rule. The worker, readers and refaults are taken to flush as in 6.12.
+    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
     pub(crate) fn flush_stats_if_updated(&mut self) {
         let batches: u64 = self.cpus.iter().map(|cpu| cpu.updates.batches).sum();
         if self.stat_flush_period().is_some() && batches > u64::from(self.config.cpus) {
@@ -207,7 +206,7 @@ mod tests {
 
     const CPUS: u16 = 2;
 
-    /// Every update told to every ancestor at once: pending updates and, by CPU, gathered ones, by group.
+    /// A second way to count: each update goes to every ancestor at once. Pending updates and, by CPU, gathered ones, by group.
     #[derive(Default, Clone, Copy)]
     struct Told {
         pending: u64,

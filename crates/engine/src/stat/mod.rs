@@ -1,4 +1,4 @@
-//! Counters under the kernel's names, and what a CPU has counted but not told yet. How old a reader's copy is: `flush.rs`.
+//! Counters under the kernel's names, and the updates that a CPU has not passed on yet. How old a reader's copy is: `flush.rs`.
 
 mod flush; // statistics as of their last flush, and who flushes them
 

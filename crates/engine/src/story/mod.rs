@@ -1,8 +1,8 @@
 //! Stories: which rule sent a page where it is, and by which numbers.
 //!
-//! Reclaim knows why it does what it does and forgets it at once. With a [`StoryFilter`] set, the slow paths tell each decision
-//! on the pages that it names as a [`StoryEvent`]: plain data, what was decided and the numbers that were compared. Words are
-//! made of it elsewhere.
+//! Reclaim knows why it decides as it does, and forgets it at once. A [`StoryFilter`] names pages. While one is set, the slow
+//! paths tell each decision on these pages as a [`StoryEvent`]: plain data, the decision and the numbers compared. The lab puts
+//! it into words.
 //!
 //! ```text
 //!   decision ── tell(pfn, || event) ── off: one test of a pointer that is null
@@ -10,9 +10,9 @@
 //!            ── tell_lists(lruvec, || event) ── decisions on whole lists (which type is next, a generation opened), of the
 //!                                               lists on which a followed page has been
 //! ```
-//! A hit tells nothing: what accesses have left behind shows in the state at the next step. Telling decides nothing and
-//! counts nothing, so a run is the same with and without it, and a question can be asked of a run that has ended: run it
-//! again and listen to the pages in question. Events are handed over after each call, so nothing here grows with the run.
+//! A hit tells nothing: its traces show in the state at the next step. Telling decides nothing and counts nothing, so a run is
+//! the same with and without it. That makes it possible to ask about a run that has ended: run it again and listen to the pages
+//! in question. Events are handed over after each call, so nothing here grows with the run.
 
 mod event;
 

@@ -1,9 +1,9 @@
 //! Swap devices: slots, the swap cache, and the shadows of swapped pages.
 //!
-//! A slot is taken when reclaim decides to swap a page out. On an ordinary device the page and its slot stay together while
-//! the page is in memory (the swap cache): a page that was read back and not written since can be dropped again without a
-//! write. A slot's shadow lives in the slot and dies with it. A synchronous device (zram) has no use for the swap cache on
-//! the way in: the page is copied out and the slot freed at once, or the data would be in memory twice.
+//! Reclaim takes a slot when it decides to swap a page out. On an ordinary device the page keeps its slot while it is in memory
+//! (the swap cache). If it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the
+//! slot and dies with it. A synchronous device (zram) has no use for the swap cache on the way in: the page is copied out and
+//! the slot freed at once, or the data would be in memory twice.
 
 pub(crate) mod plug; // writes held back, to be merged
 mod slots; // which one is taken next

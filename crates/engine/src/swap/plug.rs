@@ -4,16 +4,15 @@
 //!   pageout ─► plug [ request: slots 7 to 12 ][ slot 80 ] ...   submitted at the end of the pass, or as soon as it is full
 //! ```
 //! Slots that follow each other are one request. A full plug is submitted although the pass goes on: the device shouldn't be
-//! idle any longer. That happens where slots are scattered (`swap/slots.rs`), and in the middle of a batch, while the pages
-//! are in reclaim's hands. How the race between the device and the rest of the batch ends is no business of the engine's, which
-//! runs a batch as plain code; on a machine whose CPU is slow enough for its disk to win, [`crate::Config::writes_won`] says how
-//! often it does. Pages written by then can't be rotated to the end of a list that they aren't on, and a policy that looks at
-//! its batch a second time frees them at once.
+//! idle any longer. Plugs become full where slots are scattered (`swap/slots.rs`). This happens in the middle of a batch, while
+//! reclaim holds the pages.
 //!
-//! Each reclaimer has its own, in its scan control.
+//! Then the device races with the rest of the batch. The engine runs a batch as plain code, so it can't know who wins. Usually
+//! the CPU does. If it is slow, [`crate::Config::writes_won`] says how often the disk does. Pages whose write ends within the
+//! batch are on no list, so nothing rotates them to its end. A policy that looks at its batch a second time frees them at once.
 //!
-//! The specification knows no plug: it was found in the recordings (`docs/results/fidelity.md`). Not here: a limit to the
-//! length of a request.
+//! Each reclaimer has a plug of its own, in its scan control. The specification has none: the recordings showed it
+//! (`docs/results/fidelity.md`). Not modelled: a limit to the length of a request.
 
 use crate::core::Core;
 use crate::machine::op::Op;

@@ -4,13 +4,13 @@
 //!   64 at a time   ┌── ready    ◄── the CPU's cluster, from its start to its end ◄── next: an empty one, else one with holes
 //!                  └── returned ──► the clusters they belong to
 //! ```
-//! The device is divided into clusters of 512 slots. A CPU fills up the free slots of one cluster after the other, so that
-//! CPUs don't meet on a cluster and pages that are swapped out together lie together; it takes and gives back slots by the
-//! batch, to meet the device's lock once in 64 pages. [6.12 M13]
+//! The device is divided into clusters of 512 slots. A CPU fills the free slots of one cluster after the other. So CPUs don't
+//! meet on a cluster, and pages swapped out together lie together. A CPU takes and gives back slots by the batch, to take the
+//! device's lock once in 64 pages. [6.12 M13]
 //!
-//! Empty clusters come before those with holes, of which the one that got its first hole longest ago is next. The
-//! specification doesn't say; the recordings on zram do: when they end, the shadows of swapped pages lie in a 64th as many index
-//! nodes as pages were ever written, so that hardly a slot was used twice. (`docs/results/fidelity.md`)
+//! Empty clusters come first. Then come those with holes, first the one that got its first hole longest ago. The specification
+//! doesn't say so; the recordings on zram show it. When they end, the shadows of swapped pages lie in a 64th as many index nodes
+//! as pages were ever written: hardly a slot was used twice. (`docs/results/fidelity.md`)
 
 use crate::memory::list::{Links, List};
 use crate::units::CpuId;

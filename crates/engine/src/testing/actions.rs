@@ -1,9 +1,8 @@
 //! What a run consists of, and how to make random ones.
 //!
-//! Everything that happens is in the list of actions, down to which transfer ends next and whether it fails, so that
-//! proptest can shrink a failing run to the few actions that matter. Numbers are taken modulo what there is to choose from,
-//! and an action that makes no sense at the moment (advice by a task that is busy) does nothing; hence every sublist of a run
-//! is a run.
+//! Everything that happens is in the list of actions, down to which transfer ends next and whether it fails. So proptest can
+//! shrink a failing run to the few actions that matter. Every sublist of a run is a run: numbers are taken modulo the number of
+//! choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
 
 use crate::memory::mm::Advice;
 use crate::{PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
@@ -72,7 +71,7 @@ pub(crate) enum Action {
         which: usize,
         steps: usize,
     },
-    /// A transfer ends. `early`: what a write wrote is what the frame held when it started, else what it holds now.
+    /// A transfer ends. A write has written what the frame held when it started (`early`), or what it holds now.
     Complete {
         which: usize,
         fails: bool,

@@ -1,4 +1,4 @@
-//! Promises of large folios. No access makes one yet, so these are put into the page cache by hand; from there on everything that
+//! Promises of large folios. No access makes one yet, so the tests put them into the page cache by hand. From there on, whatever
 //! the lists do with a folio they do with all of its pages.
 
 use crate::memory::folio::FolioFlags;

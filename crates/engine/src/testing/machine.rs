@@ -6,10 +6,10 @@
 //!                                 ▼                                 ▼
 //!                            transfers in flight                  model: what must be there
 //! ```
-//! *Adversarial* means: transfers end in any order; what a write leaves in its slot is what the frame held at the start or at
-//! the end, whichever the run says; a failed transfer leaves garbage at its target; a freed frame or slot holds garbage at
-//! once. So whatever is freed, reused or forgotten too early shows as a wrong value, if not at once then at the end of the
-//! run, when every page is read back. [`Checks::All`] adds what a machine may expect of the operations themselves.
+//! *Adversarial* means: transfers end in any order. A write leaves in its slot what the frame held at the start or at the end, as
+//! the run says. A failed transfer leaves garbage at its target. A freed frame or slot holds garbage at once. So whatever is
+//! freed, reused or forgotten too early shows as a wrong value: at once, or at the end of the run, when every page is read back.
+//! [`Checks::All`] adds what a machine may expect of the operations themselves.
 
 use super::actions::{Action, Kind, PAGES, Setup, TASKS};
 use super::model::{Model, Page, file_contents};

@@ -1,7 +1,7 @@
 //! What each page must hold: a map, and nothing of how the engine works.
 //!
-//! A page that was never written reads as zero, a regular file's as its known contents, any other as what was written last.
-//! After `madvise(MADV_FREE)` the old contents and zero are both right, until zero was seen once or the page is written.
+//! A page that was never written reads as zero, a page of a regular file as its known contents, any other as last written.
+//! After `madvise(MADV_FREE)` the old contents and zero are both right, until a read has seen zero or the page is written.
 
 use crate::units::{FileId, ObjectId, TaskId};
 use std::collections::BTreeMap;

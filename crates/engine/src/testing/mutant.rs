@@ -1,7 +1,7 @@
 //! Engines with a known bug, which the byte machine must reject: the test of the test.
 //!
-//! Each bug is one line behind `#[cfg(test)]` at the place where it would be made. What counts is what the bytes show, so
-//! the machine runs with nothing but the contents compared: no invariants, no check of the order of operations.
+//! Each bug is one line behind `#[cfg(test)]` at the place where it would be made. The bytes must show it, so the machine
+//! compares nothing but contents: no invariants, no check of the order of operations.
 
 use super::machine::Checks;
 use super::tests::first_failure;
@@ -11,12 +11,12 @@ use super::tests::first_failure;
 pub(crate) enum Mutant {
     /// `harvest/rmap.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
     DirtyLostAtUnmap,
-    /// `shrink_list.rs`, `io.rs`: a page counts as written when its write has started, so that the device writes whatever
-    /// its frame holds after it.
+    /// `reclaim/shrink_list.rs`, `io/mod.rs`: a page counts as written when its write has started. The device then writes
+    /// whatever its frame holds later.
     FrameReusedBeforeWritten,
     /// `serve/fill.rs`: a slot is given up when the read of it has started.
     SlotFreedBeforeRead,
-    /// `page_cache.rs`: a slot is given up although a write to it is in flight.
+    /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
 }
 

@@ -1,7 +1,7 @@
 //! Random runs of the byte machine.
 //!
-//! A run is made from a seed; one that fails is cut down to the actions that matter and printed with it. `PAGEOUT_RUNS` asks
-//! for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
+//! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
+//! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
 
 use super::actions::{Action, Setup, action, setup};
 use super::machine::{Checks, Machine};

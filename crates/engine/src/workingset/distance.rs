@@ -1,16 +1,16 @@
 //! Refault distance: was the page evicted although there was room for it?
 //!
 //! An lruvec's *nonresident age* counts evictions and activations: each of them pushes every inactive page one step towards
-//! the tail. A page's shadow holds the age at its eviction, so the age at its refault tells how many steps longer the
-//! inactive list would have had to be to keep it:
+//! the tail. A page's shadow holds the age at its eviction. The age at its refault is higher, and the difference says how many
+//! steps longer the inactive list should have been to keep the page:
 //!
 //! ```text
 //!        evicted at age E                 refault at age R
 //!   ───────────┼──────────────────────────────┼────────►      distance = R - E
 //! ```
-//! If the active pages are no fewer than that distance, then giving some of them up would have kept this page; so it is
-//! worth trying it against them: it comes back active and has to prove itself there. Pages of the other type count as
-//! room too, as far as they can be reclaimed at all. [reclaim 3.1, 3.2 and their 6.12 form]
+//! If there are at least as many active pages as that distance, giving some of them up would have kept this page. So it is worth
+//! a try: the page comes back active and has to prove itself against them. Pages of the other type count as room too, as far as
+//! they can be reclaimed at all. [reclaim 3.1, 3.2 and their 6.12 form]
 //!
 //! Sizes are those of the last statistics flush (`stat/flush.rs`); the age is live.
 //!

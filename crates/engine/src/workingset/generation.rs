@@ -1,12 +1,11 @@
 //! Refaults among generations: was the page evicted from the generation that is still the oldest?
 //!
-//! A shadow holds the oldest generation at the eviction. While that is the oldest one still, what comes back to it was evicted
-//! too early by the standards by which eviction goes on; the controller hears of it (`balance/feedback.rs`) and will protect
-//! its tier, or spare its type. Later eras count all generations that could still exist.
+//! A shadow holds the oldest generation at the eviction. If a page comes back while that generation is still the oldest, it was
+//! evicted too early: eviction is taking its like right now. The controller is told (`balance/feedback.rs`) and will protect its
+//! tier, or spare its type. Later eras count all generations that could still exist.
 //!
-//! In 6.12 a page that comes back by a fault, or that had been read often, is restored with its count full: it will be
-//! protected when the evictor meets it next. Before 6.7 it was only known to have been in use ([`Restore`]).
-//! [reclaim 3.4 and its 6.12 form]
+//! In 6.12 a page that comes back by a fault, or was read often before, gets a full count: the evictor will protect it when it
+//! meets it next. Before 6.7 it only counted as in use ([`Restore`]). [reclaim 3.4 and its 6.12 form]
 //!
 //! *When it misleads:* where generations last long (pages read through descriptors under little pressure), every refault is
 //! recent; where they are short, none is.

@@ -1,8 +1,8 @@
-//! Seam 3, workingset: what it means that a page is needed again after it was evicted.
+//! Seam 3, workingset: a page is needed again after it was evicted, and what that means.
 //!
 //! When reclaim takes a page, it leaves a shadow in the page's slot: who evicted it and when. When the page comes back, the
-//! shadow tells whether it was evicted too early. What "too early" means is the policy's; counting refaults and keeping the
-//! shadows is shared.
+//! shadow tells whether it was evicted too early. The policy says what "too early" means. Counting refaults and keeping shadows
+//! is shared.
 
 mod refault; // what every refault has in common
 mod distance;

@@ -1,4 +1,5 @@
-//! A page leaves memory with a shadow, and comes back to it: counted here, judged by the group's rule.
+//! A page leaves memory, and a shadow stays; the page comes back, and the shadow is read. Counted here, judged by the group's
+//! rule.
 
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;

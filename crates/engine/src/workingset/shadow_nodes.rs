@@ -1,9 +1,8 @@
-//! Index nodes that hold nothing but shadows: memory spent on the past, which reclaim takes back when it grows too much.
+//! Index nodes that hold nothing but shadows: memory spent on the past. Reclaim takes it back when it grows too much.
 //!
-//! Shadows are kept as long as their node has a page to hold as well. A node of 64 slots without a page is remembered in
-//! the order in which it lost its last one, and the oldest beyond an eighth of the group's pages are freed: a page that was
-//! evicted so long ago that the cache has turned over several times has nothing to tell any more. The swap cache has such
-//! nodes, too, by slot. [reclaim 3.3]
+//! A node has 64 slots, and its shadows stay while it holds a page as well. When it loses its last page, it goes to the end of a
+//! queue. Beyond an eighth of the group's pages, the first in the queue are freed: since their pages were evicted, the cache has
+//! turned over several times, and they have nothing to tell any more. The swap cache has such nodes, too, by slot. [reclaim 3.3]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};

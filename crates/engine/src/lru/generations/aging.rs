@@ -1,9 +1,9 @@
-//! Aging: a new youngest generation, after what was used lately has been moved to the one that was the youngest.
+//! Aging: a walk moves what was used lately to the youngest generation, then a younger one is opened.
 //!
-//! Eviction asks for it when what is old enough runs low (by sizes in 6.12; from 6.16 on whenever the window has room), and
-//! no timer does: how old pages are matters only to someone who has to choose among them. The walk of page tables that goes
-//! before it is `harvest/walk.rs`; it runs in steps, so that other tasks get their turn, and whoever ends a walk opens the
-//! generation. [reclaim 4.4 and its 6.12 form]
+//! Eviction asks for it when old pages run low: by sizes in 6.12, from 6.16 on whenever the window has room. No timer asks:
+//! the age of pages matters only to someone who has to choose among them. The walk of page tables comes first
+//! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
+//! [reclaim 4.4 and its 6.12 form]
 
 use super::{GenerationLists, References};
 use crate::core::Core;
@@ -32,8 +32,8 @@ pub(super) enum Budget {
 impl Core {
     /// How much to scan at this priority, or that it is time to age.
     ///
-    /// At the first priority eviction takes what there is without aging, so that a little pressure costs little; a small
-    /// lruvec, of which a 4096th is nothing, waits for the second priority. [6.12 4.4]
+    /// At the first priority eviction takes what there is without aging, so that a little pressure costs little. In a small
+    /// lruvec a 4096th is nothing: it waits for the second priority. [6.12 4.4]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
@@ -102,7 +102,7 @@ impl Core {
         true
     }
 
-    /// The two youngest count as active: the younger of the present two stays so, the other one no longer is.
+    /// The two youngest count as active. The youngest so far is still one of them, the second youngest no longer.
     fn shift_active(&mut self, lruvec: LruvecId, max_seq: u64) {
         for kind in LruType::BOTH {
             let generations = self.generations(lruvec);
@@ -115,9 +115,9 @@ impl Core {
         }
     }
 
-    /// Closes a type's oldest generation, its pages joining the next one at the tail. Pages of a type that can't be evicted
-    /// stay where they are: their slot is the new generation's. They have become young without being used; eviction never
-    /// asks, but readers of `lru_gen` have to know.
+    /// Closes a type's oldest generation: its pages join the next one at the tail. Pages of a type that can't be evicted
+    /// stay in their slot, which becomes the new generation's. So they turn young without being used. Eviction never asks for
+    /// them, but readers of `lru_gen` have to know.
     fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
         let references = self.generation_rules(lruvec).references;
         let generations = self.generations(lruvec);
@@ -145,7 +145,7 @@ impl Core {
         self.advance_min_seq(lruvec, kind, 1);
     }
 
-    /// A type's oldest generations are over: what happened in the first of them becomes the past.
+    /// A type's `by` oldest generations are over: the controller's counts of the first join the average of the past.
     fn advance_min_seq(&mut self, lruvec: LruvecId, kind: LruType, by: u64) {
         let oldest = self.generations(lruvec).oldest(kind);
         let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;

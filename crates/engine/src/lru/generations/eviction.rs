@@ -5,8 +5,8 @@
 //!                      ──► tier above the limit?   ─► protected: to the next generation
 //!                      ──► else                    ─► isolated, judged, freed;  rejected ─► to a young generation
 //! ```
-//! Which type, and up to which tier, is what the feedback of refaults says (`balance/controller.rs`). A round looks at up to
-//! 4096 pages and isolates up to 64; a generation that is empty at its end is closed. [reclaim 4.9 and its 6.12 form]
+//! The controller says which type, and up to which tier (`balance/controller.rs`). A round looks at up to 4096 pages and
+//! isolates up to 64. If it leaves the generation empty, the generation is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
 use super::{Aging, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
@@ -52,8 +52,8 @@ impl Core {
         GenerationsPass::default()
     }
 
-    /// One round: a batch evicted, or a part of an aging. A pass ages at most once, at its end: memory younger than that
-    /// is the next priority's business.
+    /// One round: evicts a batch, or does a part of an aging. A pass ages at most once, at its end. Memory younger than that is
+    /// left to the next priority.
     pub(in crate::lru) fn generations_round(
         &mut self,
         lruvec: LruvecId,
@@ -102,7 +102,7 @@ impl Core {
         scanned
     }
 
-    /// Isolates from the type that is to be taken, or if that has nothing to give, from the other one.
+    /// Isolates from the type whose turn it is. If that has nothing to give, from the other one.
     fn isolate_oldest(
         &mut self,
         lruvec: LruvecId,
@@ -187,8 +187,8 @@ impl Core {
         if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
     }
 
-    /// Whether a look around from an earlier folio of the batch has found this one used: 6.12 clears REFERENCED at isolation, so
-    /// nothing else can have set it since. In 6.16 the bit survives, and says nothing of the kind. [6.12 2.9]
+    /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
+    /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [6.12 2.9]
     pub(crate) fn was_looked_at(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
         self.lru_of(lruvec) == Lru::Generations
             && self.generation_rules(lruvec).references == References::Linux6_12
@@ -241,7 +241,7 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let (kind, use_bits) = (folio.lru_type(), self.memory.use_bits(pfn));
         let GenerationRules { references, full_count, .. } = self.generation_rules(lruvec);
-        // 6.16: at the top of the ladder it would be spared whatever the controller says, so that it says nothing about it.
+        // 6.16: at the top of the ladder a page is spared whatever the controller says, so the controller learns nothing from it.
         if references == References::Linux6_16 && full_count && references.is_full(use_bits) {
             return;
         }
@@ -265,7 +265,7 @@ impl Core {
         }
     }
 
-    /// Where shares choose the type: remembers what each has given, the past counting less and less.
+    /// Where shares choose the type: remembers what each has given. The past counts less and less.
     fn note_taken(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
         let held: u64 = self.lruvecs[lruvec].sizes[..4].iter().sum();
         let taken = &mut self.generations_mut(lruvec).taken;
@@ -304,8 +304,8 @@ impl Core {
         self.memory.set_use_bits(pfn, use_bits);
     }
 
-    /// What 6.16 makes of a folio's use: the same two steps as its walk takes, and file accesses are no reason to keep a page,
-    /// for those have been judged by its tier already.
+    /// What 6.16 makes of a folio's use. It takes the same two steps as its walk. File accesses are no reason to keep a page:
+    /// its tier has been judged by them already.
     pub(in crate::lru) fn referenced_6_16(&mut self, pfn: Pfn, young: u32) -> FolioReferences {
         if young == 0 {
             return FolioReferences::Reclaim;

@@ -7,18 +7,18 @@
 //!              ▼  └── tail of the next          young ──┘          page-table walk (aging), look-around (eviction)
 //!           evicted
 //! ```
-//! *Aging* (`aging.rs`) opens a new youngest generation, after a walk of page tables has moved what it found young there.
-//! *Eviction* (`eviction.rs`) takes from the oldest generation, and closes it when it is empty. A page found young carries
-//! its new generation in its record at once and is moved to that generation's list when the evictor meets it on the old one:
-//! promotion costs no list move under a lock, which is why a hit or a walk never touches a list.
+//! *Aging* (`aging.rs`): a walk of page tables moves what it finds young to the youngest generation, then a younger one is
+//! opened. *Eviction* (`eviction.rs`) takes from the oldest generation, and closes it when it is empty. A page found young gets
+//! its new generation in its record at once. It stays on the old list until the evictor meets it there and moves it. So a hit or
+//! a walk never touches a list, and promotion takes no lock.
 //!
 //! Both types share `max_seq`; each has its own `min_seq`. At most [`GenerationRules::count_max`] generations exist (4 in
 //! Linux), and eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
-//! **Other numbers of generations.** The rules with a 4 in them mean *the window is full*; the one with a 3 (whether to age,
-//! by sizes) means *neither full nor used up*, which with Linux's four is three; eviction spares the two youngest, or with a
-//! count of 2, where nothing would be left to evict, only the youngest. So 2 generations are an inactive list without a
-//! second chance for what is mapped, and aging happens as soon as the old one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
+//! **Other numbers of generations.** Linux has four, and its rules are read as follows for any other number. A 4 means *the
+//! window is full*. The 3 (whether to age, by sizes) means *neither full nor used up*. Eviction spares the two youngest; of only
+//! two it spares one, or nothing would be left to evict. So 2 generations are an inactive list without a second chance for what
+//! is mapped, and aging happens as soon as the old one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 

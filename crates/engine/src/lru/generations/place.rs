@@ -29,7 +29,7 @@ impl Core {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.generations
     }
 
-    /// The generation that a folio on no list belongs to, and by which rule; adjusts its bits for the stay there.
+    /// A folio on no list: which generation it goes to, and by which rule. Its bits are adjusted for the stay there.
     pub(super) fn generation_for(
         &mut self,
         lruvec: LruvecId,
@@ -53,7 +53,7 @@ impl Core {
             let was_in_use = use_bits.contains(UseBits::WORKINGSET);
             return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
         }
-        // Needs a write before it can go, so it is of no use at the old end.
+        // It needs a write before it can go. At the old end it would only be in the way.
         let is_unwritten_anon = kind == LruType::Anon && !folio.has(FolioFlags::SWAPCACHE);
         let is_being_written = folio.has(FolioFlags::RECLAIM)
             && folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
@@ -92,7 +92,7 @@ impl Core {
         rule
     }
 
-    /// Links a folio into the list of a generation, of which its record is made to speak.
+    /// Links a folio into the list of a generation, and notes the generation in its record.
     pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
         let kind = self.memory.folios[pfn].lru_type();
         let generations = self.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
@@ -204,7 +204,7 @@ impl Core {
         }
     }
 
-    /// Swappiness as it can be lived up to: 0 while there is too little swap for a batch.
+    /// Swappiness, or 0 while swap has no room for a batch.
     pub(super) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
         if self.has_swap_for_a_batch(lruvec) { sc.by.swappiness } else { 0 }
     }

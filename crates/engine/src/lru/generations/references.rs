@@ -8,10 +8,9 @@
 //!   4th              R, W, C=2  refs 3       R, C=3     refs 4
 //!   5th              R, W, C=3  refs 4       and W      tier 3
 //! ```
-//! Nothing moves on a list for it: what the bits say is asked when the page is about to be evicted. A tier is the logarithm
-//! of the count, because the difference between one use and two says more than that between three and four. One bit rests
-//! on another: isolation clears the count of a page whose REFERENCED is clear, so a count survives only while the page is
-//! being used. [reclaim 4.2 and its 6.12 form]
+//! Nothing moves on a list for it: eviction reads the bits when it meets the page. A tier is the logarithm of the count,
+//! because the difference between one use and two says more than that between three and four. A count survives only while the
+//! page is being used: isolation clears it where REFERENCED is clear. [reclaim 4.2 and its 6.12 form]
 
 use crate::memory::folio::UseBits;
 use crate::switch::choice;

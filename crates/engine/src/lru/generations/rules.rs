@@ -1,4 +1,4 @@
-//! What eras have done differently: how generations are kept, as data.
+//! How each era keeps its generations, as data.
 
 use crate::lru::Switching;
 use crate::lru::generations::References;

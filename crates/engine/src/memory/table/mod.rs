@@ -7,10 +7,9 @@
 //!   word of a resident page      frame number | mark, counter, WORKINGSET ACTIVE REFERENCED | DIRTY YOUNG PRESENT
 //!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
 //! ```
-//! A hit reads one word and writes the same word, which is why everything that a hit may set lives in it: a page table
-//! uses YOUNG and DIRTY as hardware would set them, a page-cache index uses the use bits (`folio.rs`).
-//! An index also counts present pages and shadows by node of 64 slots, because the kernel frees shadow-only nodes of that
-//! size (`workingset`).
+//! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
+//! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`). An index also counts present pages and
+//! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
 

@@ -44,12 +44,12 @@ pub(crate) struct SwapEntry {
     pub(crate) slot: u32,
 }
 
-/// What a file access to a resident page asks of the folio's order; kept in the word so that a hit needn't look further.
+/// What a file access to a resident page asks of the folio's LRU; kept in the word so that a hit needn't look further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
     /// Two-step use-once test: REFERENCED, then activation.
     Classic,
-    /// The order is told of each access.
+    /// The LRU is told of each access.
     EveryAccess,
     /// Each access sets REFERENCED but the one for which the page was brought in.
     Visited,
@@ -155,7 +155,7 @@ impl Word {
             Self::MARK_COUNT_6_12 | Self::MARK_COUNT_6_16 => {
                 UseBits::REFERENCED | UseBits::WORKINGSET | UseBits::COUNTER
             }
-            // An order that is told of each access.
+            // An LRU that is told of each access.
             _ => return Word(self.0 & !Self::SETTLED),
         };
         if self.use_bits().contains(top) {
