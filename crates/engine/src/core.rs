@@ -103,12 +103,14 @@ impl Core {
         })
     }
 
+    #[inline]
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let folio = &self.memory.folios[pfn];
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
     }
 
     /// The node on which events of the current task are counted: the first, as tasks are not bound to nodes yet.
+    #[inline]
     pub(crate) fn current_node(&self) -> NodeId {
         NodeId(0)
     }

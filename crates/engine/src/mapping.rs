@@ -11,6 +11,7 @@ use crate::units::{MmId, Pfn};
 
 impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
+    #[inline]
     pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
         self.work.faults += 1;
         let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, PoolId::of_node(self.current_node()));
@@ -40,6 +41,7 @@ impl Core {
         }
     }
 
+    #[inline]
     pub(crate) fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
         let space = self.memory.mm_mut(mm);
         space.table.replace(page, Word::mapping(pfn, dirty));

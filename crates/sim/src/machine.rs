@@ -339,6 +339,7 @@ impl Machine {
         }
     }
 
+    #[inline(always)]
     fn wake_named(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);
         let now = self.agenda.now();

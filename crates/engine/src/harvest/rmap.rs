@@ -60,7 +60,7 @@ impl Core {
     }
 
     /// The entry at the first place where the folio may be mapped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_mapping(&self, pfn: Pfn) -> Option<Word> {
         let folio = &self.memory.folios[pfn];
         if folio.mapped == 0 {

@@ -138,6 +138,7 @@ impl Core {
     }
 
     /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns whether its waiters wanted to read.
+    #[inline(always)]
     pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> bool {
         self.cpu = cpu;
         let transfer = self.io.end(io);

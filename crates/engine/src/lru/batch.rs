@@ -61,6 +61,7 @@ impl Batches {
 
 impl Core {
     /// Hands a new folio over to the lists.
+    #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
         if self.in_lru_fault {
             self.lru_faulted_in(pfn);
@@ -70,6 +71,7 @@ impl Core {
     }
 
     /// Asks for a folio to become active. Not for one that is in another hand (LRU clear): whoever holds it decides.
+    #[inline]
     pub(crate) fn lru_activate(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::LRU)
@@ -244,11 +246,13 @@ impl Core {
     /// Classic: the first access of a page sets REFERENCED, the second activates it. A page that is read once thus never
     /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
     /// and ages twice, although it moves once. [6.12 1.2]
+    #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
         self.mark_accessed_by(pfn, self.mark_of(self.lruvec_of(pfn)));
     }
 
     /// The same, where what its LRU wants to know is at hand.
+    #[inline(always)]
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => {

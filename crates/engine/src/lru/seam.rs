@@ -35,11 +35,13 @@ pub(crate) enum Round {
 }
 
 impl Core {
+    #[inline]
     pub(crate) fn lru_of(&self, lruvec: LruvecId) -> Lru {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
     }
 
     /// What the LRU wants to know of accesses through file descriptors.
+    #[inline]
     pub(crate) fn mark_of(&self, lruvec: LruvecId) -> Mark {
         match self.lru_of(lruvec) {
             Lru::TwoLists => Mark::Classic,
@@ -173,7 +175,7 @@ impl Core {
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn list_place(&mut self, lruvec: LruvecId, lru: Lru, pfn: Pfn, arrival: Arrival) -> PlaceRule {
         let (list, gauge) = self.list_in(lru, pfn);
         let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
@@ -188,6 +190,7 @@ impl Core {
 
     /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
     /// nonresident pages: it took a place that they might have had.
+    #[inline]
     pub(crate) fn put_back(&mut self, pfn: Pfn) {
         let is_active = self.memory.has_use(pfn, UseBits::ACTIVE);
         self.lru_place(pfn, Arrival::PutBack);

@@ -92,7 +92,7 @@ impl Memory {
     }
 
     /// How hot the folio is, wherever that is kept.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn use_bits(&self, pfn: Pfn) -> UseBits {
         let folio = &self.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
@@ -122,7 +122,7 @@ impl Memory {
         self.change_use_bits(pfn, |_| use_bits);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn change_use_bits(&mut self, pfn: Pfn, change: impl FnOnce(UseBits) -> UseBits) {
         let folio = &mut self.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {

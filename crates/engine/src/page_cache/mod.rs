@@ -31,6 +31,7 @@ impl Core {
     }
 
     /// Puts a folio into the page cache of its file; returns what was in its slot.
+    #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
         let mark = self.mark_of(self.lruvec_of(pfn));
         let (found, change) = self.memory.index_insert(pfn, mark);
@@ -41,12 +42,14 @@ impl Core {
     }
 
     /// Takes a folio out of the page cache of its file, leaving a shadow, a swap entry or nothing.
+    #[inline]
     pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
         self.page_cache_count(pfn, -1);
     }
 
+    #[inline(always)]
     fn page_cache_count(&mut self, pfn: Pfn, sign: i64) {
         let lruvec = self.lruvec_of(pfn);
         let pages = sign * self.memory.folios[pfn].pages() as i64;
@@ -133,6 +136,7 @@ impl Core {
     }
 
     /// Frees a folio that can't be found any more and that nobody holds; true if it did.
+    #[inline]
     pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
         let in_use = FolioFlags::INDEXED | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
@@ -156,6 +160,7 @@ impl Core {
     }
 
     /// Gives back the frame of a folio that nothing refers to.
+    #[inline]
     pub(crate) fn free_folio(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.refs == 0 && folio.mapped == 0, "{pfn:?} is freed while in use");

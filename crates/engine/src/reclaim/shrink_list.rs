@@ -65,6 +65,7 @@ impl Core {
         });
     }
 
+    #[inline]
     fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
@@ -232,6 +233,7 @@ impl Core {
 
     /// Takes a clean, unmapped folio out of the place where it can be found, leaving a shadow. False if someone holds a
     /// reference: then the page may be in use by someone who found it earlier.
+    #[inline]
     fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
         let folio = self.memory.folios[pfn];
         if folio.refs > 0 || folio.has(FolioFlags::DIRTY) {

@@ -13,6 +13,7 @@ use crate::units::{MmId, Pfn, TaskId};
 
 impl Engine {
     /// Gives an absent page a folio and starts reading it in, where there is something to read.
+    #[inline]
     pub(super) fn fill(&mut self, task: TaskId, pfn: Pfn, source: Source) {
         self.hold_for(task, pfn);
         match source {
@@ -111,6 +112,7 @@ impl Engine {
     }
 
     /// The address space and the page of it that are accessed, where that is through a mapping.
+    #[inline]
     fn accessed_address(&self, task: TaskId) -> Option<(MmId, u64)> {
         let task = &self.tasks[task.index()];
         match *task.accessed() {

@@ -10,6 +10,7 @@ use crate::units::{Pfn, TaskId};
 
 impl Engine {
     /// The page is in memory: makes the access.
+    #[inline]
     pub(super) fn finish(&mut self, task: TaskId, found: Found) -> Step {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.

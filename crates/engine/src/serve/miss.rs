@@ -129,6 +129,7 @@ impl Engine {
     }
 
     /// Allocates a page and charges it, and if it is absent still, starts filling it.
+    #[inline]
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
         self.allocate(task, memcg)?;
@@ -163,6 +164,7 @@ impl Engine {
     }
 
     /// Takes a frame for the page, which stays in the task's hands until it is charged.
+    #[inline(always)]
     fn allocate(&mut self, task: TaskId, memcg: MemcgId) -> Result<(), Stop> {
         if self.tasks[task.index()].attempt.frame.is_some() {
             return Ok(());
@@ -186,6 +188,7 @@ impl Engine {
         }
     }
 
+    #[inline]
     fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<ChargeOutcome, Stop> {
         let mut charge = match self.tasks[task.index()].attempt.charge.take() {
             Some(charge) => *charge,
@@ -235,6 +238,7 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     fn find(&self, task: TaskId) -> Found {
         let task = &self.tasks[task.index()];
         let Attempt { page, write, .. } = task.attempt;
@@ -257,6 +261,7 @@ impl Engine {
     }
 
     /// `creates`: a hole of a tmpfs file becomes a page; else it reads as zeroes.
+    #[inline(always)]
     fn find_cached(&self, file: FileId, page: u64, creates: bool) -> Found {
         let is_tmpfs = self.core.memory.file(file).is_tmpfs();
         let word = self.core.memory.file(file).index.word(page);
@@ -272,6 +277,7 @@ impl Engine {
 
     /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, and can't while a write is in
     /// flight.
+    #[inline]
     fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
         match self.core.memory.swap.cached(entry) {
             None => Found::Absent(Source::Swap(entry)),

@@ -44,6 +44,7 @@ impl Core {
     }
 
     /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
+    #[inline]
     pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word) {
         let Entry::Shadow(shadow) = found.decode() else { return };
         let folio = self.memory.folios[pfn];

@@ -197,6 +197,7 @@ impl Table {
     }
 
     /// Replaces a word; returns the old one and what this means for its index node.
+    #[inline(always)]
     pub(crate) fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
         let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
         if new.is_present() {
