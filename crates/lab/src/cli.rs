@@ -55,35 +55,34 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a scenario and summarise what happened.
     ///
-    /// A scenario is a TOML file: machine, kernel settings, cgroups, devices, tasks, timed events. `pageout keys` lists all
-    /// that can be in one; the files in scenarios/ are examples, each with the question it answers.
+    /// A scenario is a TOML file: machine, kernel settings, cgroups, devices, tasks, timed events. `pageout keys` lists
+    /// everything that it may contain. The files in scenarios/ are examples, each with the question it answers.
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
 
     /// Run variants of a scenario side by side.
     ///
-    /// Every --vary gives one key several values; each combination is a column, the first one the base that the others are
-    /// compared with in percent, as kernel cover letters print it, or in percentage points (pp) where they are percentages.
+    /// Every --vary gives one key several values. Each combination is a column, and the first is the base. The others are
+    /// compared with it in percent, as kernel cover letters do, or in percentage points (pp) where figures are percentages.
     /// Variants run in parallel; results do not depend on that.
     ///
-    /// Copies of a task are one: their accesses, misses and throughput are added up; of runtime, time in direct reclaim and
-    /// waiting it is the mean.
+    /// Copies of a task count as one. Their accesses, misses and throughput are added up; runtime, time in direct reclaim and
+    /// waiting are means.
     ///
-    /// Without --vary the scenario's own variants are run, its `[[variant]]`, and what it expects of them, its `[[expect]]`, is
-    /// checked.
+    /// Without --vary the scenario's own variants (`[[variant]]`) are run, and its expectations (`[[expect]]`) are checked.
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
 
     /// Turn every mechanism of the reclaim policy alone, and say what that changes.
     ///
-    /// A policy is a set of switches in four seams: harvest (how accessed bits are found), order (which lists, who is next),
+    /// A policy is a set of switches in four seams: harvest (how accessed bits are found), lru (which lists, who is next),
     /// workingset (what a refault means), balance (anonymous against file memory). The scenario runs as it is, and once more
-    /// for every other value of every switch, each with several seeds; the table has a line a value. A mechanism that can be
-    /// turned off without harm has not earned its place in this scenario; it may in another, or in this one with more memory:
-    /// --over says over which values of a key an effect keeps its sign.
+    /// for every other value of every switch, each with several seeds. The table has a line for each value. A mechanism that
+    /// can be turned off without harm has not earned its place in this scenario. It may in another, or in this one with more
+    /// memory: --over shows for which values of a key an effect keeps its sign.
     ///
-    /// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan doesn't: under generations it leaves
-    /// out what is only sorted, and active pages everywhere.
+    /// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan counts fewer: it leaves out active
+    /// pages, and under generations pages that are only sorted.
     #[command(after_long_help = ABLATE_EXAMPLES)]
     Ablate(AblateArgs),
 
@@ -91,21 +90,22 @@ pub(crate) enum Command {
     ///
     /// Two lists or generations; accessed bits by the reverse map alone, by page-table walks, with a Bloom filter, with
     /// look-around; refaults by distance or by the oldest generation; types balanced by cost or by feedback. Each cell is
-    /// compared with both natural corners. Below, what a step at one seam does alone, on the way out of classic and on the
-    /// last way into MGLRU, and the interaction: what the four do together beyond the sum of each alone.
+    /// compared with both natural corners. Below that is what one step at one seam does alone: as the first step away from
+    /// classic, and as the last step to MGLRU. Last comes the interaction: what the four do together beyond the sum of each
+    /// alone.
     #[command(after_long_help = CROSSOVER_EXAMPLES)]
     Crossover(CrossoverArgs),
 
     /// Replay a trace against memory of one or several sizes, without a scenario file.
     ///
-    /// Prints miss ratio, runtime, device reads and refaults for each size; of several sizes also the curve.
+    /// Prints miss ratio, runtime, device reads and refaults for each size, and for several sizes the curve.
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
 
     /// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
     ///
-    /// Of one page (--page), or of the last evictions (--evictions). Runs are deterministic, so the scenario is run again,
-    /// noting what happens to the pages in question: memory does not grow with the run, and what is asked changes no result.
+    /// Tells of one page (--page), or of the last evictions (--evictions). Runs are deterministic. So the scenario is run
+    /// again, and what happens to these pages is noted. Memory does not grow with the run, and asking changes no result.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
 
@@ -114,15 +114,14 @@ pub(crate) enum Command {
 
     /// What machines have in use, from their dumps of /sys/kernel/debug/lru_gen, and where a new job would fit.
     ///
-    /// A generation says between which two moments the use of its pages was last seen. So what was in use within a window
-    /// is known from a least to a most; both are printed, as one figure when they agree, by type and by cgroup (its own
-    /// pages, without those of its children). Idle is the rest. Several dumps of a machine show where it is heading, and
-    /// the latest one counts.
+    /// A generation says between which two moments the use of its pages was last seen. So the memory in use within a window
+    /// has a lower and an upper bound. Both are printed, or one figure when they agree, by type and by cgroup (its own pages,
+    /// without those of its children). Idle is the rest. Several dumps of a machine show where it is heading; the latest one
+    /// counts.
     ///
-    /// What was used since the last aging is not counted, nor is any use by read(2), which makes no page younger: such files
-    /// look idle. Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error
-    /// for all, unless --skip-bad leaves it out. But a dump has no end mark: whole rows that are missing at its end are not
-    /// noticed.
+    /// Use since the last aging is not counted, nor is use by read(2): it makes no page younger, so such files look idle.
+    /// Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error for all,
+    /// unless --skip-bad leaves it out. But a dump has no end mark: whole rows that are missing at its end are not noticed.
     #[command(after_long_help = WORKING_SET_EXAMPLES)]
     WorkingSet(WorkingSetArgs),
 
@@ -189,8 +188,7 @@ Examples:
   pageout crossover web.toml --all                                  all figures, also those that reclaim costs
   pageout crossover scenarios/zipf-under-limit.toml --repeat 3 --over memcg./web.memory.max=10%,25%,50%
   pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'
-On two lists no refault is from the oldest generation, as they have none: there `oldest_generation` means that refaults
-are only counted.";
+Two lists have no oldest generation. There `oldest_generation` means that refaults are only counted.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -199,12 +197,12 @@ Examples:
   pageout replay prxy_0.csv --format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
   pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
-A percentage is of the distinct pages that the trace touches, as in a scenario. Memory is the limit of a cgroup (memory.max) that the replaying
-task runs in.";
+A percentage is of the distinct pages that the trace touches, as in a scenario. The replaying task runs in a cgroup, and
+memory is the limit of that cgroup (memory.max).";
 
 const EXPLAIN_EXAMPLES: &str = "\
-A page is FILE:PAGE, of a [[file]], or TASK/OBJECT:PAGE, of what a task accesses as its object of
-that number, in the order of the scenario: server/0:17. Copies of a task are TASK.0, TASK.1 ...
+FILE:PAGE is a page of a [[file]]. TASK/OBJECT:PAGE is a page of a task's object, such as server/0:17.
+Objects are numbered in the order of the scenario. Copies of a task are TASK.0, TASK.1 ...
 Objects and pages are counted from 0.
 
 Examples:
@@ -216,8 +214,8 @@ Examples:
 const WORKING_SET_EXAMPLES: &str = "\
 A file's name names its machine: web1@2026-11-22T10:00.lru_gen is one of several dumps of web1,
 in the order of their names (9:00 is before 10:00); web1.lru_gen is of web1, too. Files of different
-names are different machines. Only where the name is the kernel's own or a time, the directory names
-the machine: web1/lru_gen, web1/10:00.lru_gen. Of a directory all files are read.
+names are different machines. Only if the name is the kernel's own or a time, the directory names the
+machine: web1/lru_gen, web1/10:00.lru_gen. In a directory all files are read.
 
 Examples:
   ssh web1 cat /sys/kernel/debug/lru_gen > web1@$(date +%FT%T).lru_gen
@@ -237,7 +235,7 @@ pub(crate) struct RunOptions {
     ///
     /// Elements of lists are named by their name, a cgroup's path, their number from 0, or * for all:
     /// memcg./web.memory.max=64MiB, task.reader.think_time=1us, task.*.copies=2, swap.0.size=1GiB. The value is read as
-    /// TOML; what is no TOML is a text, so sizes and durations need no quotes.
+    /// TOML, or as a text if it is no TOML. So sizes and durations need no quotes.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<Setting>,
 
@@ -252,7 +250,7 @@ pub(crate) struct RunOptions {
 /// Options of everything that prints results.
 #[derive(Debug, Args)]
 pub(crate) struct OutputOptions {
-    /// Print the result as JSON, with everything in it; of a workload that fails, `complete` false and the `error`
+    /// Print the result as JSON, with everything in it; if the workload fails, with `complete` false and the `error`
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -450,7 +448,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, short, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
 
-    /// Print the scenario that a replay amounts to, for --set and compare to go on from, and run nothing
+    /// Run nothing, but print the replay as a scenario, to go on from with --set and compare
     #[arg(long)]
     pub(crate) print_scenario: bool,
 
@@ -513,7 +511,7 @@ pub(crate) struct ValidateArgs {
     /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any
     pub(crate) run: Vec<String>,
 
-    /// A run known to fall short: that it does is shown but no failure; that it passes is one, so that no list grows stale
+    /// A run known to fall short: it is shown, but is no failure. If it passes, that is one, so no list grows stale
     #[arg(long, value_name = "RUN")]
     pub(crate) expect_short: Vec<String>,
 
@@ -565,7 +563,7 @@ pub(crate) struct WorkingSetArgs {
     #[arg(long)]
     pub(crate) skip_bad: bool,
 
-    /// The machines have no swap: their anonymous generations say nothing of use, and idle anonymous pages can't make room
+    /// The machines have no swap. Their anonymous generations say nothing about use, and idle anonymous pages make no room
     #[arg(long)]
     pub(crate) no_swap: bool,
 
@@ -575,8 +573,8 @@ pub(crate) struct WorkingSetArgs {
 
     /// Generations that a machine keeps at most
     ///
-    /// Linux keeps four; a fifth row of a node is then a row of another, and an error. A simulated machine may keep 2 to 64, as
-    /// its scenario's kernel.lru.generations says.
+    /// Linux keeps four, so a fifth row of a node is an error: it belongs to another node. A simulated machine may keep 2 to 64,
+    /// as its scenario's kernel.lru.generations says.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(crate) generations: u32,
 

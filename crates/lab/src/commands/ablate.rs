@@ -31,7 +31,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
     let policy = switches::policy_of(&points[0].scenario);
     if points.iter().any(|point| switches::policy_of(&point.scenario) != policy) {
-        let message = "--over changes what the switches are, which are turned one by one; give them by --set";
+        let message = "--over changes what the switches are, but they are turned one by one; give them by --set";
         return Err(Failure::Input(anyhow::anyhow!(message)));
     }
     let turns = switches::turns(&policy, &args.switches)?;

@@ -197,7 +197,7 @@ fn refuse_exchanged(over: &[Variation]) -> Result<(), Failure> {
     let Some(key) = over.iter().map(|variation| variation.key.as_str()).find(is_exchanged) else {
         return Ok(());
     };
-    let message = format!("--over {key}: that is one of the switches which the combinations set");
+    let message = format!("--over {key}: the combinations set this switch themselves");
     Err(Failure::Input(anyhow::anyhow!(message)))
 }
 

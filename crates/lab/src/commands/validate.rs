@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         });
     }
     for (run, field) in judged.iter().filter_map(|run| Some((&run.run, run.blank?))) {
-        output::remark(&format!("{run}: its `{field}` is blank, so that nothing of it can be compared"));
+        output::remark(&format!("{run}: its `{field}` is blank, so nothing of it can be compared"));
     }
     for run in judged.iter().filter(|run| !run.rows.is_empty() && !answers.of(&run.run).tells_of_accesses()) {
         let what = "neither `misses_file` nor `page_cache_stream`: only its counters are compared";

@@ -108,8 +108,7 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
         count => format!("{} and {} more", beyond[..NAMED].join(", "), count - NAMED),
     };
     let text = format!(
-        "Beyond what the machine has, so that it never binds: {told}. A machine that is itself short of memory is not \
-         modelled yet."
+        "Larger than the machine, so it never binds: {told}. A machine that is itself short of memory is not modelled yet."
     );
     Some(Note { about: "limits", text })
 }
@@ -128,8 +127,8 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
         report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
     let text = format!(
-        "There is no readahead yet: {} of the pages that were read from files are behind one read before, and each was a \
-         request of its own, at {} in all. Linux reads such pages ahead, 128 KiB at a time by default, and would be faster.",
+        "There is no readahead yet: {} of the pages read from files follow one read earlier, and each was a request of its \
+         own, at {} in all. Linux reads such pages ahead, 128 KiB at a time by default, and would be faster.",
         figures::percent(share),
         figures::bandwidth(read * 4096, busy)
     );

@@ -27,8 +27,8 @@ fn a_sequential_read_says_that_nothing_is_read_ahead() {
     let sequential = GOOD.replace("{ pattern = \"zipf\", ops = 5000 }", "{ pattern = \"sequential\" }");
     let printed = check(&sequential, &["run", "scenario.toml"]);
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note = "Note: There is no readahead yet: 99.90% of the pages that were read from files are behind one read before, and \
-                each was a request of its own, at ";
+    let note = "Note: There is no readahead yet: 99.90% of the pages read from files follow one read earlier, and each was a \
+                request of its own, at ";
     assert!(printed.contains(note) && printed.contains(" MB/s in all"), "{printed}");
     assert_eq!(about(&sequential), ["readahead"]);
     assert_eq!(about(GOOD), Vec::<String>::new(), "nobody reads ahead of random reads");

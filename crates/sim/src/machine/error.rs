@@ -80,7 +80,7 @@ pub enum RunError {
         source: FileError,
     },
     /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
-    #[error("at {at} nothing is left to happen, but {} not ended", tasks.join(", "))]
+    #[error("at {at} no event is left, but {} not ended", tasks.join(", "))]
     Stalled {
         /// When.
         at: Nanos,

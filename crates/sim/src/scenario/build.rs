@@ -92,7 +92,7 @@ impl Scenario {
                 None => Switch::by_name(name).is_some_and(|switch| switch.set(&mut config.policy, &value)),
             };
             if !is_set {
-                let message = format!("`{name}` is nothing of the engine's that takes `{value}`");
+                let message = format!("the engine has no setting `{name}` that takes `{value}`");
                 return Err(problem(&format!("kernel.{name}"), message));
             }
         }
@@ -443,7 +443,7 @@ fn memcg_value(
             let touched = touchable.pages(memcg);
             limit.pages(
                 touched
-                    .ok_or_else(|| problem(key, "a percentage of what a trace touches that was not read"))?,
+                    .ok_or_else(|| problem(key, "a percentage of the pages of a trace, but the trace was not read"))?,
             )
         }
         _ => None,

@@ -31,7 +31,7 @@ section! {
         read: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to read: \"/proc/vmstat\".";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts,
-            "Of a file that is read, the lines to show in the summary, by their first word; [\"*\"] shows it whole, as lru_gen wants it, whose lines have no names. --json has all of it.";
+            "Which lines of a file that is read the summary shows, by their first word. [\"*\"] shows the whole file; lru_gen needs it, because its lines have no names. --json has all of it.";
     }
 }
 

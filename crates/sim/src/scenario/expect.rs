@@ -32,7 +32,7 @@ section! {
     /// The scenario with some keys set otherwise.
     pub struct Variant {
         name: String, [required] in Accepts::Text,
-            "What the variant's column is called in `pageout compare`, and expectations call it.";
+            "Name of the variant's column in `pageout compare`, and its name in expectations.";
         set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them"),
             "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\".";
         fails: String, [unless String::new()] in Accepts::Text,

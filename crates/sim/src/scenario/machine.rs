@@ -59,7 +59,7 @@ section! {
     /// Which kernel's rules. `profile` bundles them by policy and era; every other key is one switch by its dotted name.
     pub struct Kernel {
         profile: String, [default Kernel::DEFAULT_PROFILE.to_string()] in Accepts::Policy,
-            "Policy and era whose rules apply, a bundle of switches. 6.12 is the long-term kernel whose counters this project is compared with.";
+            "Policy and era: a bundle of switches. This project is compared with the counters of 6.12, a long-term kernel.";
         switches: Knobs, [rest] knobs kernel_keys,
             "Single switches and batch sizes that differ from the bundle.";
     }

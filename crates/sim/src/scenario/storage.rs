@@ -31,7 +31,7 @@ section! {
         queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536),
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
-            "Requests served and waiting at the same time; whoever submits one more, as reclaim does when it swaps out, sleeps until there is room. The block layer's nr_requests.";
+            "Requests served and waiting at the same time. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
         iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000),
             "Requests a second that the device can't exceed however deep its queue.";
         fail_reads: Option<Share>, [absent "0"] in Accepts::Share,

@@ -24,7 +24,7 @@ section! {
     /// One task, or `copies` of it.
     pub struct Task {
         name: String, [required] in Accepts::Text,
-            "The name the result speaks of.";
+            "Its name in the result.";
         memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg"),
             "The cgroup it runs in.";
         cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64),
@@ -64,7 +64,7 @@ section! {
         size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX),
             "Size of an anonymous mapping or of a file of its own.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
-            "The device that a file of its own lives on, of a file or mapped object.";
+            "The device of a file of its own, for file and mapped objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
             "What the task tells the kernel by madvise. random and noreuse keep a mapping's accesses from counting as recent use. For read(2) only sequential matters: pages come in large buffers, which is cheaper a page.";
         locked: bool, [unless false] in Accepts::Bool,
@@ -74,7 +74,7 @@ section! {
         share: u32, [default 1] in Accepts::Integer(1, 1_000_000),
             "Its part of the task's accesses relative to the task's other objects.";
         read_only: bool, [unless false] in Accepts::Bool,
-            "Accesses that would write are made as reads: for traces with writes on files, whose writeback is not modelled yet.";
+            "Writes become reads. For traces that write to files: writeback is not modelled yet.";
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),

@@ -169,7 +169,7 @@ impl Check<'_> {
         match self.problems.len() {
             count if count < PROBLEMS_MAX => self.problems.push(problem),
             PROBLEMS_MAX => {
-                let message = "this is not the last problem, but no more are told; mend those above first";
+                let message = "there are more problems than this, but they are not shown; mend those above first";
                 self.problems.push(Problem::new(problem.key, message));
             }
             _ => {}

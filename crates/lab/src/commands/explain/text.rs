@@ -393,7 +393,7 @@ fn protected(
                 limit.gain
             )
         }
-        _ if at_top => "read as often as can be counted, whatever the tiers refault".to_string(),
+        _ if at_top => "its count of reads is full, so the refaults of tiers don't matter".to_string(),
         _ => "as its tier is not taken".to_string(),
     };
     let own = if usize::from(tier) == limit.highest + 1 || !above {
@@ -423,13 +423,13 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::Visited { young } => {
             format!("used since the hand last came by ({} found so)", counted(u64::from(young), "mapping"))
         }
-        Because::NoSwapSlot => "there is no swap slot to be had".to_string(),
+        Because::NoSwapSlot => "there is no free swap slot".to_string(),
         Because::WrittenSince => "it was to be forgotten, but has been written since".to_string(),
         Because::StillMapped => "somebody still maps it".to_string(),
-        Because::Pinned => "a device or a buffer can't let go of it".to_string(),
+        Because::Pinned => "a device or a buffer holds on to it".to_string(),
         Because::NotWorthAWrite => "read once before, and it would have to be written".to_string(),
         Because::MayNotEnterFileSystem => {
-            "it would have to be written through a file system, which this reclaimer may not enter"
+            "it must be written through a file system, and this reclaimer may not enter one"
                 .to_string()
         }
         Because::Held { references } => {
@@ -471,7 +471,7 @@ fn deactivated(young: u32, why: Option<&Deactivation>, kind: LruType) -> String 
 fn type_reason(choice: &TypeChoice) -> String {
     let other = if choice.kind == LruType::Anon { LruType::File } else { LruType::Anon };
     match &choice.reason {
-        TypeReason::NoSwap => "no swap to be had, or a swappiness of 0".to_string(),
+        TypeReason::NoSwap => "no free swap, or a swappiness of 0".to_string(),
         TypeReason::AnonIsOlder { oldest: [anon, file] } => {
             format!("the oldest generation of anon, {anon}, is older than that of file, {file}")
         }
@@ -546,7 +546,7 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
         ScanBalance::Equal => "both types in full, at the last priority".to_string(),
         ScanBalance::CacheTrim => {
-            "file only, of which there is enough that nobody has used again".to_string()
+            "file only: there is enough of it that nobody has used again".to_string()
         }
         ScanBalance::Fraction { weights: [anon, file], cost: [anon_cost, file_cost] } => format!(
             "anon and file {anon}:{file}, by swappiness and costs of {} and {}",

@@ -84,7 +84,7 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     row("page size", figures::bytes(page_size));
     row("records", figures::count(info.records));
     let share = figures::percent(figures::share(info.writes, info.accesses));
-    row("accesses", format!("{}, of which {share} write", figures::count(info.accesses)));
+    row("accesses", format!("{}, {share} are writes", figures::count(info.accesses)));
     row("objects", figures::count(info.objects));
     row("distinct pages", pages(info.distinct_pages));
     let once = figures::percent(figures::share(info.pages_accessed_once, info.distinct_pages));

@@ -188,7 +188,7 @@ impl Report<'_> {
             let (id, node_id, youngest) = (memcg.id, node.id, node.youngest());
             let age = figures::time(youngest.age_ms.saturating_mul(1_000_000));
             remarks.push(format!(
-                "No aging within {window}, so that all or nothing may be in use: {open}. The most of it is memcg {id} {}, \
+                "No aging within {window}, so all or nothing may be in use: {open}. The largest part is memcg {id} {}, \
                  node {node_id} of machine {machine}, last aged {age} before the dump; to age it:\n\
                  echo '+ {id} {node_id} {}' > /sys/kernel/debug/lru_gen",
                 path(memcg),
@@ -198,8 +198,8 @@ impl Report<'_> {
         let drained = self.machines_with(|history| history.estimate().in_drain);
         if !drained.is_empty() {
             remarks.push(format!(
-                "In oldest generations younger than {window}, where unused pages of any age gather: {drained}. A shorter \
-                 --within, or less frequent aging, would tell."
+                "In oldest generations younger than {window}: {drained}. Unused pages of any age gather there. A shorter \
+                 --within, or less frequent aging, would tell more."
             ));
         }
         for history in self.histories {
@@ -214,14 +214,14 @@ impl Report<'_> {
             }
             if !has_root(history) {
                 remarks.push(format!(
-                    "Machine {name}: {} has no group `/`, so that it is only a part of the machine.",
+                    "Machine {name}: {} has no group `/`, so it is only a part of the machine.",
                     history.latest().file
                 ));
             }
         }
         if self.knows_memory() && !self.is_reserved {
             remarks.push(
-                "Free is all that is in no generation, the kernel's own memory, mlocked and huge pages included; \
+                "All memory in no generation counts as free, also the kernel's own, mlocked and huge pages; \
                  --reserve sets some aside."
                     .to_string(),
             );

@@ -102,7 +102,7 @@ const ROWS: &[Row] = &[
     ("read.implausible_ok", Accepts::Bool, "false", "Accept what no trace in order has: in oracle-general times that go back and next accesses that can't be, and sizes that make far more pages of a few records than traces do."),
     ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
     ("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
-    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time, of which only `trace info` tells. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
+    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time; only `trace info` uses it. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
     ("read.csv.object", Accepts::Text, "by its usual names, all there are, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
     ("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
     ("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),

@@ -71,7 +71,7 @@ impl Check<'_> {
         }
         let problem = Problem::new(key, format!("a path of {} bytes is too long for a cgroup", path.len()));
         let allowed =
-            format!("allowed: to {PATH_MAX} bytes, which Linux leaves of its 4096 below /sys/fs/cgroup");
+            format!("allowed: to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
         self.report(problem.help(allowed));
         true
     }

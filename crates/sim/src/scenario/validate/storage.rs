@@ -20,7 +20,7 @@ impl Check<'_> {
         match device {
             Some(name) => self.reference(path, known, name),
             None if known.listed.len() > 1 => {
-                let message = "there are several devices, and no `device` says which of them this is on";
+                let message = "there are several devices, and no `device` says which one this is on";
                 self.report(Problem::new(path, message).help(format!("device = one of: {}", known.told())));
             }
             None => {}

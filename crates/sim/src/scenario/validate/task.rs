@@ -56,7 +56,7 @@ impl Check<'_> {
                 let (kind, channel) = (kind.expect("just seen").name(), channel.name());
                 self.report(Problem::new(
                     format!("{prefix}.channel"),
-                    format!("file `{name}` is a {kind} file, which channel \"{channel}\" does not access"),
+                    format!("file `{name}` is a {kind} file; channel \"{channel}\" does not access such files"),
                 ));
             }
         } else if object.size.is_none() && !self.is_sized_by_accesses(task, object) {
@@ -72,7 +72,7 @@ impl Check<'_> {
                 "writes to a regular file are not modelled yet",
             );
             self.report(
-                problem.help("leave it out; what is read from a file is there without having been written"),
+                problem.help("leave it out: a file has contents before anyone writes to it"),
             );
         }
         if object.executable && !matches!(channel, Channel::Mapped) {
