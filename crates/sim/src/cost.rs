@@ -1,7 +1,7 @@
 //! What work costs: nanoseconds of CPU time for every unit of work the engine counts.
 //!
 //! The engine says how much it did ([`Work`]); this table says how long that took. A few figures are measured end to end
-//! (a first touch, a reclaimed page), so the units are chosen to add up to them: the tests below are those sums.
+//! (a first touch, a reclaimed page). The prices of units are chosen to add up to them; the tests below are those sums.
 //!
 //! ```text
 //!   first touch of anonymous memory   1,900 = fault + zero + list move + 1/31 drain + 1/64 charge
@@ -12,8 +12,8 @@
 //! virtual machine, Linux 6.18), S from the seeds' own tables, T typical of the hardware, D derived here from a row, E
 //! estimated without one. What is not modelled: contention on locks, the TLB, and caches other than in these averages.
 //!
-//! The time of a device transfer, including what the submission, the interrupt and the two context switches take, is in the
-//! device's measured latency and is not charged again here.
+//! A device's measured latency includes the submission, the interrupt and the two context switches. They are not charged again
+//! here.
 
 use pageout_engine::{Nanos, Op, Work};
 

@@ -4,21 +4,22 @@
 //!   submit ──▶ waits for one of N slots ──▶ waits for the bus ──▶ transfer ──▶ latency ──▶ done
 //!              (FIFO, queue_depth)          (one, shared by all)  (bandwidth)  (drawn)
 //! ```
-//! A device serves `queue_depth` requests at a time; what is beyond waits in order of arrival. Of those served and waiting
-//! together there are `nr_requests` at most: whoever submits one more sleeps until there is room, which keeps reclaim from
-//! running far ahead of the device with scattered writes. (Neighbours are one request, so that it bounds few of those.) Every request occupies a bus
-//! shared by all for `bytes / bandwidth`, or for `1 / iops_max` if that is longer, which bounds throughput however deep the
-//! queue. Then comes a latency drawn from the device's distribution. Because a request never overtakes another on its way
-//! to a slot, the time of completion is known at submission and nothing needs to be simulated in between.
+//! A device serves `queue_depth` requests at a time; the others wait in order of arrival. It takes `nr_requests` at most, served
+//! and waiting. Whoever submits one more sleeps until there is room. So reclaim can't run far ahead of the device with scattered
+//! writes. (Neighbouring writes are one request, so the limit matters little to them.)
 //!
-//! The median of a distribution is what a single 4 KiB request takes with the device idle, its transfer included, because
-//! that is how devices are measured ([`DeviceSpec::latency_covers`]).
+//! Every request occupies a bus shared by all, for `bytes / bandwidth` or for `1 / iops_max`, whichever is longer. This bounds
+//! throughput, however deep the queue. Then comes a latency drawn from the device's distribution. A request never overtakes
+//! another on its way to a slot. So the time of completion is known at submission, and nothing is simulated in between.
+//!
+//! The median of a distribution is the time of a single 4 KiB request on an idle device, transfer included: devices are measured
+//! that way ([`DeviceSpec::latency_covers`]).
 //!
 //! Not modelled: merging beyond what the machine submits as one request, reordering (elevators, head scheduling), caches,
 //! garbage collection, and any difference between a busy and an idle device other than its queue.
 //!
-//! Randomness: each device draws from its own generators, seeded from the scenario's seed and the device's number; whether
-//! requests fail has a generator of its own, so that switching faults on does not move the latencies.
+//! Randomness: each device has its own generators, seeded from the scenario's seed and the device's number. Failures have a
+//! generator of their own, so switching them on does not move the latencies.
 
 mod draw;
 mod fault;

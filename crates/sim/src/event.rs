@@ -5,8 +5,8 @@
 //! an event in the past is a bug of whoever pushed it, and is caught here.
 
 //!
-//! The heap is our own because every miss of every task goes through it twice: the standard library's writes a new entry in
-//! parts and reads it back as a whole, and waiting for those stores took longer than everything else here together.
+//! The heap is our own because every miss of every task goes through it twice. The standard library's heap writes a new entry in
+//! parts and reads it back as a whole. Waiting for those stores took longer than everything else here together.
 
 use pageout_engine::Nanos;
 

@@ -8,17 +8,17 @@
 //!   FlushStats ▶ engine.flush_stats                                                     │
 //!   Timed ─────▶ a kernel file is read or written; one that reclaims is a control task ─┘
 //! ```
-//! The engine is called at event-queue time only, which never goes back. A task that meets nothing but hits is ahead of that
-//! time by at most [`MachineSpec::quantum`], or by as much as it likes while no event is due; its first access that is not a
-//! plain hit is an event at the task's own time, and goes on inline when nothing else is due before.
+//! The engine is called at event-queue time only, and that never goes back. A task that meets only hits runs ahead of it, by at
+//! most [`MachineSpec::quantum`], or as far as it likes while no event is due. Its first access that is not a plain hit is an
+//! event at the task's own time. If nothing else is due before, it goes on inline.
 //!
-//! The work of an engine call is priced and the task's clock moves on by it; transfers are submitted to the device at the
-//! time of the call and complete later by the same amount, so that a device sees requests in order of time and a task
-//! neither gains nor loses. Work that no task asked for (completions, the statistics worker) takes CPU time from no one; it
-//! is summed up as [`Report::kernel_time`].
+//! The work of an engine call is priced, and the task's clock moves on by the price. Transfers are submitted to the device at
+//! the time of the call and complete later by the same amount. So a device sees requests in order of time, and a task neither
+//! gains nor loses. Work that no task asked for (completions, the statistics worker) takes CPU time from no one; it is summed up
+//! as [`Report::kernel_time`].
 //!
-//! Neighbours: `task` and `runner` are what runs; of this module's parts, `run` is a task's turn, `carry` turns operations
-//! into device requests, and `timed` is what happens at given times; `readings` and `sequences` keep what the report tells of it.
+//! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `carry` turns operations into device requests,
+//! `timed` does what happens at given times, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
 mod carry;

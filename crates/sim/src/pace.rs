@@ -1,9 +1,9 @@
 //! When an access starts: as soon as the one before it ended, or by a timetable.
 //!
-//! A timetable is a recorded run's clock: points (access, time), straight lines between them. Access k starts at the time
-//! its line gives, or when the one before it ended if that is later; before the first point at the first point's time, and
-//! beyond the last as soon as possible. Replaying a recording this way puts every timer of the simulated kernel at the
-//! right place in the sequence although hits and misses have other costs here than they had there.
+//! A timetable is a recorded run's clock: points (access, time), straight lines between them. Access k starts at the time that
+//! its line gives, or when the one before it ended if that is later. Before the first point it starts at the first point's time,
+//! beyond the last as soon as possible. So every timer of the simulated kernel fires at the right place in the sequence, although
+//! hits and misses cost other times here than on the recorded machine.
 
 use pageout_engine::Nanos;
 

@@ -1,7 +1,7 @@
 //! Whatever has a clock of its own and calls the engine in steps: a task, or a control task that writes a kernel file.
 //!
-//! A runner runs ahead on its own clock through hits, which change nothing that others could notice before they would have;
-//! everything else it does is an event at its own time. Between two engine calls it is in one of these states:
+//! A runner runs ahead on its own clock while it meets hits: others can't notice these too early. Everything else that it does is
+//! an event at its own time. Between two engine calls it is in one of these states:
 //!
 //! ```text
 //!            ┌──────────── hits, accesses done ────────────┐

@@ -1,7 +1,6 @@
 //! What a task is: a stream of accesses, a pace, and a clock of its own.
 //!
-//! How it takes its turns is the business of `runner`; this file is what it accesses, at what price, and what is to
-//! happen before certain accesses.
+//! How it takes its turns: see `runner`. Here: what it accesses, at what price, and what is to happen before certain accesses.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! `pageout ablate`: every mechanism of a policy turned alone, and what that changes.
 //!
-//! One factor at a time: the scenario as it is stands against the scenario with one switch at another value, for every switch
-//! and every value, seed by seed. It tells what a mechanism is worth *among the others*; what it would be worth with other
-//! lists or another balance is `crossover.rs`'s business; whether it is worth that in another scenario, `over.rs`'s.
+//! One factor at a time: the scenario as it is runs against the scenario with one switch at another value, for every switch and
+//! every value, seed by seed. This tells what a mechanism is worth *among the others*. `crossover.rs` tells what it would be worth
+//! with other lists or another balance, `ablate/over.rs` whether it is worth that in another scenario.
 
 mod over;
 
@@ -31,7 +31,8 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
     let policy = switches::policy_of(&points[0].scenario);
     if points.iter().any(|point| switches::policy_of(&point.scenario) != policy) {
-        let message = "--over changes what the switches are, but they are turned one by one; give them by --set";
+        let message =
+            "--over changes what the switches are, but they are turned one by one; give them by --set";
         return Err(Failure::Input(anyhow::anyhow!(message)));
     }
     let turns = switches::turns(&policy, &args.switches)?;

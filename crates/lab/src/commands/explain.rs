@@ -5,7 +5,7 @@
 //!   --evictions  run, keeping the last N evictions ─▶ run, following those ─▶ the residency that ended in each
 //! ```
 //! The second run of the same scenario does what the first did, so a question about its end needs no record of the whole.
-//! What is kept is bounded by what is asked for, not by the length of the run.
+//! Memory is bounded by what is asked for, not by the length of the run.
 
 mod names; // FILE:PAGE and TASK/OBJECT:PAGE
 mod keep; // first and last steps of a page, and what its lists went through meanwhile

@@ -1,4 +1,4 @@
-//! Printing results: whole or not at all, and errors of the other end told apart.
+//! Printing results: whole or not at all. A reader that has gone is told apart from a disk that is full.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -25,8 +25,8 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't") + "\n"
 }
 
-/// Ends a command that has no result. With `--json` an object says so, for whoever reads standard output alone; what is known
-/// up to the failure is below a key of its own, where nobody looks for a result.
+/// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
+/// failure are below a key of their own, where nobody takes them for a result.
 pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value) -> Outcome {
     if options.json {
         print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
@@ -34,8 +34,8 @@ pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value
     Err(failure)
 }
 
-/// Prints a remark to standard error; that it can't be is nothing to fail over. Remarks quote what they were given, which the
-/// terminal is not to obey.
+/// Prints a remark to standard error. If that fails, the command goes on. Remarks quote their input, so control characters are
+/// taken out before a terminal obeys them.
 pub(crate) fn remark(text: &str) {
     let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
     let text: String =

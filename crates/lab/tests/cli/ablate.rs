@@ -405,7 +405,7 @@ fn a_grid_that_makes_no_sense_is_refused() {
         ),
         (
             "crossover scenario.toml --over kernel.lru.lists=two_lists,generations",
-            &["--over kernel.lru.lists", "one of the switches which the combinations set"],
+            &["--over kernel.lru.lists", "the combinations set this switch themselves"],
         ),
         ("crossover scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
     ] {

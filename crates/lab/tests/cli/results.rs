@@ -278,7 +278,7 @@ fn a_comparison_of_seeds_and_of_copies_says_what_its_figures_are() {
         "{printed}"
     );
     let help = check_success(&pageout(directory.path(), &["compare", "--help"]));
-    assert!(help.contains("Copies of a task are one"), "{help}");
+    assert!(help.contains("Copies of a task count as one"), "{help}");
 }
 
 #[test]

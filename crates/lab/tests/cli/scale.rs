@@ -73,7 +73,7 @@ fn a_mistake_made_a_thousand_times_is_told_a_hundred_times() {
         .map(|task| format!("[[task]]\nname = \"t{task}\"\nmemcg = \"/wbe\"\n[[task.object]]\nchannel = \"file\"\nsize = \"4MiB\"\nworkload = {{ pattern = \"sequential\" }}\n"))
         .collect();
     let output = pageout(with_scenario(&format!("{GOOD}{tasks}")).path(), &["run", "scenario.toml"]);
-    check_failure(&output, 2, &["did you mean `/web`?", "this is not the last problem"]);
+    check_failure(&output, 2, &["did you mean `/web`?", "there are more problems than this"]);
     assert_eq!(text(&output.stderr).matches("no memcg called `/wbe`").count(), 100);
 }
 

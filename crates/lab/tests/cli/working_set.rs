@@ -333,7 +333,7 @@ fn groups_beyond_the_ten_largest_are_summed_unless_all_are_asked_for() {
     for id in 2..14 {
         text += &format!("memcg {id} /g{id}\n node 0\n 7 90000 0 0\n 8 60000 0 {}\n 9 1000 0 0\n", id * 256);
     }
-    // One that has nothing is nothing to show.
+    // An empty group is not shown.
     text += "memcg 99 /empty\n node 0\n 0 9 0 0\n 1 9 0 0\n";
     let directory = with_files(&[("part.lru_gen", text)]);
     let few = check_success(&working_set(directory.path(), &["part.lru_gen", "--within", "1min"]));

@@ -1,8 +1,8 @@
 //! How long one request takes: constant or lognormal, with a rare long tail.
 //!
-//! A lognormal draw is one look-up in a table of quantiles made when the device is built, with linear interpolation between
-//! them, so that a draw costs a few nanoseconds and needs no logarithm. The table ends at 1 in 4,096 on either side; what is
-//! rarer than that is the business of [`Tail`].
+//! A table of quantiles is made when the device is built. A lognormal draw is one look-up there, with linear interpolation. It
+//! costs a few nanoseconds and needs no logarithm. The table ends at 1 in 4,096 on either side; rarer latencies come from
+//! [`Tail`].
 
 use pageout_engine::Nanos;
 use rand_pcg::Pcg32;

@@ -1,7 +1,7 @@
 //! Carrying out what the engine asked for: operations become device requests or CPU time.
 //!
-//! Transfers of one engine call that lie side by side on a device become one request, as block-layer plugging makes them one:
-//! a batch of swap writes to neighbouring slots seeks once. A request that fails fails all its transfers.
+//! Transfers of one engine call that lie side by side on a device become one request, as with plugging in the block layer. A
+//! batch of swap writes to neighbouring slots seeks once. If a request fails, all its transfers fail.
 
 use pageout_engine::{CpuId, IoId, Nanos, Op};
 

@@ -1,9 +1,9 @@
-//! What events have read from kernel files: everything while it is little, and then evenly less.
+//! What events have read from kernel files: all of it while it is little, then evenly less.
 //!
 //! A file read every 100 us says more than anyone will look at, and would fill the memory. So the texts of a run have a budget.
-//! When they are beyond it, the event that takes the most loses every second of its readings, and from then on only every second
-//! (fourth, eighth, ...) is kept. What is left is as far apart everywhere as at its end, and depends on nothing but the run.
-//! The first and the last reading always stay.
+//! Beyond it, the event that takes the most room loses every second of its readings. From then on only every second (fourth,
+//! eighth, ...) reading of it is kept. Those left are evenly spaced and depend on nothing but the run. The first and the last
+//! reading always stay.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How much of what is read from files is read in order, which Linux would notice, and read ahead of the reader.
+//! How many pages are read from files in order. Linux would notice, and read ahead.
 //!
 //! Readahead is not modelled: every page of such a stream is a request of its own. So a run says how many there were.
 

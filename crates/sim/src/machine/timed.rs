@@ -1,8 +1,8 @@
 //! What happens at given times: kernel files are read and written.
 //!
-//! A read takes no time and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a
-//! system call that reclaims until it is done: it begins at once and goes on as the steps of a control task, which competes
-//! for CPU 0 like any other. Each write under way has a control task of its own, as if each came from its own shell.
+//! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
+//! call that reclaims until it is done. It begins at once, and a control task takes it on in steps. That task competes for CPU 0
+//! like any other. Each write under way has a control task of its own, as if each came from its own shell.
 
 use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Stat, Step};
 

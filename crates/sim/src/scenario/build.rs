@@ -7,8 +7,8 @@
 //!   device ─────────────────▶ MachineSpec ───────┴─▶ Machine ◀─ tasks with their objects and streams ◀─ events
 //! ```
 //!
-//! What the engine or the machine refuses comes back as a [`Problem`] with the key it is about, like what
-//! [`Scenario::validate`] finds, which is expected to have found nothing.
+//! [`Scenario::validate`] is expected to have found nothing before. If the engine or the machine still refuses something, a
+//! [`Problem`] names the key, as there.
 
 use std::collections::BTreeMap;
 
@@ -441,10 +441,9 @@ fn memcg_value(
         Ok(Limit::Size(size)) if is_limit => return Ok(size.0.to_string()),
         Ok(limit @ Limit::Percent(_)) if is_limit => {
             let touched = touchable.pages(memcg);
-            limit.pages(
-                touched
-                    .ok_or_else(|| problem(key, "a percentage of the pages of a trace, but the trace was not read"))?,
-            )
+            limit.pages(touched.ok_or_else(|| {
+                problem(key, "a percentage of the pages of a trace, but the trace was not read")
+            })?)
         }
         _ => None,
     };

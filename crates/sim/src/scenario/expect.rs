@@ -16,8 +16,8 @@
 //! holds = "old > 2 * new"
 //! because = "the idle memory is never evicted, so that files have too little"
 //! ```
-//! Where the bug ends the run there are no figures: a variant says `fails = "out of memory"`, which is then expected of it.
-//! Which figures there are is known when a run is over; here a relation is read and its variants are looked up.
+//! Where the bug ends the run there are no figures: the variant says `fails = "out of memory"`, and is expected to fail so.
+//! Here a relation is read and its variants are looked up. Its figure is looked up when the run is over.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! Tables whose keys another crate defines: access patterns and options of trace readers.
 //!
-//! They stay data until they are needed, for two reasons. A pattern's `pages` may be left out and is then the size of
-//! its object, which only the whole scenario knows. And an error in them is reported with the key at fault like any
-//! other, which takes knowing the way to it: serde's error has lost it by the time it has looked for the pattern's name.
+//! They stay data until they are needed, for two reasons. A pattern's `pages` may be left out: then it is the size of its object,
+//! and only the whole scenario knows that. And an error in them names the key at fault, like any other error. serde loses the way
+//! to the key when it looks for the pattern's name first.
 
 use std::fmt;
 

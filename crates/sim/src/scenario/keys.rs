@@ -1,8 +1,8 @@
 //! Every key of a scenario: what it means, in which unit, what it accepts, what it is when absent and why.
 //!
-//! A key is declared where its table is (`section.rs`), or by the engine or the workload library (`engine.rs`,
-//! `workload.rs`). Collected here, the declarations serve four readers: the checks, messages that tell what is allowed, the
-//! command line, which prints them as reference, and the tests, which try the ends of every range.
+//! A key is declared where its table is (`section.rs`), or by the engine or the workload library (`keys/engine.rs`,
+//! `keys/workload.rs`). Here they are collected for four readers: the checks, messages that tell what is allowed, the command
+//! line (it prints them as reference), and the tests (they try the ends of every range).
 //!
 //! `[]` stands for an element of a list: `memcg[].memory.max` is the key `memory.max` of any `[[memcg]]`.
 

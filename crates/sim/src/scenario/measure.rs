@@ -1,7 +1,7 @@
-//! What percentages of a limit are percentages of: the distinct pages that the tasks in the cgroup can touch.
+//! The base of a limit in percent: the distinct pages that the tasks in the cgroup can touch.
 //!
-//! A workload can touch all pages of its object. A trace touches those that are in it, which may be few of a large disk: so
-//! it has to have been read ([`TraceFile::loaded`](super::TraceFile::loaded)).
+//! A workload can touch all pages of its object. A trace touches only the pages in it, perhaps few of a large disk. So it must
+//! have been read before ([`TraceFile::loaded`](super::TraceFile::loaded)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -1,5 +1,5 @@
-//! How a table of a scenario is declared: once, and out of that the struct, how it is read and written, its defaults, its
-//! rows of the reference, and the check of each value.
+//! How a table of a scenario is declared: once. The struct, reading and writing, defaults, rows of the reference and the check of
+//! each value all follow from that.
 //!
 //! ```text
 //!   section! {
@@ -21,8 +21,8 @@
 //! | `[absent "text"]` | it is `None`; the reference has the text |
 //! | `[rest]` | all keys that are not declared are collected here |
 //!
-//! Behind it stands what a key holds: `in` what it accepts, `each` a list of tables, `table` one table, or `knobs`, dotted names
-//! whose rows a function gives.
+//! After that comes what a key holds: `in` and what it accepts, `each` for a list of tables, `table` for one table, or `knobs`
+//! for dotted names (a function gives their rows).
 //!
 //! serde's derive has no place for a default beside its field, so reading and writing are spelled out here; the errors are
 //! serde's own sentences, which the caller turns into ours.

@@ -1,8 +1,8 @@
 //! Checks of a scenario as a whole: ranges, names that refer to each other, keys that exclude each other.
 //!
-//! What a single value looks like (a size that is no size) is refused while reading. What is checked here needs either the
-//! range that a key is declared with or a second key. All problems are found in one go, in the order of the file, because whoever
-//! writes a scenario wants to mend them in one go.
+//! A value that is malformed (a size that is no size) is refused while reading. The checks here need a key's declared range or a
+//! second key. They find all problems in one go, in the order of the file, because whoever writes a scenario wants to mend them
+//! in one go.
 
 mod event;
 mod expect;
@@ -169,7 +169,8 @@ impl Check<'_> {
         match self.problems.len() {
             count if count < PROBLEMS_MAX => self.problems.push(problem),
             PROBLEMS_MAX => {
-                let message = "there are more problems than this, but they are not shown; mend those above first";
+                let message =
+                    "there are more problems than this, but they are not shown; mend those above first";
                 self.problems.push(Problem::new(problem.key, message));
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! An ablation at every point of a grid: which effects keep their sign, and which are one point's.
 //!
-//! The signs of all figures come first, a letter a point; then the sizes of what comes of it, a column a point; then, by
-//! figure, what is more here and less there.
+//! First come the signs of all figures, a letter a point. Then the sizes of the outcomes, a column a point. Then, by figure, the
+//! values with more at one point and less at another.
 
 use std::fmt::Write;
 

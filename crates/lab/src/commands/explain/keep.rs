@@ -1,5 +1,5 @@
-//! What is kept of a story: the first and the last steps, however many there are between them, and of what its lists went
-//! through between two steps the counts and the last of each kind.
+//! What is kept of a story: the first and the last steps, however many lie between them. Between two steps a page's lists go
+//! through many decisions: of these, the last of each kind is kept, and how many there were.
 
 use std::collections::{BTreeMap, VecDeque};
 

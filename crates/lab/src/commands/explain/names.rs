@@ -1,7 +1,7 @@
 //! How a page is named: as the scenario's author knows it.
 //!
-//! `FILE:PAGE` is a page of a `[[file]]`; `TASK/OBJECT:PAGE` a page of what a task accesses as its object, counted from 0 in
-//! the order of the scenario, whatever it is. Copies of a task are `TASK.0`, `TASK.1` and so on, as in the result of a run.
+//! `FILE:PAGE` is a page of a `[[file]]`, `TASK/OBJECT:PAGE` a page of a task's object. Objects are counted from 0 in the order
+//! of the scenario. Copies of a task are `TASK.0`, `TASK.1` and so on, as in the result of a run.
 
 use anyhow::{Context, bail, ensure};
 use pageout_engine::{ObjectId, PageName};

@@ -1,7 +1,7 @@
 //! Steps and rules in words.
 //!
-//! One line a step: when, where the page was (or came to be), the bits that say how hot it is, and the rule that decided with
-//! the numbers it compared. Indented between them, what the page's lists went through meanwhile.
+//! One line a step: when, where the page was (or came to be), the bits of its use, and the rule that decided, with the numbers it
+//! compared. Indented lines between them tell what the page's lists went through meanwhile.
 
 use std::fmt::Write;
 
@@ -429,8 +429,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::Pinned => "a device or a buffer holds on to it".to_string(),
         Because::NotWorthAWrite => "read once before, and it would have to be written".to_string(),
         Because::MayNotEnterFileSystem => {
-            "it must be written through a file system, and this reclaimer may not enter one"
-                .to_string()
+            "it must be written through a file system, and this reclaimer may not enter one".to_string()
         }
         Because::Held { references } => {
             format!(
@@ -545,9 +544,7 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
         ScanBalance::NoSwap => "file only, for want of swap".to_string(),
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
         ScanBalance::Equal => "both types in full, at the last priority".to_string(),
-        ScanBalance::CacheTrim => {
-            "file only: there is enough of it that nobody has used again".to_string()
-        }
+        ScanBalance::CacheTrim => "file only: there is enough of it that nobody has used again".to_string(),
         ScanBalance::Fraction { weights: [anon, file], cost: [anon_cost, file_cost] } => format!(
             "anon and file {anon}:{file}, by swappiness and costs of {} and {}",
             count(*anon_cost),

@@ -1,4 +1,4 @@
-//! How to read a trace, as the command line says it. The options are those of a scenario's `read` table, so they become one.
+//! How to read a trace, as the command line says it. The options become a `read` table, as a scenario has it.
 
 use std::path::Path;
 

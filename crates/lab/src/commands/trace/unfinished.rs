@@ -1,8 +1,8 @@
 //! A file that has no name of its own until it is whole, and leaves nothing behind if it never is.
 //!
-//! It grows beside its final place, under a name that nobody asked for. Errors remove it on their way out. Signals that
-//! end the program would leave it, so that for as long as it is there a thread waits for them, removes it, and lets
-//! the signal do what it would have done.
+//! It grows beside its final place, under a temporary name. Errors remove it on their way out. Signals that end the program
+//! would leave it behind. So a thread waits for them while the file is there: it removes the file, then lets the signal do what it
+//! would have done.
 
 use std::fs::File;
 use std::io::{self, Write};

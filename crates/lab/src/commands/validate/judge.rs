@@ -1,9 +1,9 @@
 //! Simulated beside real, counter by counter, with a verdict from the run's class.
 //!
-//! A class with `phases` is an envelope: what a recording leaves open differs from simulation to simulation (`rig`), and every
-//! real counter has to lie inside what those span, widened by what the kernel's own repeats span. The median simulation (by
-//! misses) must agree with the run as well as the repeats do, and its misses, refaults and stolen pages must lie within the
-//! class's fraction of the repeats' span.
+//! A class with `phases` is an envelope. Inputs that the recording leaves open differ from simulation to simulation (`rig`). Every
+//! real counter must lie inside the span of the simulations, widened by the span of the kernel's own repeats. The median
+//! simulation (by misses) must agree with the run as well as the repeats do. Its misses, refaults and stolen pages must lie
+//! within the class's fraction of the repeats' span.
 
 use pageout_workload::Access;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Which mechanisms a recording needs that the simulator hasn't got yet. Such a run is skipped by name: it says nothing about
-//! those there are.
+//! Which mechanisms a recording needs that the simulator hasn't got yet. Such a run is skipped, and the mechanism named: the run
+//! says nothing about the mechanisms that exist.
 
 use pageout_workload::Access;
 

@@ -1,11 +1,11 @@
 //! Recorded outcomes: was the group killed, or did its program run to its end?
 //!
-//! A folder with `outcomes.json` instead of `ground-truth.json` holds runs whose counters were not recorded, for want of anyone
-//! left to read them. What the recording leaves open is supposed otherwise in each of several simulations (`play`), and the
-//! outcome must be the recorded one in all of them. Of a program that runs to its end the major faults are compared, of a traced
-//! kill the calls of reclaim before it that looked at nothing.
+//! A folder with `outcomes.json` instead of `ground-truth.json` holds runs without counters: the program that would have read
+//! them was killed. Several simulations make different assumptions about what was not recorded (`play`). The outcome must be the
+//! recorded one in all of them. If the program ran to its end, the major faults are compared as well. If it was killed and
+//! traced, the calls of reclaim before the kill that looked at nothing.
 //!
-//! As with the other recordings, what is played is read apart from what came of it. `README.md` of the folder describes the runs.
+//! As with the other recordings, inputs and answers are read apart. `README.md` of the folder describes the runs.
 
 mod play; // a recorded run, played
 mod trace; // the recorded calls of reclaim

@@ -199,7 +199,7 @@ impl Report<'_> {
         if !drained.is_empty() {
             remarks.push(format!(
                 "In oldest generations younger than {window}: {drained}. Unused pages of any age gather there. A shorter \
-                 --within, or less frequent aging, would tell more."
+                 --within, or less frequent aging, would narrow it."
             ));
         }
         for history in self.histories {

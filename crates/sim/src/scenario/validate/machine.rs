@@ -70,8 +70,7 @@ impl Check<'_> {
             return false;
         }
         let problem = Problem::new(key, format!("a path of {} bytes is too long for a cgroup", path.len()));
-        let allowed =
-            format!("allowed: to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
+        let allowed = format!("allowed: to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
         self.report(problem.help(allowed));
         true
     }

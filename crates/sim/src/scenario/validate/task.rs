@@ -56,7 +56,9 @@ impl Check<'_> {
                 let (kind, channel) = (kind.expect("just seen").name(), channel.name());
                 self.report(Problem::new(
                     format!("{prefix}.channel"),
-                    format!("file `{name}` is a {kind} file; channel \"{channel}\" does not access such files"),
+                    format!(
+                        "file `{name}` is a {kind} file; channel \"{channel}\" does not access such files"
+                    ),
                 ));
             }
         } else if object.size.is_none() && !self.is_sized_by_accesses(task, object) {
@@ -71,9 +73,7 @@ impl Check<'_> {
                 format!("{prefix}.write_first"),
                 "writes to a regular file are not modelled yet",
             );
-            self.report(
-                problem.help("leave it out: a file has contents before anyone writes to it"),
-            );
+            self.report(problem.help("leave it out: a file has contents before anyone writes to it"));
         }
         if object.executable && !matches!(channel, Channel::Mapped) {
             let problem =

@@ -1,14 +1,14 @@
 //! A run whose outcome was recorded, played to the engine.
 //!
 //! - **Clock.** Nothing is known of single accesses. On the recording machine some 2,500 accesses missed a second, and hits cost
-//!   little beside that: a miss takes 400 us, a hit no time. A run that tells how long it took goes by that, spread over its
-//!   accesses, and a traced run, which is slower, by the pages that its calls of reclaim freed.
-//! - **Statistics.** The worker's phase is not recorded, and is another in each simulation. The program reads its group's
+//!   little beside that: a miss takes 400 us, a hit no time. If a run's duration is known, it is spread over its accesses. A
+//!   traced run is slower: its clock follows the pages that its calls of reclaim freed.
+//! - **Statistics.** The worker's phase is not recorded, so it is different in each simulation. The program reads its group's
 //!   `memory.stat` 20 times; someone else may read it more often.
 //! - **Base pages.** None: the group holds no page of a file.
 //! - **Stores.** A store loads first, but for a page's first touch (`script.rs` says how that is known).
 //! - **Swap.** Transfers end at once, as the disk is a file in memory beside an emulated CPU.
-//! - **Linux 6.1** is `classic` with its rule of when to flush; of its MGLRU it is taken to be that of 6.12.
+//! - **Linux 6.1** is `classic` with 6.1's rule of when to flush. Its MGLRU is assumed to be that of 6.12.
 
 use anyhow::bail;
 use pageout_engine::{
