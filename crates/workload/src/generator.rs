@@ -1,8 +1,8 @@
 //! Patterns: access streams described as plain data, one kind a file.
 //!
 //! A [`Pattern`] is what a scenario file says (`pattern = "zipf"`, `pages = 16384`, ...). [`Pattern::stream`] checks it
-//! and makes the stream; the same pattern, object and seed give the same accesses on every machine, and where a pattern
-//! has a counterpart in the published ground truth, the very same sequence.
+//! and makes the stream. The same pattern, object and seed give the same accesses on every machine. Patterns of the published
+//! ground truth give its very sequences.
 //!
 //! ```text
 //!   leaves     sequential  looping  uniform  zipf  hot_set  zipf_scan  phase_shift  fill

@@ -7,9 +7,9 @@
 //!   workingset     distance                                                       oldest_generation
 //!   balance        cost                                                           feedback
 //! ```
-//! Each of the 32 combinations is a policy, the two natural ones are its corners. Whatever else the scenario's profile and
-//! switches say holds for all of them. If mechanisms were independent, their effects would add up; how far they don't is the
-//! interaction, the last line of each figure.
+//! Each of the 32 combinations is a policy; the two natural ones are the corners. Everything else that the scenario's profile and
+//! switches say holds for all of them. If mechanisms were independent, their effects would add up. The last line of each figure,
+//! the interaction, says how far they don't.
 
 mod over;
 

@@ -4,8 +4,8 @@
 //!   files ──machine──▶ machines with their dumps ──estimate──▶ brackets ──trend──▶ over time ──report──▶ text, JSON
 //!              │ dump: text to data                               └───────rank───▶ for a job ────┘
 //! ```
-//! Nothing is printed unless every file was read to its end: a fleet with a machine missing would be ranked wrongly. Who goes on
-//! past bad files (`--skip-bad`) is told which are missing, in every form of the result.
+//! Nothing is printed unless every file was read to its end: a fleet with a machine missing would be ranked wrongly. With
+//! `--skip-bad` bad files are left out, and every form of the result names them.
 
 pub mod dump; // the text of lru_gen
 mod machine; // whose dumps, in which order

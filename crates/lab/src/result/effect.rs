@@ -1,7 +1,7 @@
 //! What turning a rule of reclaim does, in figures that every run has: what came back, what was read, and what reclaim did.
 //!
-//! Differences are taken run by run, between runs of one seed, and their mean is held against their own spread: what the seeds
-//! have in common (an unlucky order of accesses, a slow device) is in both runs of a pair and drops out.
+//! Differences are taken run by run, between runs of one seed, and their mean is held against their own spread. A seed's own
+//! luck (an unlucky order of accesses, a slow device) is in both runs of a pair and drops out.
 
 use serde_json::{Map, Value, json};
 

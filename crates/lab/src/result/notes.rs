@@ -1,4 +1,4 @@
-//! What a run leaves out, or does not do, that its user would miss. Said in its result, every time it matters.
+//! Notes on what a run leaves out or does not do. The result has them every time its user would miss something.
 
 use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::Report;

@@ -1,7 +1,7 @@
 //! Several runs of one variant: mean, standard deviation, and whether a difference may be noise.
 //!
-//! [`Spread`] stands alone; [`Paired`] compares run by run where the runs of two variants share their seeds, which sees
-//! smaller effects.
+//! [`Spread`] stands alone. [`Paired`] compares run by run where the runs of two variants share their seeds, and so sees smaller
+//! effects.
 
 /// The values of one figure over repeated runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The spread of `values`, of which there is at least one.
+    /// The spread of `values`: one or more.
     pub(crate) fn of(values: &[f64]) -> Spread {
         let count = values.len();
         let mean = values.iter().sum::<f64>() / count as f64;
@@ -39,7 +39,7 @@ pub(crate) struct Paired {
 }
 
 impl Paired {
-    /// The differences of `values` to `base`, of which there are as many and at least one.
+    /// The differences of `values` to `base`: as many of both, one or more.
     pub(crate) fn of(base: &[f64], values: &[f64]) -> Paired {
         assert_eq!(base.len(), values.len(), "every run has its partner");
         let differences: Vec<f64> = values.iter().zip(base).map(|(value, base)| value - base).collect();

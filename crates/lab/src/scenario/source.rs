@@ -277,7 +277,7 @@ fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), D
 fn refuse_setting_without_effect(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
     let Some(new) = keys.first().filter(|new| new.by.is_variation()) else { return Ok(()) };
     let is_covered = |old: &Changed| keys.iter().any(|new| is_at_or_below(&old.key, &new.key));
-    // A setting of several keys, of which only some are varied, still has its effect on the others.
+    // If only some keys of a setting are varied, it still has its effect on the others.
     let is_lost = |old: &&Changed| {
         !old.by.is_variation() && before.iter().filter(|other| other.by == old.by).all(is_covered)
     };

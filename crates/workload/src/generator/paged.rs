@@ -1,5 +1,5 @@
-//! From pages to accesses: a leaf pattern only says which page comes next; here its accesses are counted, put in their
-//! object, and some of them made writes.
+//! From pages to accesses. A leaf pattern only says which page comes next; here its accesses are counted, get their object, and
+//! some of them become writes.
 
 use super::writes::Writes;
 use crate::trace::TraceError;

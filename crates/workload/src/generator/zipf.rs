@@ -9,9 +9,9 @@
 //!
 //! Up to [`TABLE_PAGES_MAX`] pages the sequence is the ground truth's, bit for bit: sums of `1 / k^alpha` in double
 //! precision in order of rank, the first sum above `unit() * total`, the rank looked up in a permutation drawn before
-//! the samples from the same generator. `pow` is `libm`'s, so that the sums are the same on every machine; it may
-//! differ from the C library's in the last bit, which would move a sample only if it fell between the two sums. It
-//! does in none of the published sequences: the test allows no difference at all.
+//! the samples from the same generator. `pow` is `libm`'s, so the sums are the same on every machine. It may differ from the C
+//! library's in the last bit. That would move a sample only if it fell between the two sums. In the published sequences none
+//! does: the test allows no difference at all.
 //!
 //! When not to use it: popularity is fixed for the whole run, so frequency counts look better here than they are in
 //! the field. Put a `phase_shift` or a moving `hot_set` beside it.

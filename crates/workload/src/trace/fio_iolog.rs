@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A file is an object, numbered in order of first appearance; offsets keep their place in it. Opens, closes, syncs,
-//! waits and trims are records that access no page. Version 2 knows no time but that of its waits, which are
-//! microseconds, too, and add up.
+//! waits and trims are records that access no page. Version 2 has no times but its waits: they are in microseconds, too, and add
+//! up.
 //!
 //! Source: fio's documentation, "Trace file format".
 

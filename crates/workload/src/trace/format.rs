@@ -1,8 +1,8 @@
 //! Which formats there are, what they are called, and how a file's format is told.
 //!
-//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does; a `.zst` suffix
-//! counts for nothing because compression is told by its magic. Headerless binary formats can't be told from content,
-//! and a wrong guess would replay garbage, so where neither speaks the answer is an error and not a guess.
+//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does. A `.zst` suffix counts for
+//! nothing, because compression is told by its magic. Headerless binary formats can't be told from content, and a wrong guess
+//! would replay garbage. So if neither content nor name decides, the answer is an error and not a guess.
 
 use std::fmt;
 use std::path::Path;

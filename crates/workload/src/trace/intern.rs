@@ -4,9 +4,9 @@
 //!   hash of the name ──▶ slot: tag (32 bits) | entry + 1 (32 bits) ──▶ ids[entry]: the name, to be sure ──▶ page number
 //! ```
 //!
-//! Most of the time of reading a trace of ids is waiting for the memory of this table. So a slot has a part of the hash in
-//! it and the names lie apart from the slots: they are looked at when they are most probably right, and those of popular
-//! pages, which appear first, lie together. Names are looked up many at a time, and wait for memory at the same time.
+//! Reading a trace of ids spends most of its time waiting for the memory of this table. So a slot holds a part of the hash, and the
+//! names lie apart from the slots. A name is read only when it is most probably right. Popular pages appear first, so their names
+//! lie together. Names are looked up many at a time, and wait for memory at the same time.
 //!
 //! The table is the only memory of a reader that grows with the trace: 24 to 40 bytes a distinct page, and half as much
 //! again while it grows; 24 bytes more where ids have several pages, or there are several objects. Nothing is allocated

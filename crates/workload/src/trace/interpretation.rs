@@ -1,7 +1,7 @@
-//! How the bytes of a trace are understood, for whoever is to believe what comes of them.
+//! How the bytes of a trace are understood, for those who must believe the result.
 //!
-//! A trace seldom says what it means. A column that is left out merges what is apart, a sector taken for a byte shrinks a
-//! disk, a number with high bits set is a page or a word. So a reader tells what it took for what, and what it doubts.
+//! A trace seldom says what it means. A column left out merges disks. A sector taken for a byte shrinks a disk. A number with high
+//! bits set is a page or a word. So a reader tells how it has read each column, and what it doubts.
 
 use std::path::Path;
 

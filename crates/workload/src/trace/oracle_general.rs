@@ -9,8 +9,8 @@
 //! An id asked for with size 0 is still one page. All accesses read: the format has no operation. The next-access field
 //! is foreknowledge for libCacheSim's own Belady, counted from 0 or from 1; 0 where nobody filled it in.
 //!
-//! Nothing marks the start of a record, so a file that lost or gained a byte reads as well as any other. But its times jump
-//! about, and what is read as a next access lies in the past or beyond all reckoning: both are refused.
+//! Nothing marks the start of a record, so a file that lost or gained a byte reads as well as any other. But then times jump about,
+//! and next accesses lie in the past or beyond all reckoning. Both are refused.
 //!
 //! Source: libCacheSim, `libCacheSim/traceReader/customizedReader/oracle/oracleGeneralBin.h`.
 

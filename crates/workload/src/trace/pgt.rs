@@ -13,10 +13,10 @@
 //!                                  | offset of the first block after the accesses u64; then the file ends
 //! ```
 //!
-//! All numbers are little-endian; raw bytes are varints. The tables are at the end because a conversion streams and
-//! learns them last; being of fixed length, the end block is found from the file's end. Every byte is under a checksum
-//! or compared with a constant, so a flipped bit is found, and located to its block. A file that lacks its end block
-//! was cut short. Times are not kept: a replay's clock is the machine's.
+//! All numbers are little-endian; raw bytes are varints. A conversion streams and learns the tables last, so they are at the end.
+//! The end block has a fixed length and is found from the file's end. Every byte is under a checksum or compared with a
+//! constant, so a flipped bit is found, and located to its block. A file that lacks its end block was cut short. Times are
+//! not kept: a replay's clock is the machine's.
 
 mod block; // frames, checksums, and accesses as varints
 mod reader; // replay

@@ -1,9 +1,9 @@
 //! The ground truth's words: u32 little-endian, bit 31 write, bits 30..28 object, bits 27..0 page.
 //!
-//! A file called `.u32` may as well be a plain list of page numbers. Below 2^28 both read the same, from there on one is the
-//! other's garbage, and no word says which it is. So where only that name spoke for words, words with any of the upper bits
-//! set are told, and such as no recording has are refused: an object whose predecessors are never accessed, and a page
-//! beyond half of what a word can say, both of which page numbers that run on through 2^28 have at once.
+//! A file called `.u32` may as well be a plain list of page numbers. Below 2^28 both read the same. From there on one is the
+//! other's garbage, and no word says which it is. So if only the name speaks for words, words with upper bits set are reported.
+//! Two things are refused, because no recording has them and page numbers beyond 2^28 soon have both: an object whose predecessors
+//! are never accessed, and a page beyond half of what a word can say.
 
 use super::error::TraceError;
 use super::format::Format;

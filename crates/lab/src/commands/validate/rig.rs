@@ -3,31 +3,30 @@
 //! What the recording machine had besides the objects is declared here by kind of run, and the same for all runs of a kind:
 //!
 //! - **Clock.** An access happens at the time interpolated between the recorded windows. Work costs nothing and the disk is
-//!   infinitely fast, so that time passes only between accesses; what the timing decides is when statistics are flushed, and
-//!   those times are inputs. A swap write thus ends between two rounds of the reclaim call that started it, if not earlier, as
-//!   on the recording machine, whose (emulated) CPU was slow and whose disk was a file in memory.
-//! - **Base pages.** A handful of foreign pages is charged to the group. What they are can be told from the page-cache
-//!   streams, where each of them takes up room until it is evicted: a mapped page of data that was touched once (it gets a
-//!   second round), a page of program text touched once (executable, so it is activated and leaves one round later), and for
-//!   files a busy block-device page that was marked twice while it was read (active from the start, and activated again each
-//!   time reclaim meets it). Where the objects are mapped, the data page is not young when reclaim first comes. Runs with
-//!   anonymous memory have one page of it more than the object, as the last `memory.stat` of the group counts: a page of the
-//!   program's flags, which `script` tells of. Where the program marks each access in the kernel's trace, the
-//!   block-device page is the only one.
-//! - **The add batch.** Other programs have left folios in the CPU's add batch, between none and all but one. How many decides
-//!   when a batch of the object's first pages is drained, and so which of them are activated in the batch and which on the list,
-//!   in what order. It is as little recorded as the statistics worker's phase, and varies with it from one simulation of
-//!   an envelope to the next.
-//! - **Races with the disk.** Where a plug is full in the middle of a batch, the disk may have written it before the CPU, which is
-//!   emulated, is through with the batch. How often it wins differs from none to all from one simulation of an envelope to the
-//!   next: the recorded repeats differ by a factor of four.
+//!   infinitely fast, so time passes only between accesses. Timing decides when statistics are flushed, and those times are
+//!   inputs. A swap write ends between two rounds of the reclaim call that started it, if not earlier. So it did on the recording
+//!   machine: its CPU was emulated and slow, and its disk was a file in memory.
+//! - **Base pages.** A handful of foreign pages is charged to the group. The page-cache streams tell what they are, because each
+//!   takes up room until it is evicted. A mapped page of data, touched once, gets a second round. A page of program text, touched
+//!   once, is executable: it is activated and leaves one round later. For files there is a busy block-device page, marked twice
+//!   while it was read: it is active from the start and activated again each time reclaim meets it. Where the objects are mapped,
+//!   the data page is not young when reclaim first comes. Runs with anonymous memory have one such page more than the object, by
+//!   the group's last `memory.stat`: a page of the program's flags (`script`). Where the program marks each access in the kernel's
+//!   trace, the block-device page is the only one.
+//! - **The add batch.** Other programs have left folios in the CPU's add batch, between none and all but one. Their number decides
+//!   when a batch of the object's first pages is drained. So it decides which of them are activated in the batch and which on the
+//!   list, and in what order. It was not recorded, no more than the phase of the statistics worker. Both vary from one simulation
+//!   of an envelope to the next.
+//! - **Races with the disk.** When a plug is full in the middle of a batch, the disk may write it before the emulated CPU is through
+//!   with the batch. How often it wins varies from none to all over the simulations of an envelope: the recorded repeats differ by
+//!   a factor of four.
 //! - **Interruptions.** MGLRU passes by an address space that has not had the CPU since its last walk. Two agings within one
 //!   reclaim call show that, unless another thread ran in between. Where swap is synchronous, compression gives the scheduler
-//!   time for it, and the recorded repeats did both: in an envelope a hash of the simulation and of how many would-be skips came
-//!   before decides on each. Where swap is a disk, and in a single simulation, nothing else ever runs.
-//! - **The end.** `lru_gen` was read when the process had ended: what it had mapped is gone, and so are the pages of its
-//!   program. On its way out it took a few pages more: runs that end 1, 9 or 11 pages below their limit show one more batch of
-//!   reclaim than the last `memory.stat`, and those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
+//!   time for it, and the recorded repeats did both. In an envelope a hash decides on each would-be skip, from the number of the
+//!   simulation and of the skip. Where swap is a disk, and in a single simulation, nothing else ever runs.
+//! - **The end.** `lru_gen` was read when the process had ended: its mappings are gone, and so are the pages of its program. On
+//!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
+//!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,17 +1,16 @@
 //! What the recording program did for each access of its sequence.
 //!
-//! It stores to anonymous memory by loading first (it changes a word rather than setting it), so that a page in swap comes back
-//! by a read fault, which leaves its slot to it: of the 4,042 anonymous pages in memory at the end of a recorded run, all
-//! but 110 have a slot, although a third of the accesses are stores. A store alone would have given the slot up, and some 1,250
-//! pages would have none. The first touch of a page fills it without looking: it is a store, whatever the sequence says.
+//! It stores to anonymous memory by loading first: it changes a word rather than setting it. So a page in swap comes back by a read
+//! fault and keeps its slot. At the end of a recorded run, all but 110 of the 4,042 anonymous pages in memory have a slot, although
+//! a third of the accesses are stores. A store alone gives the slot up: then some 1,250 pages would have none. The first touch of a
+//! page fills it without looking. It is a store, whatever the sequence says.
 //!
-//! Before an access to anonymous memory the program looks up in an array of flags, a byte a page, whether it has touched the
-//! page before, and it notes there when it hasn't: a first touch fills the whole page. Most of the array is not the
-//! group's, because the program went over its buffers before it joined. The array's last page is: in every recorded run
-//! of anonymous memory alone, the first touch of page 5,968 of 8,192 is a major fault. A first touch can't be one, but that
-//! page's flag is the first in the array's last page, which had been swapped out by then. No other first touch is one, though
-//! page 1,872 crosses into the array's second page. (The recordings' notes have all of the array's pages in the group; the mixed
-//! runs of MGLRU, exact with one page, then differ by 12 to 228 misses.)
+//! The program notes first touches in an array of flags, a byte a page, and looks there before each access to anonymous memory.
+//! Most of the array is not the group's, because the program went over its buffers before it joined. The array's last page is. In
+//! every recorded run of anonymous memory alone, the first touch of page 5,968 of 8,192 is a major fault. The page itself can't
+//! cause one. But its flag is the first in the array's last page, and that page had been swapped out by then. No other first
+//! touch is a major fault, though page 1,872 crosses into the array's second page. (The recordings' notes have all of the array's
+//! pages in the group. With them, the mixed runs of MGLRU differ by 12 to 228 misses; with one page they are exact.)
 
 use std::sync::Arc;
 

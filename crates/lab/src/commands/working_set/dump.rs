@@ -7,10 +7,9 @@
 //!               0       12r       40e        3p ...     lru_gen_full only: four tiers (anonymous, then file) ...
 //!                         0t        0y        0f        0a      ... and what the page-table walks saw
 //! ```
-//! Blanks are read freely, since widths differ between versions and copies lose blanks. The structure is not: a dump has
-//! no end mark, so that numbers in order, the same nodes in all groups and whole rows are the only signs of one that broke
-//! off. What can't be told from a whole dump is one that was cut at the end of a row, behind the second generation
-//! of the last node or later.
+//! Blanks are read freely, since widths differ between versions and copies lose blanks. The structure is checked: a dump has no end
+//! mark, so a dump that broke off shows only by numbers out of order, other nodes than in other groups, or rows that are not
+//! whole. One cut goes unnoticed: at the end of a row, behind the second generation of the last node or later.
 //!
 //! Source: `lru_gen` as Linux 6.12 and 6.16 write it. Uses nothing but the standard library, since the fuzzer compiles it
 //! in once more.

@@ -1,7 +1,7 @@
 //! How many pages are in use, as far as generations can tell.
 //!
-//! A generation is born when aging has looked at the pages: what was used since the look before goes into the generation
-//! that was the youngest until then. So a page's generation says between which two births its use was last seen:
+//! A generation is born when aging has looked at the pages. Pages used since the look before go into the generation that was the
+//! youngest until then. So a page's generation says between which two births its use was last seen:
 //!
 //! ```text
 //!             seq 4          seq 5          seq 6       seq 7
@@ -14,22 +14,21 @@
 //!
 //! Three things make the bracket wider:
 //!
-//! - **The oldest generation is a drain.** The kernel keeps four; a fifth is made by moving what is in the oldest to the
-//!   next one, used or not. So the oldest generation that has pages of a type says only until when they may have been
-//!   used, not since when; except while generation 0 is there, before which the group had nothing.
+//! - **The oldest generation is a drain.** The kernel keeps four. To make a fifth, it moves the pages of the oldest to the next
+//!   one, used or not. So the oldest generation that has pages of a type says until when they may have been used, not since when.
+//!   Generation 0 is the exception: before it the group had nothing.
 //! - **Nobody looks between two births.** If the youngest generation is older than the window, nobody has looked within
 //!   it: at least none, at most all.
-//!
 //! - **Without swap the generations of anonymous memory go round.** Aging moves no page that can't be evicted, so the oldest
-//!   generation's pages find themselves in the youngest without having been used. Nothing of them is certain.
+//!   generation's pages find themselves in the youngest without having been used. Nothing about them is certain.
 //!
-//! What it can't see: use since the youngest birth, other than by faults; and use by read(2), which moves no page to a
-//! younger generation (it counts in tiers, by which eviction protects), so that a file in use by read(2) counts as idle.
+//! Use that it can't see: since the youngest birth, other than by faults; and by read(2). That moves no page to a younger
+//! generation (it counts in tiers, and eviction protects by them), so a file in use by read(2) counts as idle.
 //!
-//! What it takes for use: eviction moves pages, too, without looking at their entries. It spares those of a tier that refaults to
-//! the second oldest generation, and puts what it could not free (locked, held, dirty, being written) into the youngest ones.
-//! "At least" is a bound on a machine where little is evicted; where eviction is busy, it may be too high by as much as eviction has
-//! put back since.
+//! Moves that it takes for use: eviction moves pages, too, without looking at their entries. If a tier refaults, its pages go to the
+//! second oldest generation. Pages that could not be freed (locked, held, dirty, being written) go to the youngest ones. So "at
+//! least" is a true bound where little is evicted. Where eviction is busy, it may be too high by the pages that eviction has put
+//! back since.
 //!
 //! Source: the seed multigenerational-lru-v4, "working set estimation", and the rules of aging in Linux 6.12.
 

@@ -9,7 +9,8 @@
 //!   -                               machine stdin
 //! ```
 //! So files of different names are different machines, wherever they lie, unless the names are times. A dump itself doesn't say
-//! whose it is: group numbers and generations of two machines look alike. Names, not times of files, since copies lose those; and not the order of arguments, since `find` has none.
+//! whose it is: group numbers and generations of two machines look alike. Names give the order of dumps. Times of files don't,
+//! since copies lose them; nor does the order of arguments, since `find` has none.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -5,9 +5,9 @@
 //!   job                  ├─ no cost ───┼─ evicted ─────┼─ pushed out ──▶
 //!                                                      headroom: what is left of free and idle
 //! ```
-//! A dump knows the two parts on the right. The size of the memory must be told, and everything that is in no generation
-//! counts as free: the kernel's own memory, mlocked and huge pages too, unless they are reserved. Without swap anonymous
-//! pages can't leave, so that idle ones make no room.
+//! A dump knows the two parts on the right. The size of the memory must be told. All memory in no generation counts as free: the
+//! kernel's own, mlocked and huge pages too, unless they are reserved. Without swap anonymous pages can't leave, so idle ones
+//! make no room.
 
 use std::cmp::Reverse;
 

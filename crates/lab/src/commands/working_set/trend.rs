@@ -1,7 +1,7 @@
 //! What several dumps of one machine say together: whether its working set grows.
 //!
-//! The dumps tell no time, so a trend is from the first to the latest and not by the hour. It is a difference of two
-//! brackets, and nothing is said of its direction when they overlap.
+//! The dumps tell no time, so a trend is from the first to the latest and not by the hour. It is a difference of two brackets.
+//! When they overlap, nothing is said about its direction.
 
 use std::collections::BTreeMap;
 

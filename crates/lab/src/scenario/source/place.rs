@@ -1,8 +1,8 @@
 //! From a key to its place in the text and back.
 //!
 //! The checks speak of keys (`memcg[0].memory.max`), the text has places (line 12). A dotted key can be spelt in many ways
-//! (`memory.max = 1`, `"memory.max" = 1`, `memory = { max = 1 }`), so the way down is by matching names against the
-//! remaining path and not by splitting it at dots.
+//! (`memory.max = 1`, `"memory.max" = 1`, `memory = { max = 1 }`). So the path is not split at dots: on the way down, names are
+//! matched against what remains of it.
 
 use std::ops::Range;
 

@@ -10,8 +10,8 @@
 //!   task.reader.object.0.workload.alpha=0.8  and further down
 //! ```
 //!
-//! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), and what is no TOML is a text, so sizes and durations
-//! need no quotes.
+//! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is no TOML. So sizes and durations need no
+//! quotes.
 
 use toml_edit::{Array, Item, Table, TableLike, Value};
 
@@ -21,7 +21,7 @@ use crate::scenario::nearest::nearest;
 /// The option that gives one key several values.
 pub(crate) const VARY: &str = "--vary";
 
-/// The option that gives one key several values, at each of which all is done.
+/// The option that gives one key several values. All is done at each of them.
 pub(crate) const OVER: &str = "--over";
 
 /// One setting as it was given.

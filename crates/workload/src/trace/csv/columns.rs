@@ -1,9 +1,8 @@
 //! Which column of a CSV is what: as the read options choose, else as it is called.
 //!
-//! Names are compared by their letters and digits alone, so that `obj_id` and `ObjId` are one. A column that says what
-//! the place is within (a volume, a disk, a host, a file) is taken by its name even where other columns were chosen:
-//! left out, it would make one page of as many as there are volumes. What is left out and yet is called like an id is
-//! told, for the same reason.
+//! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are one. A column may say where the place lies (a
+//! volume, a disk, a host, a file). Such a column is taken by its name even where other columns were chosen: without it, pages of
+//! different volumes would become one. For the same reason a column that is left out, but called like an id, is reported.
 
 use super::super::interpretation::{Column, ColumnUse};
 use super::super::options::CsvOptions;

@@ -1,8 +1,8 @@
 //! Published collections of traces whose columns are known: lines without a header, or with the one that their
 //! documentation gives.
 //!
-//! None of them is taken for granted. The columns of one are as good as another's to a parser, so a name is asked for; a
-//! line that looks like one of them only suggests it.
+//! None of them is taken for granted. To a parser the columns of one are as good as another's, so the user must name the format. A
+//! line that looks like one of them only makes a suggestion.
 //!
 //! Sources: the collections' own descriptions. MSR Cambridge: SNIA IOTTA, "MSR Cambridge Block I/O Traces". Alibaba:
 //! github.com/alibaba/block-traces. Tencent: SNIA IOTTA, "Tencent Block Storage Traces". SPC: UMass Trace Repository,
