@@ -36,7 +36,7 @@ pub struct Report {
     /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
     /// and the last.
     pub reads: Vec<FileRead>,
-    /// The events of which not all is in `reads`.
+    /// The events with more readings than `reads` holds.
     pub reads_thinned: Vec<Thinned>,
     /// Kernel files written by timed events, in order of time.
     pub writes: Vec<FileWrite>,

@@ -180,8 +180,8 @@ impl Task {
         usize::try_from(mark.min(pace).min(span)).unwrap_or(usize::MAX)
     }
 
-    /// From when to when the next `hits` accesses last, the first of which may start now. What is between the two ends but
-    /// not work is counted as idling before the first.
+    /// From when to when the next `hits` accesses last. The first may start now. Time between the two ends that is not work counts
+    /// as idling before the first.
     pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize) -> (Nanos, Nanos) {
         let pending = &self.accesses.pending()[..hits];
         let work = self.hit_price.of(pending);

@@ -172,7 +172,7 @@ pub(super) enum Action {
     Resume {
         which: u8,
     },
-    /// A transfer ends. `early`: what a write wrote is what the frame held when it began, else what it holds now.
+    /// A transfer ends. A write has written what the frame held when it began (`early`), or what it holds now.
     Complete {
         which: u8,
         fails: bool,

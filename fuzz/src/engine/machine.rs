@@ -1,4 +1,4 @@
-//! The machine: tasks and what they do, around an engine of which it sees no more than any machine does.
+//! The machine: tasks and what they do. It sees no more of the engine than any machine does.
 
 use pageout_engine::*;
 

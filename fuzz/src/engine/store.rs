@@ -1,7 +1,7 @@
 //! Where the bytes are: frames, swap slots, and transfers between them and the devices.
 //!
-//! The engine names the frame of each access. The store knows it as well: a frame is filled by an operation that says, or whose
-//! access says, of which page it is, and no page is in two frames. The two must agree, access by access.
+//! The engine names the frame of each access. The store knows it as well: the operation that fills a frame, or its access, names
+//! the page, and no page is in two frames. The two must agree, access by access.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub(super) struct Transfer {
     at_start: u64,
 }
 
-/// Contents, and of which page they are.
+/// Contents, and the page that they belong to.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     page: Page,

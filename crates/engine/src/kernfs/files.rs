@@ -72,7 +72,7 @@ const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'stat
 #[rustfmt::skip]
 pub const CGROUP_FILES: &[CgroupFile] = &[
     reported("memory.current", MemcgFile::Current, Holds::Usage, "Memory in use, in bytes."),
-    limit("memory.max", MemcgFile::Max, "max", "Hard limit: a page beyond it is reclaimed for, and when that fails the run ends out of memory."),
+    limit("memory.max", MemcgFile::Max, "max", "Hard limit: a task that reaches it reclaims. If that frees too little, the run ends out of memory."),
     limit("memory.high", MemcgFile::High, "max", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
     limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
     limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),

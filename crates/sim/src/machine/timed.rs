@@ -110,8 +110,8 @@ impl Machine {
         }
     }
 
-    /// Begins a write, as a control task that has nothing else to do; `None` where a command was refused, of which a script
-    /// would be told and go on.
+    /// Begins a write, as a control task that has nothing else to do. `None` if a command was refused: a script would be told, and
+    /// go on.
     fn write(&mut self, path: String, value: String) -> Result<Option<(TaskIndex, Step)>, FileError> {
         let at = self.agenda.now();
         let idle = self.controls.iter().position(|control| control.runner.state == State::Ended);

@@ -4,8 +4,8 @@ use super::Knobs;
 use super::keys::{Accepts, memcg_keys};
 use super::section::section;
 
-/// Bytes of a cgroup's path: what the kernel's `PATH_MAX` of 4096, its end included, leaves below `/sys/fs/cgroup`. So no group
-/// is nested deeper than two thousand levels, each of which every charge climbs.
+/// Bytes of a cgroup's path below `/sys/fs/cgroup`: the kernel's `PATH_MAX` is 4096 for the whole path, its end included. So no
+/// group is nested deeper than two thousand levels. Every charge climbs all of them.
 pub(super) const PATH_MAX: usize = 4096 - 1 - "/sys/fs/cgroup".len();
 
 /// Groups of a machine, the root included: the kernel numbers them with 16 bits.

@@ -117,7 +117,7 @@ impl Interner {
         Some(())
     }
 
-    /// Whether what is or was in a slot is the name's.
+    /// Whether the slot holds the name's entry, or held it.
     #[inline]
     fn is_of(&self, slot: u64, hash: u64, name: &PageName) -> bool {
         slot >> 32 == hash >> 32 && slot != 0 && {

@@ -135,7 +135,7 @@ impl PgtReader {
         Ok(())
     }
 
-    /// Checks the tables, the first block of which has been decoded, and the counts.
+    /// Checks the tables and the counts. The first block of the tables has been decoded already.
     fn read_to_end(&mut self, tables_offset: u64) -> Result<(), TraceError> {
         let mut builder = TablesBuilder::default();
         let (mut header, mut raw) = self.decoder.last();

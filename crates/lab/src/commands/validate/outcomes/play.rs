@@ -6,7 +6,7 @@
 //! - **Statistics.** The worker's phase is not recorded, so it is different in each simulation. The program reads its group's
 //!   `memory.stat` 20 times; someone else may read it more often.
 //! - **Base pages.** None: the group holds no page of a file.
-//! - **Stores.** A store loads first, but for a page's first touch (`script.rs` says how that is known).
+//! - **Stores.** A store loads first, but for a page's first touch (`validate/script.rs` says how that is known).
 //! - **Swap.** Transfers end at once, as the disk is a file in memory beside an emulated CPU.
 //! - **Linux 6.1** is `classic` with 6.1's rule of when to flush. Its MGLRU is assumed to be that of 6.12.
 
