@@ -171,7 +171,8 @@ impl Core {
     }
 
     /// Whether the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
-    /// from the start, and deactivation is forced. While it is not forced yet, the call is told that something was held back.
+    /// from the start, and deactivation is forced. If it is not forced yet and the inactive list is empty, the call learns that
+    /// something was held back.
     fn forces_active_anon(&self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> bool {
         if !self.memcgs[self.lruvecs[lruvec].memcg].policy.reclaim.force_active_anon
             || pass.remaining[LruList::ActiveAnon as usize] == 0

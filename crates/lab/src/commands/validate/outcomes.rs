@@ -1,7 +1,7 @@
 //! Recorded outcomes: was the group killed, or did its program run to its end?
 //!
-//! A folder with `outcomes.json` instead of `ground-truth.json` holds runs without counters: the program that would have read
-//! them was killed. Several simulations make different assumptions about what was not recorded (`play`). The outcome must be the
+//! A folder with `outcomes.json` instead of `ground-truth.json` holds runs without counters: when a run is killed, nobody is left
+//! to read them. Several simulations make different assumptions about what was not recorded (`play`). The outcome must be the
 //! recorded one in all of them. If the program ran to its end, the major faults are compared as well. If it was killed and
 //! traced, the calls of reclaim before the kill that looked at nothing.
 //!
