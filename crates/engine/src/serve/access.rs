@@ -179,6 +179,7 @@ fn file_hits<A: Copy>(
 
 impl Engine {
     /// Where an access finds its page: through the page table for a mapping, through the page-cache index for an open file.
+    /// Panics where the task has no such object or the object no such page.
     pub fn touched(&self, task: TaskId, access: Access) -> Touched {
         match self.tasks[task.index()].objects[access.object.index()] {
             Object::Mapping { mm, start, .. } => {

@@ -60,11 +60,9 @@ impl Engine {
         self.core.free_slot(entry);
     }
 
+    /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
     pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
-        debug_assert_eq!(
-            self.core.memory.folios[pfn].refs, 1,
-            "the task's own reference, since it was allocated"
-        );
+        debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
         self.tasks[task.index()].attempt.held = Some(pfn);
     }
 

@@ -9,7 +9,7 @@ use pageout_engine::{
 /// A whole number of sections, so that no record lies beyond the last frame.
 const FRAMES: u64 = 1 << 18;
 
-/// Bytes that an engine keeps of a machine all of whose memory holds pages of one file, all of which are mapped.
+/// Bytes that an engine keeps where pages of one file fill all memory, and all are mapped.
 fn metadata(policy: Policy) -> f64 {
     let config = Config { node_pages: vec![FRAMES], policy, ..Config::default() };
     let mut engine = Engine::new(config).unwrap();

@@ -14,7 +14,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A process with pages 0 to 8 of anonymous memory in memory, the accessed bits of which have been cleared.
+    /// A process with pages 0 to 8 of anonymous memory in memory, and no accessed bit set.
     fn new(tlb_entries: u32) -> Machine {
         let config = Config { tlb_entries, folio_batch: 1, reclaim_batch: 1, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
