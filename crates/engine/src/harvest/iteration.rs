@@ -51,6 +51,12 @@ impl TableWalkState {
         }
     }
 
+    /// The address space at this position has left the group.
+    pub(super) fn forget_mm(&mut self, position: usize) {
+        self.next -= usize::from(position < self.next);
+        self.known -= usize::from(position < self.known);
+    }
+
     pub(super) fn slot(&self, seq: u64) -> usize {
         (seq % self.stats.len() as u64) as usize
     }

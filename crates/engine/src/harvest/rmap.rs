@@ -124,7 +124,7 @@ impl Core {
     pub(crate) fn is_mapped_locked(&self, pfn: Pfn) -> bool {
         self.rmap_entries(pfn).any(|(mm, page)| {
             let mm = self.memory.mm(mm);
-            let word = mm.table.word(page);
+            let word = mm.table.word_if_any(page);
             word.is_present() && word.pfn() == pfn && mm.vma_of(page).locked
         })
     }
@@ -132,7 +132,7 @@ impl Core {
     /// Whether the folio was written through a mapping since the dirty bits were last collected.
     pub(crate) fn is_mapped_dirty(&self, pfn: Pfn) -> bool {
         self.rmap_entries(pfn).any(|(mm, page)| {
-            let word = self.memory.mm(mm).table.word(page);
+            let word = self.memory.mm(mm).table.word_if_any(page);
             word.is_dirty() && word.pfn() == pfn
         })
     }
@@ -141,7 +141,7 @@ impl Core {
     pub(crate) fn is_mapped_young(&self, pfn: Pfn) -> bool {
         self.memory.folios[pfn].mapped > 0
             && self.rmap_entries(pfn).any(|(mm, page)| {
-                let word = self.memory.mm(mm).table.word(page);
+                let word = self.memory.mm(mm).table.word_if_any(page);
                 word.is_young() && word.pfn() == pfn
             })
     }

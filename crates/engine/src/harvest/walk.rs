@@ -123,6 +123,18 @@ impl Core {
         None
     }
 
+    /// An address space ends: no walk comes by it again. One that has it in hand finds it empty.
+    pub(crate) fn lru_gen_del_mm(&mut self, mm: MmId) {
+        let memcg = self.memory.mm(mm).memcg;
+        let position = self.memcgs[memcg].mms.iter().position(|&other| other == mm);
+        let position = position.expect("it joined its group when it was created");
+        self.memcgs[memcg].mms.remove(position);
+        for pool in self.lruvecs.pools() {
+            let lruvec = self.lruvecs.id(memcg, pool);
+            self.lruvecs[lruvec].walk.forget_mm(position);
+        }
+    }
+
     /// No address space is left to take.
     fn walk_end(&mut self, lruvec: LruvecId, walk: &Walk) -> Walked {
         let memcg = self.lruvecs[lruvec].memcg;

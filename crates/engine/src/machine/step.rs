@@ -61,6 +61,8 @@ pub enum Served {
         /// Pages that it has reclaimed.
         reclaimed: u64,
     },
+    /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.
+    Exited,
     /// A write of several commands ended at one that was refused; those before it are done.
     Refused(Box<FileError>),
     /// The access failed.

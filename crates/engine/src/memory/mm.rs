@@ -6,6 +6,7 @@
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::units::{FileId, MemcgId};
+use std::ops::Range;
 
 /// What the task said about how it will access a mapping or file (madvise, fadvise).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,6 +51,13 @@ pub(crate) struct Vma {
     pub(crate) mapped: bool,
 }
 
+impl Vma {
+    /// Its pages in the address space.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.start + self.pages
+    }
+}
+
 /// One address space.
 pub(crate) struct Mm {
     pub(crate) memcg: MemcgId,
@@ -60,11 +68,25 @@ pub(crate) struct Mm {
     pub(crate) vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
     pub(crate) used_on_nodes: u64,
+    /// Tasks that run in it.
+    pub(crate) users: u32,
 }
 
 impl Mm {
     pub(crate) fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
-        Mm { memcg, table: Table::new(0), tlb, vmas: Vec::new(), used_on_nodes: 0 }
+        Mm { memcg, table: Table::new(0), tlb, vmas: Vec::new(), used_on_nodes: 0, users: 0 }
+    }
+
+    /// One of the same group with the same mappings, and nothing in them.
+    pub(crate) fn like(&self, tlb: Option<Tlb>) -> Mm {
+        let table = Table::new(self.table.pages());
+        Mm { table, vmas: self.vmas.clone(), ..Mm::new(self.memcg, tlb) }
+    }
+
+    /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.
+    pub(crate) fn end(&mut self) {
+        debug_assert!(self.users == 0 && self.table.iter().next().is_none());
+        *self = Mm::new(self.memcg, None);
     }
 
     /// Lays out a mapping behind the others; returns its position.

@@ -14,7 +14,6 @@ use crate::memory::file::File;
 use crate::memory::folio::{FolioFlags, FolioTable, PerFrame, UseBits};
 use crate::memory::mm::Mm;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
-use crate::memory::tlb::Tlb;
 use crate::page_alloc::frames::Frames;
 use crate::swap::Swap;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
@@ -47,8 +46,8 @@ impl Memory {
         FileId((self.files.len() - 1) as u32)
     }
 
-    pub(crate) fn add_mm(&mut self, memcg: MemcgId, tlb: Option<Tlb>) -> MmId {
-        self.mms.push(Mm::new(memcg, tlb));
+    pub(crate) fn add_mm(&mut self, mm: Mm) -> MmId {
+        self.mms.push(mm);
         MmId((self.mms.len() - 1) as u32)
     }
 

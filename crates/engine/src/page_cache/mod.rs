@@ -123,7 +123,7 @@ impl Core {
     pub(crate) fn is_slot_referenced(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let word = if folio.has(FolioFlags::ANON) {
-            self.memory.mm(MmId(folio.owner)).table.word(folio.index.into())
+            self.memory.mm(MmId(folio.owner)).table.word_if_any(folio.index.into())
         } else {
             self.memory.file(FileId(folio.owner)).index.word(folio.index.into())
         };

@@ -3,7 +3,6 @@
 use crate::config::ConfigError;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
-use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, Word};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
@@ -34,58 +33,11 @@ impl Engine {
     pub fn munmap(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm_id, vma_at) = self.mapping(task, object)?;
-        let vma = self.core.memory.mm(mm_id).vmas[vma_at].clone();
-        self.core.memory.mm_mut(mm_id).vmas[vma_at].mapped = false;
-        for page in vma.start..vma.start + vma.pages {
-            let word = self.core.memory.mm(mm_id).table.word(page);
-            match word.decode() {
-                Entry::Empty | Entry::Shadow(_) => {}
-                Entry::Present(_) if word.is_zero_page() => {
-                    self.core.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
-                }
-                Entry::Present(pfn) => {
-                    // The last chance to learn that a file page was in use.
-                    if word.is_young() && vma.advice.has_recency() && vma.backing != Backing::Anon {
-                        self.core.mark_accessed(pfn);
-                    }
-                    self.core.unmap_one(mm_id, page, Word::EMPTY);
-                    if vma.locked {
-                        self.core.munlock_folio(pfn);
-                    }
-                    self.core.release_if_unused(pfn);
-                }
-                Entry::Swap(entry) => {
-                    self.core.memory.mm_mut(mm_id).table.replace(page, Word::EMPTY);
-                    match self.core.memory.swap.cached(entry) {
-                        Some(pfn) => {
-                            self.core.release_if_unused(pfn);
-                        }
-                        None => self.core.free_slot(entry),
-                    }
-                }
-            }
-        }
-        if let Backing::File(file) = vma.backing {
-            self.core.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm_id, vma_at));
-        }
+        self.core.munmap(mm_id, vma_at);
         if let Object::Mapping { pages, .. } = &mut self.tasks[task.index()].objects[object.index()] {
             *pages = 0;
         }
         Ok(())
-    }
-
-    /// Ends a process: removes the mappings of all its tasks. None of them may be in the middle of anything. The CPU's batches
-    /// are drained, as on the recorded kernel.
-    pub fn process_exit(&mut self, mm: MmId) {
-        let tasks = (0..self.tasks.len()).filter(|&task| self.tasks[task].mm == mm);
-        for task in tasks.map(|task| TaskId(task as u32)).collect::<Vec<_>>() {
-            for object in 0..self.tasks[task.index()].objects.len() {
-                // Files that are merely open hold nothing.
-                let _ = self.munmap(task, ObjectId(object as u32));
-            }
-            self.enter(task);
-            self.core.lru_add_drain();
-        }
     }
 
     /// `madvise(MADV_COLD)` on a page of a mapping: it is not expected to be used soon.

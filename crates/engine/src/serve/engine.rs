@@ -7,7 +7,7 @@ use crate::lru::GenerationInfo;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::Work;
-use crate::memory::mm::{Advice, Backing};
+use crate::memory::mm::{Advice, Backing, Mm};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_cache::PageCacheEvent;
@@ -108,15 +108,41 @@ impl Engine {
     /// Creates a process: an address space whose memory is charged to `memcg`.
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
         assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
-        let tlb = (self.core.config.tlb_entries > 0).then(|| Tlb::new(self.core.config.tlb_entries));
-        let mm = self.core.memory.add_mm(memcg, tlb);
-        self.core.memcgs[memcg].mms.push(mm);
-        mm
+        let mm = Mm::new(memcg, self.new_tlb());
+        self.add_mm(mm)
+    }
+
+    /// Creates a process with the mappings of another, nothing of which is in memory.
+    pub(crate) fn process_create_like(&mut self, old: MmId) -> MmId {
+        let mm = self.core.memory.mm(old).like(self.new_tlb());
+        let files = mm.vmas.iter().enumerate().filter(|(_, vma)| vma.mapped);
+        let files: Vec<(usize, FileId)> = files
+            .filter_map(
+                |(at, vma)| if let Backing::File(file) = vma.backing { Some((at, file)) } else { None },
+            )
+            .collect();
+        let id = self.add_mm(mm);
+        for (vma, file) in files {
+            self.core.memory.file_mut(file).mappings.push((id, vma));
+        }
+        id
+    }
+
+    fn new_tlb(&self) -> Option<Tlb> {
+        (self.core.config.tlb_entries > 0).then(|| Tlb::new(self.core.config.tlb_entries))
+    }
+
+    fn add_mm(&mut self, mm: Mm) -> MmId {
+        let memcg = mm.memcg;
+        let id = self.core.memory.add_mm(mm);
+        self.core.memcgs[memcg].mms.push(id);
+        id
     }
 
     /// Creates a task of a process, running on `cpu`.
     pub fn task_create(&mut self, mm: MmId, cpu: CpuId) -> TaskId {
         assert!(cpu.0 < self.core.config.cpus, "there is no CPU {}", cpu.0);
+        self.core.memory.mm_mut(mm).users += 1;
         self.tasks.push(Task::new(mm, cpu));
         TaskId((self.tasks.len() - 1) as u32)
     }

@@ -7,3 +7,4 @@ mod miss; // misses: finding the page, charging and allocating for it
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise
+pub(crate) mod exit; // the end of a task, and of its address space

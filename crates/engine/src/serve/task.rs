@@ -6,6 +6,7 @@ use crate::memcg::high::{HighReclaim, HighStep};
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
+use crate::serve::exit::Exit;
 use crate::serve::miss::Attempt;
 use crate::units::{CpuId, MemcgId, MmId, TaskId};
 
@@ -18,14 +19,14 @@ pub(crate) struct Task {
     pub(crate) high_debt: u64,
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// The access under way, or the last one. It is not part of the stage, so that it need not move: each miss writes it field by
     /// field, and moving it as a whole soon after would wait for all these stores.
     pub(crate) attempt: Attempt,
 }
 
 /// What a task is in the middle of.
-enum Stage {
+pub(crate) enum Stage {
     Idle,
     Access,
     /// A write to `memory.reclaim`, or a limit lowered below usage.
@@ -36,10 +37,13 @@ enum Stage {
     Switch,
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighDebt>),
+    /// The address space that it was the last to run in is being taken apart.
+    Exit(Box<Exit>),
+    Exited,
 }
 
 /// What is owed for `memory.high`, and the access that is complete but for that.
-struct HighDebt {
+pub(crate) struct HighDebt {
     access: Access,
     served: Served,
     reclaim: HighReclaim,
@@ -80,11 +84,7 @@ impl Engine {
     /// The task must not be in the middle of another one.
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
         self.enter(task);
-        assert!(
-            matches!(self.tasks[task.index()].stage, Stage::Idle),
-            "task {} is in the middle of something",
-            task.0
-        );
+        self.assert_idle(task);
         match self.check_access(task, access) {
             Err(error) => Step::Done(Served::Failed(error)),
             // What the fast path could have served is a hit here too.
@@ -99,11 +99,17 @@ impl Engine {
         }
     }
 
+    pub(super) fn assert_idle(&self, task: TaskId) {
+        let stage = &self.tasks[task.index()].stage;
+        assert!(!matches!(stage, Stage::Exited), "task {} has exited", task.0);
+        assert!(matches!(stage, Stage::Idle), "task {} is in the middle of something", task.0);
+    }
+
     /// Goes on with what a task is in the middle of: after [`Step::Again`], or when its wait is over.
     pub fn resume(&mut self, task: TaskId) -> Step {
         self.enter(task);
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
-            Stage::Idle => panic!("task {} is in the middle of nothing", task.0),
+            Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => self.attempt(task),
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
@@ -113,13 +119,14 @@ impl Engine {
             Stage::Switch if self.core.switch_step() => self.suspend_switch(task),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::High(debt) => self.pay_high(task, debt),
+            Stage::Exit(exit) => self.exit_step(task, exit),
         }
     }
 
     /// Whether a task is inside a reclaim call.
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
-            Stage::Idle | Stage::Switch => false,
+            Stage::Idle | Stage::Switch | Stage::Exit(_) | Stage::Exited => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(debt) => debt.reclaim.in_reclaim(),

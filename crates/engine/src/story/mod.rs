@@ -65,7 +65,7 @@ impl Core {
     pub(crate) fn page_state(&self, page: PageName) -> Option<PageState> {
         let word = match page {
             PageName::File { file, page } => self.memory.file(file).index.word(page),
-            PageName::Anon { mm, page } => self.memory.mm(mm).table.word(page),
+            PageName::Anon { mm, page } => self.memory.mm(mm).table.word_if_any(page),
         };
         let pfn = match word.decode() {
             Entry::Present(pfn) if !word.is_zero_page() => pfn,

@@ -104,6 +104,10 @@ pub(crate) enum Action {
         task: usize,
         kind: Kind,
     },
+    /// Runs its program anew, in another address space.
+    Exec {
+        task: usize,
+    },
     /// Writes `memory.reclaim`.
     Reclaim {
         task: usize,
@@ -223,6 +227,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), kind()).prop_map(|(task, kind)| Action::Mlock { task, kind }),
         3 => (task(), kind()).prop_map(|(task, kind)| Action::Munlock { task, kind }),
         1 => (task(), kind()).prop_map(|(task, kind)| Action::Munmap { task, kind }),
+        1 => task().prop_map(|task| Action::Exec { task }),
         2 => (task(), 0..2usize, 1..20u64).prop_map(|(task, group, pages)| Action::Reclaim { task, group, pages }),
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),

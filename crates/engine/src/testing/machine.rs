@@ -54,6 +54,7 @@ struct Transfer {
 enum Doing {
     Access(Kind, Access),
     Reclaim,
+    Exec,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,6 +251,13 @@ impl Machine {
                     self.munmap(task, kind);
                 }
             }
+            Action::Exec { task } => {
+                if let Some(task) = self.idle(task) {
+                    self.model.forgotten(task);
+                    let step = self.engine.task_exec(task);
+                    self.advanced(task, Doing::Exec, step, false);
+                }
+            }
             Action::Reclaim { task, group, pages } => {
                 if let Some(task) = self.idle(task) {
                     self.write(task, group, "memory.reclaim", pages);
@@ -394,13 +402,17 @@ impl Machine {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
                 }
+                Doing::Exec => {
+                    assert_eq!(served, Served::Exited);
+                    State::Idle
+                }
                 Doing::Access(kind, access) => match served {
                     Served::Failed(error) => {
                         self.check_failure(kind, access, &error);
                         State::Idle
                     }
-                    Served::Written { .. } | Served::Refused(_) => {
-                        panic!("an access ended as a reclaim request")
+                    Served::Written { .. } | Served::Refused(_) | Served::Exited => {
+                        panic!("an access ended as {served:?}")
                     }
                     Served::Hit(Touched::Gone)
                     | Served::Minor(Touched::Gone)
@@ -614,6 +626,14 @@ impl Machine {
             for kind in Kind::ALL.into_iter().filter(|kind| kind.is_mapping()) {
                 self.munmap(task, kind);
             }
+        }
+        // A thread that began a program of its own has left its heap behind in the address space of the others.
+        for task in (0..=TASKS as u32).map(TaskId) {
+            let mut step = self.engine.task_exit(task);
+            while step == Step::Again {
+                step = self.engine.resume(task);
+            }
+            assert_eq!(step, Step::Done(Served::Exited));
         }
         for cpu in 0..self.engine.core.config.cpus {
             self.engine.core.cpu = crate::CpuId(cpu);

@@ -58,6 +58,11 @@ impl Model {
         }
     }
 
+    /// The anonymous memory of a task is gone: new memory is in its place.
+    pub(crate) fn forgotten(&mut self, task: TaskId) {
+        self.pages.retain(|page, _| !matches!(page, Page::Anon(of, ..) if *of == task));
+    }
+
     /// `MADV_FREE`.
     pub(crate) fn may_be_forgotten(&mut self, page: Page) {
         if let Some(contents) = self.pages.get_mut(&page)

@@ -189,8 +189,8 @@ impl Machine {
                 task.read_misses += 1;
                 task.read_misses_io += 1;
             }
-            Served::Written { .. } | Served::Refused(_) => {
-                unreachable!("a task's accesses write no kernel files")
+            Served::Written { .. } | Served::Refused(_) | Served::Exited => {
+                unreachable!("a task's accesses write no kernel files and end no task")
             }
             Served::Failed(source) => {
                 let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);

@@ -139,6 +139,11 @@ impl Table {
         Word(self.words[page as usize])
     }
 
+    /// The same, and empty beyond the end: a folio may be held for longer than its address space is there.
+    pub(crate) fn word_if_any(&self, page: u64) -> Word {
+        self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word))
+    }
+
     /// Changes bits of a word, not what kind of entry it is.
     #[inline]
     pub(crate) fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {

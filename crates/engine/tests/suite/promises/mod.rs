@@ -1,6 +1,7 @@
 //! What the engine promises, seen from outside: each test is a scenario with what it must come to.
 
 mod access; // descriptors, mappings, advice
+mod exit; // what is left of a process that has ended
 mod limits; // charging, protection, memory.high, out of memory
 mod refault; // shadows and the working set
 mod scenario; // the text that a scenario is written in

@@ -5,7 +5,7 @@
 //! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
-//! | `task NAME in PATH [cpu=N]` | a process of one task |
+//! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
 //! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
@@ -237,6 +237,14 @@ impl Machine {
             ["munmap", object] => {
                 self.advise(task, object, "0", |engine, object, _| engine.munmap(task, object))
             }
+            ["exits"] => {
+                let step = self.engine.task_exit(task);
+                self.go_on(task, step)
+            }
+            ["execs"] => {
+                let step = self.engine.task_exec(task);
+                self.go_on(task, step)
+            }
             ["cold", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
             ["free", object, pages] => self
@@ -366,6 +374,7 @@ impl Machine {
                         Served::Minor(_) => "m".to_owned(),
                         Served::Major(_) => "M".to_owned(),
                         Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
+                        Served::Exited => "exited".to_owned(),
                         Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {
                             self.failure = error.to_string();

@@ -1,0 +1,101 @@
+//! The end of a task, and of the address space that it was the last to run in.
+//!
+//! ```text
+//!   exit   the task is gone ──────────────────┐  the last one there: page tables are emptied, a table a step; anonymous
+//!   exec   it goes on in a new address space ─┴─ memory and swap slots go, files are unmapped, walks no longer come by
+//! ```
+//! An address space whose tasks are never ended stays as it is, as if they slept: that is what a machine wants that only looks at
+//! how memory was filled.
+
+use crate::machine::step::{Served, Step};
+use crate::serve::access;
+use crate::serve::engine::Engine;
+use crate::serve::task::Stage;
+use crate::units::{MmId, TaskId};
+use crate::zap::Zap;
+
+/// An address space being taken apart by the last task that ran in it.
+pub(crate) struct Exit {
+    mm: MmId,
+    zap: Zap,
+    /// What the task is afterwards.
+    then: Stage,
+}
+
+impl Engine {
+    /// Ends a task. The last one of an address space takes it apart, which takes steps: [`Step::Done`] with
+    /// [`Served::Exited`] comes when all is given back.
+    ///
+    /// The task must be in the middle of nothing, and nothing may be asked of it afterwards.
+    pub fn task_exit(&mut self, task: TaskId) -> Step {
+        self.enter(task);
+        self.assert_idle(task);
+        let task_of = &mut self.tasks[task.index()];
+        task_of.objects = Vec::new();
+        task_of.high_debt = 0;
+        let mm = task_of.mm;
+        self.leave(task, mm, Stage::Exited)
+    }
+
+    /// The task executes its program anew (execve): it goes on in an address space of its own, with the mappings of the old one,
+    /// of which nothing is in memory, and with its files open at their start. The rest is as for [`Engine::task_exit`].
+    pub fn task_exec(&mut self, task: TaskId) -> Step {
+        self.enter(task);
+        self.assert_idle(task);
+        let old = self.tasks[task.index()].mm;
+        let new = self.process_create_like(old);
+        let task_of = &mut self.tasks[task.index()];
+        task_of.mm = new;
+        for object in &mut task_of.objects {
+            match object {
+                access::Object::File { last_page, .. } => *last_page = access::NO_PAGE,
+                access::Object::Mapping { mm, .. } => *mm = new,
+            }
+        }
+        self.core.memory.mm_mut(new).users += 1;
+        self.leave(task, old, Stage::Idle)
+    }
+
+    /// Ends all tasks of a process at once, with all that their address space holds. None of them may be in the middle of
+    /// anything.
+    pub fn process_exit(&mut self, mm: MmId) {
+        for task in (0..self.tasks.len()).map(|task| TaskId(task as u32)) {
+            if self.tasks[task.index()].mm != mm || self.has_exited(task) {
+                continue;
+            }
+            let mut step = self.task_exit(task);
+            while step == Step::Again {
+                step = self.resume(task);
+            }
+        }
+    }
+
+    /// Whether a task has ended, or is ending.
+    pub fn has_exited(&self, task: TaskId) -> bool {
+        match &self.tasks[task.index()].stage {
+            Stage::Exited => true,
+            Stage::Exit(exit) => matches!(exit.then, Stage::Exited),
+            _ => false,
+        }
+    }
+
+    /// A task no longer runs in an address space.
+    fn leave(&mut self, task: TaskId, mm: MmId, then: Stage) -> Step {
+        let space = self.core.memory.mm_mut(mm);
+        space.users -= 1;
+        if space.users > 0 {
+            self.tasks[task.index()].stage = then;
+            return Step::Done(Served::Exited);
+        }
+        self.exit_step(task, Box::new(Exit { mm, zap: Zap::default(), then }))
+    }
+
+    pub(crate) fn exit_step(&mut self, task: TaskId, mut exit: Box<Exit>) -> Step {
+        if self.core.exit_mmap(exit.mm, &mut exit.zap) {
+            self.tasks[task.index()].stage = Stage::Exit(exit);
+            return Step::Again;
+        }
+        self.tasks[task.index()].stage = exit.then;
+        Step::Done(Served::Exited)
+    }
+}

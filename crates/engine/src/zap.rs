@@ -1,0 +1,105 @@
+//! How user space takes its own page-table entries away: munmap, and the end of an address space.
+//!
+//! An anonymous page goes with its entry, and so does the slot of one that was swapped out. A page of a file is only unmapped and
+//! stays in the page cache: where its entry is young, that is the last chance to learn that it was in use. What somebody holds
+//! (a CPU's batch, a write to swap, a reclaimer) is freed when he lets go of it. Tables that never held a page are passed by, so
+//! a large mapping costs what was used of it. [machine 6, madvise DONTNEED]
+
+use crate::core::Core;
+use crate::memory::mm::Backing;
+use crate::memory::table::{Entry, LEAF_PAGES, Word};
+use crate::units::MmId;
+use std::ops::Range;
+
+/// How far the entries of an address space have been taken away.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Zap {
+    /// Position of the mapping to go on with.
+    vma: usize,
+    /// Page of the address space to go on at, if that is within the mapping.
+    page: u64,
+}
+
+impl Core {
+    /// Takes a mapping's entries away, and the mapping.
+    pub(crate) fn munmap(&mut self, mm: MmId, vma: usize) {
+        let pages = self.memory.mm(mm).vmas[vma].range();
+        let mut page = pages.start;
+        while let Some(table) = self.next_table(mm, page..pages.end) {
+            page = table.end;
+            self.zap_table(mm, vma, table);
+        }
+        self.remove_vma(mm, vma);
+    }
+
+    fn remove_vma(&mut self, mm: MmId, vma: usize) {
+        self.memory.mm_mut(mm).vmas[vma].mapped = false;
+        if let Backing::File(file) = self.memory.mm(mm).vmas[vma].backing {
+            self.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm, vma));
+        }
+    }
+
+    /// Takes away what is left of an address space that nobody runs in, a page-table page a step. False when nothing is left:
+    /// then the address space has ended.
+    pub(crate) fn exit_mmap(&mut self, mm: MmId, zap: &mut Zap) -> bool {
+        while let Some(vma) = self.memory.mm(mm).vmas.get(zap.vma) {
+            let pages = vma.range();
+            let from = zap.page.max(pages.start);
+            let is_mapped = vma.mapped;
+            if let Some(table) = self.next_table(mm, from..pages.end).filter(|_| is_mapped) {
+                zap.page = table.end;
+                self.zap_table(mm, zap.vma, table);
+                return true;
+            }
+            if is_mapped {
+                self.remove_vma(mm, zap.vma);
+            }
+            zap.vma += 1;
+        }
+        self.lru_gen_del_mm(mm);
+        self.memory.mm_mut(mm).end();
+        // Freed pages leave the batches as they leave the lists.
+        self.lru_add_drain();
+        false
+    }
+
+    /// The pages under the first table that exists among those of `pages`.
+    fn next_table(&self, mm: MmId, pages: Range<u64>) -> Option<Range<u64>> {
+        let table = &self.memory.mm(mm).table;
+        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        let leaf = leaves.into_iter().find(|&leaf| pages.start < pages.end && table.leaf_exists(leaf))?;
+        Some((leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end))
+    }
+
+    fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
+        let vma = self.memory.mm(mm).vmas[vma].clone();
+        for page in pages {
+            let word = self.memory.mm(mm).table.word(page);
+            match word.decode() {
+                Entry::Empty | Entry::Shadow(_) => {}
+                Entry::Present(_) if word.is_zero_page() => {
+                    self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                }
+                Entry::Present(pfn) => {
+                    if word.is_young() && vma.advice.has_recency() && vma.backing != Backing::Anon {
+                        self.mark_accessed(pfn);
+                    }
+                    self.unmap_one(mm, page, Word::EMPTY);
+                    if vma.locked {
+                        self.munlock_folio(pfn);
+                    }
+                    self.release_if_unused(pfn);
+                }
+                Entry::Swap(entry) => {
+                    self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                    match self.memory.swap.cached(entry) {
+                        Some(pfn) => {
+                            self.release_if_unused(pfn);
+                        }
+                        None => self.free_slot(entry),
+                    }
+                }
+            }
+        }
+    }
+}
