@@ -9,6 +9,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
+use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::batch::Batches;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::Op;
@@ -59,6 +60,10 @@ pub(crate) struct Core {
     pub(crate) plugs_filled: u64,
     /// Those whose wait has ended. A task is no more than a name here.
     pub(crate) woken: Vec<TaskId>,
+    /// Those who wait to be woken by someone.
+    pub(crate) sleepers: Sleepers,
+    /// Kernel threads that the machine has yet to start.
+    pub(crate) threads_to_start: Vec<Box<dyn KernelThread>>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
     pub(crate) story: Option<Box<Story>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
@@ -94,6 +99,8 @@ impl Core {
             ops: Vec::new(),
             plugs_filled: 0,
             woken: Vec::new(),
+            sleepers: Sleepers::default(),
+            threads_to_start: Vec::new(),
             page_cache_events: None,
             story: None,
             isolated: Vec::new(),

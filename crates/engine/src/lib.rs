@@ -20,6 +20,7 @@ mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
 mod page_cache; // where a folio is found by what it holds
 mod io; // reads and writes in flight, and who waits for them
+mod kthread; // kernel threads, and waits that someone else ends
 
 mod reclaim; // the core of reclaim, which knows no LRU
 pub mod harvest; // seam 1: how accessed bits are found
@@ -40,6 +41,7 @@ pub use config::{
     Config, ConfigError, FileKind, FileSpec, PARAMETERS, Parameter, Section, StatFlush, SwapKind, SwapSpec,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile};
+pub use kthread::ThreadInfo;
 pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};

@@ -40,6 +40,16 @@ impl Cpus {
         }
     }
 
+    /// A CPU that runs nobody: this one, or else the first.
+    pub(crate) fn idle_near(&self, cpu: CpuId) -> Option<CpuId> {
+        let is_idle = |at: usize| self.cpus[at].running.is_none();
+        let near = usize::from(cpu.0);
+        if is_idle(near) {
+            return Some(cpu);
+        }
+        (0..self.cpus.len()).find(|&at| is_idle(at)).map(|at| CpuId(at as u16))
+    }
+
     /// Whether the task has the CPU from `now` on; otherwise it waits and will be named by [`Cpus::pass_on`].
     pub(crate) fn take(&mut self, cpu: CpuId, task: TaskIndex, now: Nanos) -> bool {
         let cpu = &mut self.cpus[usize::from(cpu.0)];
@@ -111,6 +121,17 @@ mod tests {
         assert!(cpus.take(CPU, 1, Nanos(10)));
         assert_eq!((cpus.pass_on(CPU, Nanos(20)), cpus.pass_on(CPU, Nanos(30))), (Some(2), None));
         assert_eq!(cpus.switches(), 2);
+    }
+
+    #[test]
+    fn who_is_bound_to_no_cpu_goes_where_nobody_runs() {
+        let mut cpus = one_cpu();
+        cpus.ensure(CpuId(2));
+        assert_eq!(cpus.idle_near(CpuId(1)), Some(CpuId(1)));
+        assert!(cpus.take(CpuId(1), 0, Nanos(0)));
+        assert_eq!(cpus.idle_near(CpuId(1)), Some(CPU));
+        assert!(cpus.take(CPU, 1, Nanos(0)) && cpus.take(CpuId(2), 2, Nanos(0)));
+        assert_eq!(cpus.idle_near(CPU), None);
     }
 
     #[test]

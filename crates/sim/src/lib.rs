@@ -26,5 +26,5 @@ mod report; // what a run was like
 pub use machine::{BuildError, Machine, MachineSpec, RunError, TimedAction, TimedEvent};
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
-pub use report::{Ended, FileRead, FileWrite, Report, TaskReport, Thinned};
+pub use report::{Ended, FileRead, FileWrite, Report, TaskReport, Thinned, ThreadReport};
 pub use task::{StreamSource, TaskSpec};

@@ -6,6 +6,7 @@
 //!   Run(task) ─▶ hits on the task's clock ─▶ start/resume ─▶ ops ─▶ devices ────────────┤
 //!   IoDone ────▶ engine.io_done ────────────────▶ woken tasks ──────────────────────────┤
 //!   FlushStats ▶ engine.flush_stats                                                     │
+//!   Alarm ─────▶ a wait for a wake has lasted as long as it may ────────────────────────┤
 //!   Timed ─────▶ a kernel file is read or written; one that reclaims is a control task ─┘
 //! ```
 //! The engine is called at event-queue time only, and that never goes back. A task that meets only hits runs ahead of it, by at
@@ -17,8 +18,9 @@
 //! gains nor loses. Work that no task asked for (completions, the statistics worker) takes CPU time from no one; it is summed up
 //! as [`Report::kernel_time`].
 //!
-//! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `carry` turns operations into device requests,
-//! `timed` does what happens at given times, `readings` and `sequences` collect figures for the report.
+//! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
+//! turns operations into device requests, `timed` does what happens at given times, `readings` and `sequences` collect figures for
+//! the report.
 
 mod agenda;
 mod carry;
@@ -26,6 +28,7 @@ mod error;
 mod readings;
 mod run;
 mod sequences;
+mod threads;
 mod timed;
 
 pub use error::{BuildError, RunError};
@@ -48,7 +51,7 @@ use crate::runner::State;
 use crate::task::{Task, TaskSpec};
 use agenda::{Agenda, Event};
 use sequences::Sequences;
-use timed::Control;
+use threads::Thread;
 
 /// What a machine is made of besides its engine.
 #[derive(Clone, PartialEq, Debug)]
@@ -106,7 +109,7 @@ pub struct Machine {
     foreground_left: usize,
     timed: Vec<TimedEvent>,
     timed_left: usize,
-    controls: Vec<Control>,
+    threads: Vec<Thread>,
     ended: Ended,
     /// When the access failed that ended the run: its task may have been ahead of the agenda.
     failed_at: Nanos,
@@ -154,7 +157,7 @@ impl Machine {
             foreground_left: 0,
             timed: Vec::new(),
             timed_left: 0,
-            controls: Vec::new(),
+            threads: Vec::new(),
             ended: Ended::NotYet,
             failed_at: Nanos::ZERO,
             accesses: 0,
@@ -236,6 +239,7 @@ impl Machine {
             reclaim: self.reclaim.summary(),
             reclaim_by_memcg: by_memcg.map(|(path, histogram)| (path.clone(), histogram.summary())).collect(),
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
+            threads: self.thread_reports(),
             kernel_time: self.kernel_time,
             work: self.work,
             context_switches: self.cpus.switches(),
@@ -277,6 +281,8 @@ impl Machine {
 
     /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.
     fn begin(&mut self) {
+        self.bring_up_cpus();
+        self.start_kernel_threads();
         for index in 0..self.timed.len() {
             self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
         }
@@ -317,6 +323,7 @@ impl Machine {
                         self.agenda.push(now + period, Event::FlushStats);
                     }
                 }
+                Event::Alarm { task, wait } => self.alarm(task, wait),
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
             }
         }
@@ -346,10 +353,21 @@ impl Machine {
         for id in woken.drain(..) {
             let index = self.task_index.get(id.0 as usize).copied().flatten();
             let index = index.expect("the engine wakes tasks that the machine runs");
-            let at = self.runner_mut(index).wake(now);
-            self.push_run(at, index);
+            if let Some(at) = self.runner_mut(index).wake(now) {
+                self.place_thread(index);
+                self.push_run(at, index);
+            }
         }
         self.woken = woken;
+    }
+
+    /// A wait for a wake has lasted as long as it may, unless a wake came first.
+    fn alarm(&mut self, index: TaskIndex, wait: u32) {
+        let now = self.agenda.now();
+        if self.runner_mut(index).alarm(wait, now) {
+            self.place_thread(index);
+            self.push_run(now, index);
+        }
     }
 
     fn push_run(&mut self, at: Nanos, task: TaskIndex) {

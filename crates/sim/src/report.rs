@@ -22,6 +22,8 @@ pub struct Report {
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
     /// The devices, in the order they were added.
     pub devices: Vec<DeviceReport>,
+    /// The kernel's threads, in the order in which the engine started them.
+    pub threads: Vec<ThreadReport>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
@@ -96,6 +98,17 @@ pub struct TaskReport {
     pub delayed: Nanos,
     /// Time it waited for its timetable.
     pub idle: Nanos,
+}
+
+/// The figures of a kernel thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadReport {
+    /// What the kernel calls it, such as `kswapd0`.
+    pub name: String,
+    /// CPU time it used.
+    pub cpu_time: Nanos,
+    /// Time it was ready but its CPU ran others, the switch included.
+    pub cpu_wait: Nanos,
 }
 
 impl TaskReport {

@@ -1,4 +1,4 @@
-//! Whatever has a clock of its own and calls the engine in steps: a task, or a control task that writes a kernel file.
+//! Whatever has a clock of its own and calls the engine in steps: a task, a kernel thread, or a control task that writes a file.
 //!
 //! A runner runs ahead on its own clock while it meets hits: others can't notice these too early. Everything else that it does is
 //! an event at its own time. Between two engine calls it is in one of these states:
@@ -6,12 +6,16 @@
 //! ```text
 //!            ┌──────────── hits, accesses done ────────────┐
 //!            ▼                                             │
-//!   start ─▶ Ready ──▶ Again / Delay ──────▶ Resuming ─────┤
-//!              │                               ▲           │
-//!              └─────▶ Wait(Io) ─▶ Asleep ─────┘           └──▶ Ended
+//!   start ─▶ Ready ──▶ Again / Delay ───────▶ Resuming ────┤
+//!              │                               ▲  ▲        │
+//!              ├─────▶ Wait(Io) ──▶ Asleep ────┘  │        └──▶ Ended
+//!              └─────▶ Woken(Or) ─▶ Waiting ──────┘ a wake, or its alarm
 //! ```
 
 use pageout_engine::{CpuId, Nanos, Served, Step, TaskId, Wait};
+
+/// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
+pub(crate) const WAITS: u32 = 1 << 29;
 
 /// Where a runner stands between two engine calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +26,8 @@ pub(crate) enum State {
     Resuming,
     /// An access is under way and waits for a transfer; the engine will name the task.
     Asleep,
+    /// The same, but for another task's wake, or for its own alarm if it has set one.
+    Waiting,
     /// There is nothing left to do.
     Ended,
 }
@@ -33,6 +39,8 @@ pub(crate) enum Next {
     GoOn,
     /// Leave the CPU at this time, and come back at its clock.
     ComeBack(Nanos),
+    /// Leave the CPU at its clock, and wait to be named, until this time at most.
+    Nap(Nanos),
     /// Leave the CPU at its clock, and wait to be named or end.
     Stop,
 }
@@ -50,6 +58,10 @@ pub(crate) struct Runner {
     pub(crate) delayed: Nanos,
     pub(crate) idle: Nanos,
     pause: Pause,
+    /// How often it has waited for a wake, as far as an event can hold that.
+    waits: u32,
+    /// Its alarm has gone off, and it has not had its turn since.
+    is_alarmed: bool,
     /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
     /// often set on its own just before, has reached the cache.
     pub(crate) cpu_time: Nanos,
@@ -99,6 +111,8 @@ impl Runner {
             delayed: zero,
             idle: zero,
             pause: Pause::default(),
+            waits: 0,
+            is_alarmed: false,
         }
     }
 
@@ -137,6 +151,7 @@ impl Runner {
 
     /// Takes an engine's answer: either the access is served, or this is how it goes on.
     pub(crate) fn take_step(&mut self, step: Step) -> Result<Served, Next> {
+        self.is_alarmed = false;
         let next = match step {
             Step::Done(served) => {
                 self.state = State::Ready;
@@ -149,6 +164,14 @@ impl Runner {
             Step::Wait(Wait::Io) => {
                 self.state = State::Asleep;
                 Next::Stop
+            }
+            Step::Wait(Wait::Woken) => {
+                self.begin_wait();
+                Next::Stop
+            }
+            Step::Wait(Wait::WokenOr(span, _)) => {
+                self.begin_wait();
+                Next::Nap(self.clock + span)
             }
             Step::Wait(Wait::Delay(span, _)) => {
                 self.state = State::Resuming;
@@ -170,24 +193,100 @@ impl Runner {
         let pausing = if until == self.clock { ahead.min(until.0 - from.0) } else { 0 };
         let of = |kind: Why| if kind == why { pausing } else { 0 };
         let behind = now.0.saturating_sub(self.clock.0);
-        let [io_wait, cpu_wait] = if self.state == State::Asleep { [behind, 0] } else { [0, behind] };
+        let [io_wait, delayed, cpu_wait] = match self.state {
+            State::Asleep => [behind, 0, 0],
+            State::Waiting => [0, behind, 0],
+            State::Ready | State::Resuming | State::Ended => [0, 0, behind],
+        };
         let less = |span: Nanos, ahead: u64| Nanos(span.0.saturating_sub(ahead));
         Spent {
             cpu_time: less(self.cpu_time, ahead - pausing),
             cpu_wait: self.cpu_wait + Nanos(cpu_wait),
             io_wait: less(self.io_wait + Nanos(io_wait), of(Why::Queue)),
-            delayed: less(self.delayed, of(Why::Delay)),
+            delayed: less(self.delayed + Nanos(delayed), of(Why::Delay)),
             idle: less(self.idle, of(Why::Idle)),
         }
     }
 
-    /// The transfer it waits for is over; returns when it is ready, which is later than `now` if it had yet to finish the
-    /// work it did before it slept.
-    pub(crate) fn wake(&mut self, now: Nanos) -> Nanos {
-        assert_eq!(self.state, State::Asleep, "{:?} is woken but does not sleep", self.id);
+    fn begin_wait(&mut self) {
+        self.state = State::Waiting;
+        self.waits = (self.waits + 1) % WAITS;
+    }
+
+    /// Which of its waits for a wake the last one is.
+    pub(crate) fn waits(&self) -> u32 {
+        self.waits
+    }
+
+    /// What it waits for has come. Returns when it is ready, which is later than `now` if it had yet to finish the work it did
+    /// before it slept; `None` if its alarm has gone off before: it has its turn anyway, and the engine knows that it was woken.
+    pub(crate) fn wake(&mut self, now: Nanos) -> Option<Nanos> {
+        let waited = Nanos(now.0.saturating_sub(self.clock.0));
+        match self.state {
+            State::Asleep => self.io_wait += waited,
+            State::Waiting => self.delayed += waited,
+            State::Resuming if self.is_alarmed => return None,
+            state => panic!("{:?} is woken but does not sleep: {state:?}", self.id),
+        }
         self.state = State::Resuming;
-        self.io_wait += Nanos(now.0.saturating_sub(self.clock.0));
         self.clock = self.clock.max(now);
-        self.clock
+        Some(self.clock)
+    }
+
+    /// An alarm that it has set goes off; false if a wake has ended that wait.
+    pub(crate) fn alarm(&mut self, wait: u32, now: Nanos) -> bool {
+        if self.state != State::Waiting || self.waits != wait {
+            return false;
+        }
+        self.wake(now);
+        self.is_alarmed = true;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageout_engine::DelayReason;
+
+    fn napping(from: u64, span: u64) -> (Runner, u32) {
+        let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(from));
+        let nap = Step::Wait(Wait::WokenOr(Nanos(span), DelayReason::Nap));
+        assert_eq!(runner.take_step(nap), Err(Next::Nap(Nanos(from + span))));
+        let wait = runner.waits();
+        (runner, wait)
+    }
+
+    #[test]
+    fn an_alarm_ends_the_wait_it_was_set_for() {
+        let (mut runner, wait) = napping(10, 100);
+        assert!(runner.alarm(wait, Nanos(110)) && runner.state == State::Resuming);
+        assert_eq!(runner.spent_by(Nanos(110)).delayed, Nanos(100));
+        assert!(!runner.alarm(wait, Nanos(110)), "it rings once");
+    }
+
+    #[test]
+    fn an_alarm_of_a_wait_that_was_woken_is_silent() {
+        let (mut runner, wait) = napping(10, 100);
+        assert_eq!(runner.wake(Nanos(50)), Some(Nanos(50)));
+        assert_eq!(runner.take_step(Step::Wait(Wait::Woken)), Err(Next::Stop));
+        assert!(!runner.alarm(wait, Nanos(110)), "it waits again, for something else");
+        assert_eq!(runner.spent_by(Nanos(130)).delayed, Nanos(40 + 80));
+        assert_eq!(runner.wake(Nanos(130)), Some(Nanos(130)));
+    }
+
+    #[test]
+    fn a_wake_after_the_alarm_does_not_give_two_turns() {
+        let (mut runner, wait) = napping(10, 100);
+        assert!(runner.alarm(wait, Nanos(110)));
+        assert_eq!(runner.wake(Nanos(111)), None);
+    }
+
+    #[test]
+    fn a_wake_while_the_last_work_goes_on_is_kept_until_it_is_done() {
+        let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(10));
+        runner.work(Nanos(30));
+        assert_eq!(runner.take_step(Step::Wait(Wait::Woken)), Err(Next::Stop));
+        assert_eq!(runner.wake(Nanos(20)), Some(Nanos(40)));
     }
 }

@@ -29,6 +29,8 @@ enum Object {
 enum Doing {
     Access(Access, Object),
     Reclaim,
+    /// It is a kernel thread.
+    Thread,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ enum State {
     Runnable(Doing),
     Sleeping(Doing),
     Delayed(Doing, Nanos),
+    /// Waits for another task's wake, or until a time if there is one.
+    Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
     Repeat(Doing, u8),
 }
@@ -48,6 +52,21 @@ struct Task {
     must_fail: bool,
     objects: Vec<(ObjectId, Object)>,
     ever_mapped: usize,
+}
+
+impl Task {
+    fn new(state: State) -> Task {
+        Task { state, repeats: 0, must_fail: false, objects: Vec::new(), ever_mapped: 0 }
+    }
+
+    fn can_go_on(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Sleeping(_) | State::Waiting(_, None))
+    }
+
+    /// Whether nothing is left to do for a user.
+    fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+    }
 }
 
 pub(super) struct Machine {
@@ -109,6 +128,11 @@ impl Machine {
         for &(process, cpu) in &setup.tasks {
             machine.create_task(mms[usize::from(process)], cpu);
         }
+        for ThreadInfo { task, wait, .. } in machine.engine.start_kernel_threads() {
+            assert_eq!(task, TaskId(machine.tasks.len() as u32));
+            machine.tasks.push(Task::new(State::Idle));
+            machine.advanced(task.0 as usize, Doing::Thread, Step::Wait(wait), false);
+        }
         for (at, Group { knobs, .. }) in setup.groups.iter().enumerate() {
             for &(knob, limit) in knobs {
                 machine.write_limit(0, at + 1, knob, limit);
@@ -133,13 +157,7 @@ impl Machine {
         let task = self.tasks.len();
         let id = self.engine.task_create(mm, CpuId(u16::from(cpu) % self.cpus));
         assert_eq!(id, TaskId(task as u32));
-        self.tasks.push(Task {
-            state: State::Idle,
-            repeats: 0,
-            must_fail: false,
-            objects: Vec::new(),
-            ever_mapped: 0,
-        });
+        self.tasks.push(Task::new(State::Idle));
         let files = (0..self.files.len()).flat_map(|file| [Object::Open(file), Object::Mapped(file)]);
         for object in files.chain([Object::Anon, Object::Anon]) {
             let made = self.make_object(task, object);
@@ -200,9 +218,8 @@ impl Machine {
                 self.run_hits(task, &accesses, object);
             }
             Action::Resume { which } => {
-                let can_go_on = |task: &Task| !matches!(task.state, State::Idle | State::Sleeping(_));
                 let tasks: Vec<usize> =
-                    (0..self.tasks.len()).filter(|&at| can_go_on(&self.tasks[at])).collect();
+                    (0..self.tasks.len()).filter(|&at| self.tasks[at].can_go_on()).collect();
                 if !tasks.is_empty() {
                     self.resume(tasks[usize::from(which) % tasks.len()]);
                 }
@@ -438,7 +455,7 @@ impl Machine {
                 let step = self.engine.resume(TaskId(task as u32));
                 self.advanced(task, doing, step, true);
             }
-            State::Delayed(doing, until) => {
+            State::Delayed(doing, until) | State::Waiting(doing, Some(until)) => {
                 self.pass(until);
                 let step = self.engine.resume(TaskId(task as u32));
                 self.advanced(task, doing, step, true);
@@ -451,7 +468,7 @@ impl Machine {
     fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
         let page = match doing {
             Doing::Access(access, object) => Some(self.page(task, access, object)),
-            Doing::Reclaim => None,
+            Doing::Reclaim | Doing::Thread => None,
         };
         if self.show {
             eprintln!("    task {task}: {step:?}");
@@ -465,7 +482,10 @@ impl Machine {
             Step::Again => State::Runnable(doing),
             Step::Wait(Wait::Io) => State::Sleeping(doing),
             Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
+            Step::Wait(Wait::Woken) => State::Waiting(doing, None),
+            Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Done(served) => match doing {
+                Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Reclaim => {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
@@ -555,17 +575,25 @@ impl Machine {
         assert!(woken == 0 || has_written, "tasks are woken though no transfer has ended");
     }
 
-    /// Makes those go on whose wait for a transfer is over, and returns how many; `must_fail`: they find that it failed.
+    /// Makes those go on whose wait is over, and returns how many waited for a transfer; `must_fail`: they find that it failed.
     fn wake(&mut self, must_fail: bool) -> usize {
         let mut woken = Vec::new();
         self.engine.take_woken(&mut woken);
-        for id in &woken {
+        let mut by_transfers = 0;
+        for id in woken {
             let task = &mut self.tasks[id.0 as usize];
-            let State::Sleeping(doing) = task.state else { panic!("{id:?} is woken but doesn't sleep") };
+            let doing = match task.state {
+                State::Sleeping(doing) => {
+                    task.must_fail = must_fail;
+                    by_transfers += 1;
+                    doing
+                }
+                State::Waiting(doing, _) => doing,
+                state => panic!("{id:?} is woken but doesn't sleep: {state:?}"),
+            };
             task.state = State::Runnable(doing);
-            task.must_fail = must_fail;
         }
-        woken.len()
+        by_transfers
     }
 
     /// A transfer ends, and the engine is told.
@@ -658,15 +686,18 @@ impl Machine {
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
         for _ in 0..SETTLING_STEPS_MAX {
-            let can_go_on = |task: &Task| !matches!(task.state, State::Idle | State::Sleeping(_));
-            if let Some(task) = self.tasks.iter().position(can_go_on) {
+            let is_runnable = |task: &Task| task.can_go_on() && !task.is_at_rest();
+            if let Some(task) = self.tasks.iter().position(is_runnable) {
                 self.resume(task);
             } else if self.store.transfers() > 0 {
                 self.complete(0, false, false, 0);
             } else {
-                let sleeper = self.tasks.iter().position(|task| task.state != State::Idle);
-                assert_eq!(sleeper, None, "a task sleeps, but nothing is under way that could wake it");
-                return;
+                let Some(sleeper) = self.tasks.iter().position(|task| !task.is_at_rest()) else { return };
+                // A kernel thread may be about to end its nap and wake it.
+                let Some(napping) = self.tasks.iter().position(Task::can_go_on) else {
+                    panic!("task {sleeper} sleeps, but nothing is under way that could wake it")
+                };
+                self.resume(napping);
             }
         }
         let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();

@@ -3,7 +3,7 @@
 //! ```text
 //!   start(task, access) ─► Done                       the access is complete
 //!                      └─► Again ── price the work ──► resume(task)      one reclaim batch is over
-//!                      └─► Wait  ── it ended ────────► resume(task)      a device read, a throttle
+//!                      └─► Wait  ── it ended ────────► resume(task)      a device read, a throttle, another task's wake
 //! ```
 //! What waits is a state; what doesn't is plain code. Reclaim runs in steps of one batch, so that other tasks and device
 //! completions can come in between, as they do on a real machine.
@@ -76,6 +76,17 @@ pub enum Wait {
     Io,
     /// A span of time.
     Delay(Nanos, DelayReason),
+    /// Another task; this one appears in [`crate::Engine::take_woken`] when that has come to it.
+    Woken,
+    /// The same, but no longer than a span of time: resume it when that is over, unless it was named before.
+    WokenOr(Nanos, DelayReason),
+}
+
+impl Wait {
+    /// Whether another task may end it.
+    pub(crate) fn is_for_wake(self) -> bool {
+        matches!(self, Wait::Woken | Wait::WokenOr(..))
+    }
 }
 
 /// Why a task is made to wait although no device is involved.
@@ -83,6 +94,8 @@ pub enum Wait {
 pub enum DelayReason {
     /// The group is above `memory.high`.
     MemoryHigh,
+    /// A kernel thread has nothing to do for a while, or until someone has work for it.
+    Nap,
 }
 
 /// Why an access failed.

@@ -68,7 +68,7 @@ impl Engine {
     /// `decode` turns the machine's own form of an access into the engine's; it must give the same each time.
     pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
         self.enter(task);
-        let mm = self.tasks[task.index()].mm;
+        let mm = self.mm_of(task);
         self.core.memory.mms[mm.index()].used_on_nodes = !0;
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {

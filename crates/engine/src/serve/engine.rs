@@ -39,6 +39,11 @@ impl Engine {
         self.core.now = now;
     }
 
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> u16 {
+        self.core.config.cpus
+    }
+
     /// Creates a memory group with the default policy.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
         self.memcg_create_with(parent, name, self.core.config.policy)
@@ -182,7 +187,7 @@ impl Engine {
         advice: Advice,
         executable: bool,
     ) -> Result<ObjectId, ConfigError> {
-        let mm_id = self.tasks[task.index()].mm;
+        let mm_id = self.mm_of(task);
         let mm = self.core.memory.mm_mut(mm_id);
         let sum = mm.table.pages() + pages;
         check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;

@@ -30,10 +30,10 @@ impl Engine {
     pub fn task_exit(&mut self, task: TaskId) -> Step {
         self.enter(task);
         self.assert_idle(task);
+        let mm = self.mm_of(task);
         let task_of = &mut self.tasks[task.index()];
         task_of.objects = Vec::new();
         task_of.high_debt = 0;
-        let mm = task_of.mm;
         self.leave(task, mm, Stage::Exited)
     }
 
@@ -42,10 +42,10 @@ impl Engine {
     pub fn task_exec(&mut self, task: TaskId) -> Step {
         self.enter(task);
         self.assert_idle(task);
-        let old = self.tasks[task.index()].mm;
+        let old = self.mm_of(task);
         let new = self.process_create_like(old);
         let task_of = &mut self.tasks[task.index()];
-        task_of.mm = new;
+        task_of.mm = Some(new);
         for object in &mut task_of.objects {
             match object {
                 access::Object::File { last_page, .. } => *last_page = access::NO_PAGE,
@@ -60,7 +60,7 @@ impl Engine {
     /// anything.
     pub fn process_exit(&mut self, mm: MmId) {
         for task in (0..self.tasks.len()).map(|task| TaskId(task as u32)) {
-            if self.tasks[task.index()].mm != mm || self.has_exited(task) {
+            if self.tasks[task.index()].mm != Some(mm) || self.has_exited(task) {
                 continue;
             }
             let mut step = self.task_exit(task);

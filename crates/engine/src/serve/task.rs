@@ -1,6 +1,7 @@
 //! Tasks: what each is in the middle of, and how a call from the machine takes it further.
 
 use crate::kernfs::LruGenWrite;
+use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::reclaim::{UserReclaim, UserReclaimStep};
@@ -12,7 +13,8 @@ use crate::units::{CpuId, MemcgId, MmId, TaskId};
 
 /// A thread of execution.
 pub(crate) struct Task {
-    pub(crate) mm: MmId,
+    /// Its address space; a kernel thread has none.
+    pub(crate) mm: Option<MmId>,
     pub(crate) cpu: CpuId,
     pub(crate) objects: Vec<Object>,
     /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
@@ -40,6 +42,8 @@ pub(crate) enum Stage {
     /// The address space that it was the last to run in is being taken apart.
     Exit(Box<Exit>),
     Exited,
+    /// It is a kernel thread.
+    Thread(Box<dyn KernelThread>),
 }
 
 /// What is owed for `memory.high`, and the access that is complete but for that.
@@ -51,13 +55,22 @@ pub(crate) struct HighDebt {
 
 impl Task {
     pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
+        Task::at(Stage::Idle, Some(mm), cpu)
+    }
+
+    /// A kernel thread.
+    pub(crate) fn thread(thread: Box<dyn KernelThread>, cpu: CpuId) -> Task {
+        Task::at(Stage::Thread(thread), None, cpu)
+    }
+
+    fn at(stage: Stage, mm: Option<MmId>, cpu: CpuId) -> Task {
         Task {
             mm,
             cpu,
             objects: Vec::new(),
             high_debt: 0,
             read_failed: false,
-            stage: Stage::Idle,
+            stage,
             attempt: Attempt::default(),
         }
     }
@@ -108,6 +121,7 @@ impl Engine {
     /// Goes on with what a task is in the middle of: after [`Step::Again`], or when its wait is over.
     pub fn resume(&mut self, task: TaskId) -> Step {
         self.enter(task);
+        let woken = !self.core.sleepers.remove(task);
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => self.attempt(task),
@@ -120,7 +134,49 @@ impl Engine {
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::High(debt) => self.pay_high(task, debt),
             Stage::Exit(exit) => self.exit_step(task, exit),
+            Stage::Thread(thread) => self.thread_step(task, thread, woken),
         }
+    }
+
+    fn thread_step(&mut self, task: TaskId, mut thread: Box<dyn KernelThread>, woken: bool) -> Step {
+        let step = thread.step(&mut self.core, woken);
+        self.tasks[task.index()].stage = Stage::Thread(thread);
+        match step {
+            ThreadStep::Again => Step::Again,
+            ThreadStep::Wait(wait) => self.wait(task, wait),
+        }
+    }
+
+    /// A task waits. Whoever may wake it finds it among the sleepers.
+    pub(crate) fn wait(&mut self, task: TaskId, wait: Wait) -> Step {
+        if wait.is_for_wake() {
+            self.core.sleepers.add(task);
+        }
+        Step::Wait(wait)
+    }
+
+    /// Starts the kernel threads. They wait from the start, and are resumed as all tasks are: when they are named by
+    /// [`Engine::take_woken`], and when a wait has an end of its own. To be called once; without, the machine has none.
+    pub fn start_kernel_threads(&mut self) -> Vec<ThreadInfo> {
+        std::mem::take(&mut self.core.threads_to_start)
+            .into_iter()
+            .map(|thread| self.start_thread(thread))
+            .collect()
+    }
+
+    fn start_thread(&mut self, mut thread: Box<dyn KernelThread>) -> ThreadInfo {
+        let (task, cpu) = (TaskId(self.tasks.len() as u32), CpuId(0));
+        thread.started(&mut self.core, task);
+        let (name, wait) = (thread.name(), thread.first_wait());
+        self.tasks.push(Task::thread(thread, cpu));
+        let _ = self.wait(task, wait);
+        ThreadInfo { task, name, cpu, wait }
+    }
+
+    /// Moves a task to another CPU.
+    pub fn set_cpu(&mut self, task: TaskId, cpu: CpuId) {
+        assert!(cpu.0 < self.core.config.cpus, "there is no CPU {}", cpu.0);
+        self.tasks[task.index()].cpu = cpu;
     }
 
     /// Whether a task is inside a reclaim call.
@@ -130,6 +186,7 @@ impl Engine {
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(debt) => debt.reclaim.in_reclaim(),
+            Stage::Thread(thread) => thread.in_reclaim(),
         }
     }
 
@@ -185,9 +242,14 @@ impl Engine {
         }
     }
 
+    /// A task's address space.
+    pub(crate) fn mm_of(&self, task: TaskId) -> MmId {
+        self.tasks[task.index()].mm.expect("a kernel thread accesses nothing")
+    }
+
     /// The group that a task's memory is charged to.
     pub(crate) fn memcg_of(&self, task: TaskId) -> MemcgId {
-        self.core.memory.mm(self.tasks[task.index()].mm).memcg
+        self.core.memory.mm(self.mm_of(task)).memcg
     }
 
     pub(crate) fn suspend_switch(&mut self, task: TaskId) -> Step {

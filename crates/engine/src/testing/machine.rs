@@ -55,6 +55,8 @@ enum Doing {
     Access(Kind, Access),
     Reclaim,
     Exec,
+    /// It is a kernel thread.
+    Thread,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +64,8 @@ enum State {
     Idle,
     Runnable(Doing),
     Sleeping(Doing),
+    /// Waits for another task's wake, or until a time if there is one.
+    Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
     Repeat(Doing),
 }
@@ -71,6 +75,17 @@ struct Task {
     objects: BTreeMap<usize, ObjectId>,
     /// A read that it waited for has failed.
     must_fail: bool,
+}
+
+impl Task {
+    fn new(state: State) -> Task {
+        Task { state, objects: BTreeMap::new(), must_fail: false }
+    }
+
+    /// Whether nothing is left to do for a user.
+    fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+    }
 }
 
 /// The machine.
@@ -152,12 +167,18 @@ impl Machine {
         };
         for at in 0..TASKS {
             let task = machine.engine.task_create(mms[at / 2], CpuId(at as u16 % setup.cpus));
-            machine.tasks.push(Task { state: State::Idle, objects: BTreeMap::new(), must_fail: false });
+            machine.tasks.push(Task::new(State::Idle));
             for kind in Kind::ALL {
                 machine.make_object(task, kind);
             }
         }
         machine.engine.task_create(mms[0], CpuId(0));
+        machine.tasks.push(Task::new(State::Idle));
+        for thread in machine.engine.start_kernel_threads() {
+            assert_eq!(thread.task.index(), machine.tasks.len());
+            machine.tasks.push(Task::new(State::Idle));
+            machine.advanced(thread.task, Doing::Thread, Step::Wait(thread.wait), false);
+        }
         for group in 0..2 {
             machine.write(TaskId(0), group, "memory.max", setup.limits[group]);
         }
@@ -204,10 +225,11 @@ impl Machine {
                 }
             }
             Action::Resume { which, steps } => {
-                let runnable: Vec<usize> = (0..TASKS).filter(|&task| self.is_runnable(task)).collect();
+                let runnable: Vec<usize> =
+                    (0..self.tasks.len()).filter(|&task| self.can_go_on(task)).collect();
                 if let Some(&task) = runnable.get(which % runnable.len().max(1)) {
                     for _ in 0..steps {
-                        if self.is_runnable(task) {
+                        if self.can_go_on(task) {
                             self.resume(TaskId(task as u32));
                         }
                     }
@@ -298,6 +320,11 @@ impl Machine {
         matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
     }
 
+    /// The same, or its wait may come to its own end.
+    fn can_go_on(&self, task: usize) -> bool {
+        self.is_runnable(task) || matches!(self.tasks[task].state, State::Waiting(_, Some(_)))
+    }
+
     /// Goes on with a task, and with transfers in order while it sleeps, for so many steps or until it is idle.
     fn help(&mut self, task: TaskId, steps: usize) {
         for _ in 0..steps {
@@ -305,11 +332,12 @@ impl Machine {
                 State::Idle => return,
                 State::Runnable(_) | State::Repeat(_) => self.resume(task),
                 // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
-                State::Sleeping(_) if self.transfers.is_empty() => {
-                    let reclaimer = (0..TASKS).find(|&task| self.is_runnable(task));
+                State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
+                    let runnable = (0..self.tasks.len()).find(|&task| self.is_runnable(task));
+                    let reclaimer = runnable.or((0..self.tasks.len()).find(|&task| self.can_go_on(task)));
                     self.resume(TaskId(reclaimer.expect("somebody goes on") as u32));
                 }
-                State::Sleeping(_) => self.complete(0, false, false),
+                State::Sleeping(_) | State::Waiting(..) => self.complete(0, false, false),
             }
         }
     }
@@ -373,6 +401,12 @@ impl Machine {
                 let step = self.engine.resume(task);
                 self.advanced(task, doing, step, true);
             }
+            State::Waiting(doing, Some(until)) => {
+                self.now = self.now.max(until);
+                self.engine.set_now(self.now);
+                let step = self.engine.resume(task);
+                self.advanced(task, doing, step, true);
+            }
             state => unreachable!("{task:?} can't go on: {state:?}"),
         }
     }
@@ -392,12 +426,15 @@ impl Machine {
         self.tasks[task.index()].state = match step {
             Step::Again => State::Runnable(doing),
             Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Woken) => State::Waiting(doing, None),
+            Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Wait(Wait::Delay(span, _)) => {
                 self.now += span;
                 self.engine.set_now(self.now);
                 State::Runnable(doing)
             }
             Step::Done(served) => match doing {
+                Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Reclaim => {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
@@ -510,9 +547,15 @@ impl Machine {
         self.engine.take_woken(&mut woken);
         for id in woken {
             let task = &mut self.tasks[id.index()];
-            let State::Sleeping(doing) = task.state else { panic!("{id:?} is woken but doesn't sleep") };
+            let doing = match task.state {
+                State::Sleeping(doing) => {
+                    task.must_fail = must_fail;
+                    doing
+                }
+                State::Waiting(doing, _) => doing,
+                state => panic!("{id:?} is woken but doesn't sleep: {state:?}"),
+            };
             task.state = State::Runnable(doing);
-            task.must_fail = must_fail;
         }
     }
 
@@ -655,14 +698,17 @@ impl Machine {
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
         for _ in 0..10_000 {
-            if let Some(task) = (0..TASKS).find(|&task| self.is_runnable(task)) {
+            if let Some(task) = (0..self.tasks.len()).find(|&task| self.is_runnable(task)) {
                 self.resume(TaskId(task as u32));
             } else if !self.transfers.is_empty() {
                 self.complete(0, false, false);
             } else {
-                let sleeper = self.tasks.iter().position(|task| task.state != State::Idle);
-                assert_eq!(sleeper, None, "a task sleeps, but nothing is under way that could wake it");
-                return;
+                let Some(sleeper) = self.tasks.iter().position(|task| !task.is_at_rest()) else { return };
+                let napping = (0..self.tasks.len()).find(|&task| self.can_go_on(task));
+                let Some(napping) = napping else {
+                    panic!("task {sleeper} sleeps, but nothing is under way that could wake it")
+                };
+                self.resume(TaskId(napping as u32));
             }
         }
         panic!("tasks go on for ever: {:?}", self.tasks.iter().map(|task| task.state).collect::<Vec<_>>());

@@ -4,6 +4,7 @@ use pageout_engine::{CpuId, IoId, Nanos};
 
 use crate::cpu::TaskIndex;
 use crate::event::EventQueue;
+use crate::runner::WAITS;
 
 /// Something that happens at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,11 +17,13 @@ pub(super) enum Event {
     FlushStats,
     /// A timed event is due.
     Timed(u32),
+    /// A wait for a wake has lasted as long as it may, if it is still a task's last one: which of its waits it is.
+    Alarm { task: TaskIndex, wait: u32 },
 }
 
 impl Event {
     /// One word, built in registers: an enum is written field by field, and the queue, which moves it as a whole, would
-    /// wait for the stores at every push and pop. Two bits of kind, then 48 of content.
+    /// wait for the stores at every push and pop. Three bits of kind, then 61 of content.
     fn pack(self) -> u64 {
         let (kind, content) = match self {
             Event::Run(task) => (0, u64::from(task)),
@@ -29,13 +32,14 @@ impl Event {
             }
             Event::FlushStats => (2, 0),
             Event::Timed(index) => (3, u64::from(index)),
+            Event::Alarm { task, wait } => (4, u64::from(task) | u64::from(wait) << 32),
         };
-        kind << 62 | content
+        kind << 61 | content
     }
 
     fn unpack(word: u64) -> Event {
         let content = word as u32;
-        match word >> 62 {
+        match word >> 61 {
             0 => Event::Run(content),
             1 => Event::IoDone {
                 io: IoId(content),
@@ -43,13 +47,14 @@ impl Event {
                 failed: word >> 48 & 1 == 1,
             },
             2 => Event::FlushStats,
-            _ => Event::Timed(content),
+            3 => Event::Timed(content),
+            _ => Event::Alarm { task: content, wait: (word >> 32) as u32 & (WAITS - 1) },
         }
     }
 
     /// Whether a task may go on because of it.
     fn is_driving(self) -> bool {
-        matches!(self, Event::Run(_) | Event::IoDone { .. })
+        matches!(self, Event::Run(_) | Event::IoDone { .. } | Event::Alarm { .. })
     }
 }
 
@@ -107,6 +112,8 @@ mod tests {
             Event::IoDone { io: IoId(0), cpu: CpuId(0), failed: false },
             Event::FlushStats,
             Event::Timed(u32::MAX),
+            Event::Alarm { task: TaskIndex::MAX, wait: WAITS - 1 },
+            Event::Alarm { task: 0, wait: 0 },
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use pageout_engine::{Nanos, Served, Step};
 
-use super::timed::CONTROL;
+use super::agenda::Event;
+use super::threads::THREAD;
 use super::{Machine, RunError};
 use crate::cpu::TaskIndex;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
@@ -26,13 +27,13 @@ impl Machine {
         }
         self.runner_mut(index).begin_turn(now);
         loop {
-            let next = if index >= CONTROL {
-                self.control_step(index, observer)?
+            let next = if index >= THREAD {
+                self.thread_step(index, observer)?
             } else {
                 self.task_step(index as usize, stop, observer)?
             };
             let clock = self.runner_mut(index).clock;
-            let (free_at, comes_back) = match next {
+            let free_at = match next {
                 Next::GoOn if self.cpus.slice_is_over(cpu, clock) => {
                     let first = self.cpus.rotate(cpu, clock);
                     self.hand_over(first, clock);
@@ -47,15 +48,29 @@ impl Machine {
                     self.engine.set_now(clock);
                     continue;
                 }
-                Next::ComeBack(from) => (from, true),
-                Next::Stop => (clock, false),
+                Next::ComeBack(from) => from,
+                Next::Nap(_) | Next::Stop => clock,
             };
             let first = self.cpus.pass_on(cpu, free_at);
             self.hand_over(first, free_at);
-            if comes_back {
+            self.come_back(index, &next);
+            return Ok(());
+        }
+    }
+
+    /// A runner that is on no CPU comes back when the time that it has named has come, if it has named one.
+    pub(super) fn come_back(&mut self, index: TaskIndex, next: &Next) {
+        let runner = self.runner_mut(index);
+        match *next {
+            Next::GoOn | Next::ComeBack(_) => {
+                let clock = runner.clock;
                 self.push_run(clock, index);
             }
-            return Ok(());
+            Next::Nap(until) => {
+                let wait = runner.waits();
+                self.agenda.push(until, Event::Alarm { task: index, wait });
+            }
+            Next::Stop => {}
         }
     }
 
@@ -67,8 +82,8 @@ impl Machine {
     }
 
     pub(super) fn runner_mut(&mut self, index: TaskIndex) -> &mut Runner {
-        match index.checked_sub(CONTROL) {
-            Some(control) => &mut self.controls[control as usize].runner,
+        match index.checked_sub(THREAD) {
+            Some(thread) => &mut self.threads[thread as usize].runner,
             None => &mut self.tasks[index as usize].runner,
         }
     }

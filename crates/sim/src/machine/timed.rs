@@ -1,23 +1,20 @@
 //! What happens at given times: kernel files are read and written.
 //!
 //! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
-//! call that reclaims until it is done. It begins at once, and a control task takes it on in steps. That task competes for CPU 0
-//! like any other. Each write under way has a control task of its own, as if each came from its own shell.
+//! call that reclaims until it is done. It begins at once, and a control task (`threads`) takes it on in steps. That task competes
+//! for CPU 0 like any other. Each write under way has a control task of its own, as if each came from its own shell.
 
-use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Served, Stat, Step};
+use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Stat, Step};
 
 use super::agenda::Event;
-use super::carry::Settled;
 use super::readings::Readings;
+use super::threads::{Role, THREAD, Thread};
 use super::{BuildError, Machine, RunError};
 use crate::cpu::TaskIndex;
 use crate::observe::Observer;
 use crate::report::{Ended, FileWrite};
-use crate::runner::{Next, Runner, State};
+use crate::runner::{Runner, State};
 use crate::scenario::KernelFile;
-
-/// Index of the first control task; those below are the machine's tasks.
-pub(super) const CONTROL: TaskIndex = 1 << 31;
 
 /// Something to do at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,13 +51,6 @@ pub(super) struct Outcome {
     pub(super) writes: Vec<FileWrite>,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
-}
-
-/// A task that writes a kernel file; idle when it has ended.
-pub(super) struct Control {
-    pub(super) runner: Runner,
-    /// Where the result goes, among the report's writes.
-    entry: usize,
 }
 
 impl Machine {
@@ -101,10 +91,8 @@ impl Machine {
                     self.after_kernel_work(CpuId(0), observer);
                     return Ok(());
                 };
-                if self.finish_control_step(index, step, observer)? != Next::Stop {
-                    let clock = self.runner_mut(index).clock;
-                    self.push_run(clock, index);
-                }
+                let next = self.finish_thread_step(index, step, observer)?;
+                self.come_back(index, &next);
                 Ok(())
             }
         }
@@ -114,29 +102,47 @@ impl Machine {
     /// go on.
     fn write(&mut self, path: String, value: String) -> Result<Option<(TaskIndex, Step)>, FileError> {
         let at = self.agenda.now();
-        let idle = self.controls.iter().position(|control| control.runner.state == State::Ended);
-        let index = CONTROL + idle.unwrap_or(self.controls.len()) as TaskIndex;
-        if idle.is_none() {
-            let mm = self.engine.process_create(MemcgId::ROOT);
-            let id = self.engine.task_create(mm, CpuId(0));
-            self.enlist(id, CpuId(0), index);
-            self.controls.push(Control { runner: Runner::new(id, CpuId(0), at), entry: 0 });
-        }
-        let control = &mut self.controls[(index - CONTROL) as usize];
-        control.runner.clock = at;
-        control.entry = self.outcome.writes.len();
-        match self.engine.write_file(control.runner.id, &path, &value) {
+        let entry = self.outcome.writes.len();
+        let index = self.control_task(at, entry);
+        let Thread { runner, .. } = &mut self.threads[(index - THREAD) as usize];
+        match self.engine.write_file(runner.id, &path, &value) {
             Ok(step) => {
                 self.outcome.writes.push(FileWrite::new(at, path, value));
                 Ok(Some((index, step)))
             }
             Err(error @ FileError::Refused { .. }) => {
-                control.runner.state = State::Ended;
+                runner.state = State::Ended;
                 let refused = FileWrite { error: Some(error), ..FileWrite::new(at, path, value) };
                 self.outcome.writes.push(refused);
                 Ok(None)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// A control task that is at rest, or a new one.
+    fn control_task(&mut self, at: Nanos, entry: usize) -> TaskIndex {
+        let is_at_rest = |Thread { runner, role }: &Thread| {
+            runner.state == State::Ended && matches!(role, Role::Control(_))
+        };
+        if let Some(idle) = self.threads.iter().position(is_at_rest) {
+            let thread = &mut self.threads[idle];
+            thread.runner.clock = at;
+            thread.role = Role::Control(entry);
+            return THREAD + idle as TaskIndex;
+        }
+        let mm = self.engine.process_create(MemcgId::ROOT);
+        let id = self.engine.task_create(mm, CpuId(0));
+        self.thread_add(Runner::new(id, CpuId(0), at), Role::Control(entry))
+    }
+
+    /// A write is over.
+    pub(super) fn write_done(&mut self, entry: usize, at: Nanos, reclaimed: u64) {
+        self.outcome.writes[entry].done = Some((at, reclaimed));
+        let memcgs = self.reclaims_from(&self.outcome.writes[entry]);
+        if !memcgs.is_empty() {
+            let before = self.refaults(&memcgs);
+            self.outcome.proactive.push((entry, memcgs, before));
         }
     }
 
@@ -175,49 +181,5 @@ impl Machine {
         memcgs.sort_unstable();
         memcgs.dedup();
         memcgs
-    }
-
-    /// One step of a control task, at its clock, which is the present.
-    pub(super) fn control_step(
-        &mut self,
-        index: TaskIndex,
-        observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
-        let id = self.runner_mut(index).id;
-        let step = self.engine.resume(id);
-        self.finish_control_step(index, step, observer)
-    }
-
-    fn finish_control_step(
-        &mut self,
-        index: TaskIndex,
-        step: Step,
-        observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
-        let Settled { spent, admitted, .. } = self.settle(CpuId(0), observer);
-        let Control { runner, entry } = &mut self.controls[(index - CONTROL) as usize];
-        runner.work(spent);
-        let next = match runner.take_step(step) {
-            Ok(Served::Written { reclaimed: pages }) => {
-                runner.state = State::Ended;
-                let (entry, clock) = (*entry, runner.clock);
-                self.outcome.writes[entry].done = Some((clock, pages));
-                let memcgs = self.reclaims_from(&self.outcome.writes[entry]);
-                if !memcgs.is_empty() {
-                    let before = self.refaults(&memcgs);
-                    self.outcome.proactive.push((entry, memcgs, before));
-                }
-                Next::Stop
-            }
-            Ok(Served::Refused(error)) => {
-                runner.state = State::Ended;
-                self.outcome.writes[*entry].error = Some(*error);
-                Next::Stop
-            }
-            Ok(served) => unreachable!("a write to a kernel file is served by {served:?}"),
-            Err(next) => runner.queue_until(admitted, next),
-        };
-        self.wake();
-        Ok(next)
     }
 }

@@ -357,6 +357,7 @@ impl Machine {
                     self.engine.set_now(self.now);
                     self.engine.resume(task)
                 }
+                Step::Wait(wait @ (Wait::Woken | Wait::WokenOr(..))) => panic!("a task waits for {wait:?}"),
                 Step::Wait(Wait::Io) => {
                     if self.latency.is_some() && !self.transfers.is_empty() {
                         self.complete();

@@ -1,0 +1,158 @@
+//! Kernel threads, and waits that someone else ends.
+//!
+//! A kernel thread is a task without an address space: it accesses nothing, never ends, and is taken on in steps as any other
+//! task is. It mostly waits. Whoever has work for it writes that down first and wakes it then ([`Core::wake`]); the thread looks
+//! at what is written down, and waits, within one call. As calls follow one another, no wake falls in between and is lost.
+//!
+//! ```text
+//!   machine: start_kernel_threads ─▶ name, CPU, first wait ─▶ a runner that sleeps
+//!   waker:   its request, wake(task) ─▶ take_woken ─▶ resume(task) ─▶ step ─▶ Again | Wait
+//! ```
+//! A wait for a wake can have an end of its own ([`Wait::WokenOr`]). If that comes first, the machine resumes the task unasked,
+//! and the task learns that nobody woke it.
+
+use crate::core::Core;
+use crate::machine::step::Wait;
+use crate::units::{CpuId, TaskId};
+
+/// What a kernel thread does.
+pub(crate) trait KernelThread: Send + Sync {
+    /// What the kernel calls it, such as `kswapd0`.
+    fn name(&self) -> String;
+
+    /// What it waits for when the machine starts.
+    fn first_wait(&self) -> Wait {
+        Wait::Woken
+    }
+
+    /// The machine is about to start, and this is the thread's task, to be woken by whoever has work for it.
+    fn started(&mut self, core: &mut Core, task: TaskId);
+
+    /// Goes on until it waits or a batch is over. `woken`: its last wait was for a wake, and one came.
+    fn step(&mut self, core: &mut Core, woken: bool) -> ThreadStep;
+
+    /// Whether it is inside a reclaim call.
+    fn in_reclaim(&self) -> bool {
+        false
+    }
+}
+
+/// What a step of a kernel thread came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the first kernel thread comes with kswapd"))]
+pub(crate) enum ThreadStep {
+    /// A batch is over; there is more to do.
+    Again,
+    Wait(Wait),
+}
+
+/// A kernel thread, as the machine has to run it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadInfo {
+    /// To be resumed as any task.
+    pub task: TaskId,
+    /// What the kernel calls it.
+    pub name: String,
+    /// The CPU it is on until the machine moves it.
+    pub cpu: CpuId,
+    /// What it waits for from the start.
+    pub wait: Wait,
+}
+
+/// Those who wait until someone wakes them. There are few at any time.
+#[derive(Default)]
+pub(crate) struct Sleepers(Vec<TaskId>);
+
+impl Sleepers {
+    /// A task begins to wait.
+    pub(crate) fn add(&mut self, task: TaskId) {
+        debug_assert!(!self.0.contains(&task), "{task:?} sleeps twice");
+        self.0.push(task);
+    }
+
+    /// A task waits no longer; whether it did.
+    pub(crate) fn remove(&mut self, task: TaskId) -> bool {
+        let at = self.0.iter().position(|&sleeper| sleeper == task);
+        at.map(|at| self.0.remove(at)).is_some()
+    }
+}
+
+impl Core {
+    /// Ends a task's wait for a wake; false if it doesn't wait for one: then it will see what the waker has written down.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the first kernel thread comes with kswapd"))]
+    pub(crate) fn wake(&mut self, task: TaskId) -> bool {
+        let sleeps = self.sleepers.remove(task);
+        if sleeps {
+            self.woken.push(task);
+        }
+        sleeps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::step::{DelayReason, Step};
+    use crate::{Config, Engine, Nanos};
+
+    /// Waits as it is told to, and tells in the statistics how it was woken.
+    struct Sleeper(Vec<Wait>);
+
+    impl KernelThread for Sleeper {
+        fn name(&self) -> String {
+            "sleeper".to_owned()
+        }
+
+        fn started(&mut self, _: &mut Core, _: TaskId) {}
+
+        fn step(&mut self, core: &mut Core, woken: bool) -> ThreadStep {
+            core.plugs_filled += if woken { 1 } else { 100 };
+            self.0.pop().map_or(ThreadStep::Again, ThreadStep::Wait)
+        }
+    }
+
+    /// An engine with one thread that waits for what is given, last first, and how often it was woken or was not.
+    fn started(waits: &[Wait]) -> (Engine, TaskId) {
+        let mut engine = Engine::new(Config::default()).unwrap();
+        engine.core.threads_to_start.clear();
+        engine.core.threads_to_start.push(Box::new(Sleeper(waits.to_vec())));
+        let threads = engine.start_kernel_threads();
+        let task = threads[0].task;
+        assert_eq!(threads, [ThreadInfo { task, name: "sleeper".into(), cpu: CpuId(0), wait: Wait::Woken }]);
+        (engine, task)
+    }
+
+    fn woken(engine: &mut Engine) -> Vec<TaskId> {
+        let mut woken = Vec::new();
+        engine.take_woken(&mut woken);
+        woken
+    }
+
+    #[test]
+    fn a_wake_ends_a_wait_once() {
+        let (mut engine, task) = started(&[Wait::Woken]);
+        assert!(engine.core.wake(task) && !engine.core.wake(task));
+        assert_eq!(woken(&mut engine), [task]);
+        assert_eq!(engine.resume(task), Step::Wait(Wait::Woken));
+        assert_eq!(engine.core.plugs_filled, 1);
+        assert!(engine.core.wake(task));
+        assert_eq!(woken(&mut engine), [task]);
+        assert_eq!(engine.resume(task), Step::Again);
+        assert!(!engine.core.wake(task), "it runs, and is named to nobody");
+        assert_eq!(woken(&mut engine), []);
+    }
+
+    #[test]
+    fn who_is_resumed_by_its_timer_learns_that_nobody_woke_it() {
+        let nap = Wait::WokenOr(Nanos(100), DelayReason::Nap);
+        let (mut engine, task) = started(&[nap, nap]);
+        assert!(engine.core.wake(task));
+        assert_eq!(engine.resume(task), Step::Wait(nap));
+        assert_eq!(engine.resume(task), Step::Wait(nap));
+        assert_eq!(engine.core.plugs_filled, 101);
+        // A wake after the timer has gone off and before the machine has resumed it: it counts as woken.
+        assert!(engine.core.wake(task));
+        assert_eq!(engine.resume(task), Step::Again);
+        assert_eq!(engine.core.plugs_filled, 102);
+    }
+}

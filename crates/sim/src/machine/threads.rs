@@ -1,0 +1,118 @@
+//! Threads that run no workload: those of the kernel, and control tasks, each of which writes a kernel file.
+//!
+//! They are taken on in steps as tasks are, compete for CPUs as tasks do, and the engine names them when a wait is over. What
+//! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
+//! write that takes time begins, and is there for the next one when it has ended.
+//!
+//! A kernel thread is bound to no CPU. It comes back to the one it last ran on, unless that is busy and another is idle.
+
+use pageout_engine::{CpuId, Served, Step, ThreadInfo};
+
+use super::carry::Settled;
+use super::{Machine, RunError};
+use crate::cpu::TaskIndex;
+use crate::observe::Observer;
+use crate::report::ThreadReport;
+use crate::runner::{Next, Runner, State};
+
+/// Index of the first thread; those below are the machine's tasks.
+pub(super) const THREAD: TaskIndex = 1 << 31;
+
+/// A thread without accesses.
+pub(super) struct Thread {
+    pub(super) runner: Runner,
+    pub(super) role: Role,
+}
+
+/// What a thread is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// It is one of the kernel's, of this name.
+    Kernel(String),
+    /// It writes a kernel file, or has done so; where the result goes among the report's writes.
+    Control(usize),
+}
+
+impl Machine {
+    /// The kernel's threads, as the machine starts. They wait.
+    pub(super) fn start_kernel_threads(&mut self) {
+        for ThreadInfo { task, name, cpu, wait } in self.engine.start_kernel_threads() {
+            let index = self.thread_add(Runner::new(task, cpu, self.agenda.now()), Role::Kernel(name));
+            let next = self.runner_mut(index).take_step(Step::Wait(wait)).expect_err("a wait serves nothing");
+            self.come_back(index, &next);
+        }
+    }
+
+    pub(super) fn thread_add(&mut self, runner: Runner, role: Role) -> TaskIndex {
+        let index = THREAD + self.threads.len() as TaskIndex;
+        self.enlist(runner.id, runner.cpu, index);
+        self.threads.push(Thread { runner, role });
+        index
+    }
+
+    /// One step of a thread, at its clock, which is the present.
+    pub(super) fn thread_step(
+        &mut self,
+        index: TaskIndex,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let id = self.runner_mut(index).id;
+        let step = self.engine.resume(id);
+        self.finish_thread_step(index, step, observer)
+    }
+
+    pub(super) fn finish_thread_step(
+        &mut self,
+        index: TaskIndex,
+        step: Step,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let cpu = self.runner_mut(index).cpu;
+        let Settled { spent, admitted, .. } = self.settle(cpu, observer);
+        let Thread { runner, role } = &mut self.threads[(index - THREAD) as usize];
+        runner.work(spent);
+        let next = match (runner.take_step(step), role) {
+            (Err(next), _) => runner.queue_until(admitted, next),
+            (Ok(Served::Written { reclaimed }), Role::Control(entry)) => {
+                runner.state = State::Ended;
+                let (entry, clock) = (*entry, runner.clock);
+                self.write_done(entry, clock, reclaimed);
+                Next::Stop
+            }
+            (Ok(Served::Refused(error)), Role::Control(entry)) => {
+                runner.state = State::Ended;
+                self.outcome.writes[*entry].error = Some(*error);
+                Next::Stop
+            }
+            (Ok(served), role) => unreachable!("{role:?} is served by {served:?}"),
+        };
+        self.wake();
+        Ok(next)
+    }
+
+    /// A kernel thread is about to be ready: it goes where it need not wait for a CPU, if there is such a place.
+    pub(super) fn place_thread(&mut self, index: TaskIndex) {
+        let Some(thread) = index.checked_sub(THREAD) else { return };
+        let Thread { runner, role: Role::Kernel(_) } = &mut self.threads[thread as usize] else { return };
+        if let Some(cpu) = self.cpus.idle_near(runner.cpu) {
+            runner.cpu = cpu;
+            self.engine.set_cpu(runner.id, cpu);
+        }
+    }
+
+    /// What the kernel's threads did.
+    pub(super) fn thread_reports(&self) -> Vec<ThreadReport> {
+        let now = self.agenda.now();
+        let report = |thread: &Thread| {
+            let Role::Kernel(name) = &thread.role else { return None };
+            let spent = thread.runner.spent_by(now);
+            Some(ThreadReport { name: name.clone(), cpu_time: spent.cpu_time, cpu_wait: spent.cpu_wait })
+        };
+        self.threads.iter().filter_map(report).collect()
+    }
+
+    /// The CPUs that tasks may be on, and threads move between.
+    pub(super) fn bring_up_cpus(&mut self) {
+        self.cpus.ensure(CpuId(self.engine.cpus() - 1));
+    }
+}
