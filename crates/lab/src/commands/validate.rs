@@ -19,6 +19,9 @@ mod report; // the tables
 mod rig; // a recording, played to the simulator
 mod script; // what the recording program did for each access
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::{output, progress};
@@ -34,6 +37,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     if outcomes::are_in(&args.dir) {
         return outcomes::run(args);
     }
+    tell_of_folders_within(&args.dir);
     let recording = Recording::open(&args.dir)?;
     let runs = recording.select(&args.run)?;
     if let Some(stranger) = args.expect_short.iter().find(|id| !runs.iter().any(|run| run.id == **id)) {
@@ -112,6 +116,20 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         return Err(Failure::Unexpected(anyhow::anyhow!("{} passes: it is not short any more", run.run)));
     }
     Ok(())
+}
+
+/// A folder within that has recordings of its own is a call of its own: other tolerances hold there.
+fn tell_of_folders_within(dir: &Path) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut within: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| outcomes::are_in(path) || Recording::is_in(path))
+        .collect();
+    within.sort();
+    for path in within {
+        let path = path.display();
+        output::remark(&format!("{path} has recordings of its own: pageout validate {path}"));
+    }
 }
 
 /// What is to be done with a run that can be played.

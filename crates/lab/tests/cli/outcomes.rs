@@ -35,6 +35,14 @@ fn a_kill_of_a_real_kernel_is_a_kill_here_after_as_many_calls_that_look_at_nothi
 }
 
 #[test]
+fn recordings_in_a_folder_within_are_named() {
+    let output = validate(&ground_truth(), &["fr-loop.mglru.1"]);
+    check_success(&output);
+    let told = text(&output.stderr);
+    assert!(told.contains("oom has recordings of its own: pageout validate "), "{told}");
+}
+
+#[test]
 fn an_outcome_that_the_simulator_does_not_have_falls_short() {
     let survived = changed("ou600.classic.1", |run| run["killed"] = false.into());
     let output = validate(survived.path(), &["ou600.classic.1"]);

@@ -209,10 +209,17 @@ pub(crate) fn is_repeat(rep: &str) -> bool {
     rep.starts_with(|first: char| first.is_ascii_digit())
 }
 
+const FILE: &str = "ground-truth.json";
+
 impl Recording {
+    /// Whether a folder holds one.
+    pub(super) fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).exists()
+    }
+
     /// Reads a folder's inputs.
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Recording> {
-        let path = dir.join("ground-truth.json");
+        let path = dir.join(FILE);
         let truth: GroundTruth = read_json(&path)?;
         if truth.runs.is_empty() {
             bail!("{}: holds no runs", path.display());
