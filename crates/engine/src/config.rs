@@ -4,6 +4,7 @@
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
+use crate::page_alloc::zone::ZoneType;
 use crate::policy::Policy;
 use crate::switch::{Values, choice};
 use crate::units::{Nanos, SECTION_FRAMES};
@@ -124,6 +125,8 @@ parameters! {
     Config {
         /// Frames of each NUMA node, in pages: at least one node of at least one page. By default one node of 1 GiB.
         node_pages: Vec<u64> = vec![(1 << 30) / crate::PAGE_SIZE],
+        /// How that memory lies.
+        layout: Layout = Layout::default(),
         /// Policy of groups that name none.
         policy: Policy = Policy::classic_6_12(),
     }
@@ -154,6 +157,15 @@ parameters! {
     Kernel "memcg.kernel_memory": kernel_memory: bool = false, Values::Bool, "",
         "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them."
         "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet.";
+    Kernel "transparent_hugepage": transparent_hugepage: bool = false, Values::Bool, "",
+        "Whether the marks of zones leave room for huge pages: min_free_kbytes is then raised to 11 pageblocks a zone, or 5 % of memory."
+        "false: folios are single pages. A distribution's kernel has it on, and so keeps up to 67584 kB free.";
+    Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
+        "Free memory below which who allocates has to reclaim first; zones share it by their size. 0: computed from the size of memory."
+        "Computed, as at boot.";
+    Sysctl "vm.watermark_scale_factor": watermark_scale_factor: u32 = 10, Values::Number(1, 3000), "1/10000",
+        "Least distance between the marks min, low and high of a zone, as a share of its memory: how much kswapd frees in advance."
+        "10, a thousandth, is the kernel's.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";
@@ -189,11 +201,56 @@ impl Config {
         let sections: u64 =
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
+        self.layout.check(&self.node_pages)?;
         PARAMETERS.iter().try_for_each(|parameter| parameter.check(self))?;
         if self.tlb_entries > 0 && !self.tlb_entries.is_power_of_two() {
             return Err(ConfigError::NoPowerOfTwo { what: "tlb_entries", value: self.tlb_entries.into() });
         }
         Ok(())
+    }
+}
+
+/// How the memory of the nodes lies. What the lists say nothing about is as by default.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA).
+    pub zone_dma: bool,
+    /// Pages at the end of each node that only movable memory may use (`movablecore`, or memory added as movable). Default: none.
+    pub movable_pages: Vec<u64>,
+    /// Pages of each node that the allocator is never given, beside those of [`Config::node_pages`]: page structures, the kernel
+    /// itself. Default: none.
+    pub reserved_pages: Vec<u64>,
+    /// Pages of the first node that the kernel's initialisation still holds when marks are computed. Default: 0.
+    pub init_pages: u64,
+    /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page in so many of those above it. 0: nothing.
+    pub lowmem_reserve_ratio: [u32; ZoneType::COUNT],
+    /// How far each node's memory is from each, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
+    /// others.
+    pub distances: Vec<Vec<u8>>,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout {
+            zone_dma: false,
+            movable_pages: Vec::new(),
+            reserved_pages: Vec::new(),
+            init_pages: 0,
+            lowmem_reserve_ratio: [256, 256, 32, 0],
+            distances: Vec::new(),
+        }
+    }
+}
+
+impl Layout {
+    fn check(&self, node_pages: &[u64]) -> Result<(), ConfigError> {
+        for (&pages, &movable) in node_pages.iter().zip(&self.movable_pages) {
+            check_range("movable pages of a node", movable, 0, pages)?;
+        }
+        for &reserved in &self.reserved_pages {
+            check_range("reserved pages of a node", reserved, 0, u64::from(u32::MAX))?;
+        }
+        check_range("pages of initialisation", self.init_pages, 0, node_pages[0] - 1)
     }
 }
 

@@ -82,7 +82,7 @@ impl Core {
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
         Ok(Core {
             now: Nanos::ZERO,
-            memory: Memory::new(&config.node_pages),
+            memory: Memory::new(&config),
             memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),

@@ -74,7 +74,7 @@ impl Core {
     /// The frames of a node that have been handed out and given back.
     pub(crate) fn free_frames(&self, node: NodeId) -> BTreeSet<Pfn> {
         let mut free = BTreeSet::new();
-        for (pfn, order) in self.memory.frames.free_blocks(node) {
+        for (pfn, order) in self.memory.zones.free_blocks(node) {
             for at in 0..1 << order {
                 assert!(free.insert(Pfn(pfn.0 + at)), "frame {} is free twice", pfn.0 + at);
             }
@@ -86,7 +86,7 @@ impl Core {
     pub(crate) fn folios_in_use(&self, node: NodeId, free: &BTreeSet<Pfn>) -> Vec<Pfn> {
         let mut folios: Vec<Pfn> = Vec::new();
         let mut end = 0;
-        for pfn in self.memory.frames.handed_out(node) {
+        for pfn in self.memory.zones.handed_out(node) {
             assert!(pfn.0 >= end || !free.contains(&pfn), "{pfn:?} is free and within a folio");
             if pfn.0 >= end && !free.contains(&pfn) {
                 folios.push(pfn);

@@ -38,7 +38,8 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Config, ConfigError, FileKind, FileSpec, PARAMETERS, Parameter, Section, StatFlush, SwapKind, SwapSpec,
+    Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush, SwapKind,
+    SwapSpec,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile};
 pub use kthread::ThreadInfo;
@@ -48,6 +49,8 @@ pub use machine::op::{IoError, Op};
 pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Step, Touched, Wait};
 pub use machine::work::Work;
 pub use memory::mm::Advice;
+pub use page_alloc::info::ZoneInfo;
+pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
 pub use reclaim::{FlushRule, ReclaimRules};

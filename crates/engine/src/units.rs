@@ -11,6 +11,11 @@ pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
 /// Largest folio order: 2^9 pages, what one leaf of a page table maps.
 pub(crate) const MAX_ORDER: u8 = 9;
 
+/// Pages in a pageblock: what the page allocator gives to one kind of use, as far as it can.
+pub(crate) const PAGEBLOCK_PAGES: u64 = 1 << 9;
+/// Frames in the largest block that the page allocator keeps. Zones begin at multiples of it.
+pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << 10;
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*

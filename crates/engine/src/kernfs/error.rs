@@ -37,7 +37,7 @@ pub enum FileError {
         /// The value written.
         value: String,
         /// What it takes.
-        expected: &'static str,
+        expected: String,
     },
     /// A command written to the file was refused; those before it are done.
     Refused {

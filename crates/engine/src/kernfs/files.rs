@@ -97,7 +97,8 @@ pub struct MachineFile {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MachineTarget {
     Vmstat,
-    Swappiness,
+    /// A parameter, by its name.
+    Sysctl(&'static str),
     LruGen,
     LruGenFull,
     Enabled,
@@ -108,11 +109,17 @@ pub(super) const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 pub(super) const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
 pub(super) const MIN_TTL_MS: &str = "/sys/kernel/mm/lru_gen/min_ttl_ms";
 
+const fn sysctl(path: &'static str, parameter: &'static str) -> MachineFile {
+    MachineFile { path, is_writable: true, target: MachineTarget::Sysctl(parameter) }
+}
+
 /// All files of the machine.
 #[rustfmt::skip]
 pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/vmstat", is_writable: false, target: MachineTarget::Vmstat },
-    MachineFile { path: "/proc/sys/vm/swappiness", is_writable: true, target: MachineTarget::Swappiness },
+    sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
+    sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
+    sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),
     MachineFile { path: LRU_GEN, is_writable: true, target: MachineTarget::LruGen },
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },

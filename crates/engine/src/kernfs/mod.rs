@@ -4,7 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
-//! | `/proc/sys/vm/swappiness` | read, write: 0 to 200 |
+//! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor` | read, write: a number |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
@@ -18,6 +18,7 @@ pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
 mod lru_gen; // the text of generations, and commands
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
+mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, UNLIMITED};
@@ -98,7 +99,7 @@ impl Engine {
                     lines(&mut text, stat.name(), self.core.vmstat(stat));
                 }
             }
-            Target::Machine(MachineTarget::Swappiness) => text = format!("{}\n", self.core.config.swappiness),
+            Target::Machine(MachineTarget::Sysctl(name)) => text = format!("{}\n", self.sysctl(name)),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
@@ -135,8 +136,11 @@ impl Engine {
     pub fn write_file(&mut self, task: TaskId, path: &str, value: &str) -> Result<Step, FileError> {
         let target = self.file_at(path)?;
         let value = value.trim();
-        let invalid =
-            |expected| FileError::Invalid { path: path.to_owned(), value: value.to_owned(), expected };
+        let invalid = |expected: &str| FileError::Invalid {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            expected: expected.to_owned(),
+        };
         self.enter(task);
         let done = Step::Done(Served::Written { reclaimed: 0 });
         match target {
@@ -152,9 +156,8 @@ impl Engine {
                 self.core.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
                 Ok(done)
             }
-            Target::Machine(MachineTarget::Swappiness) => {
-                let swappiness = value.parse().ok().filter(|&swappiness: &u8| swappiness <= 200);
-                self.core.config.swappiness = swappiness.ok_or_else(|| invalid("a number from 0 to 200"))?;
+            Target::Machine(MachineTarget::Sysctl(name)) => {
+                self.set_sysctl(name, value).map_err(|expected| invalid(&expected))?;
                 Ok(done)
             }
             Target::Memcg(memcg, MemcgFile::Reclaim) => {

@@ -8,13 +8,16 @@ pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod mm; // address spaces: mappings over a page table
 pub(crate) mod tlb; // translations that the processor holds, whose use leaves no trace
 
-use crate::config::FileSpec;
+use crate::config::{Config, FileSpec};
 use crate::lru::Place;
 use crate::memory::file::File;
 use crate::memory::folio::{FolioFlags, FolioTable, PerFrame, UseBits};
 use crate::memory::mm::Mm;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
-use crate::page_alloc::frames::Frames;
+use crate::page_alloc::request::{Request, Rights};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
+use crate::page_alloc::zones::Zones;
 use crate::swap::Swap;
 use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
 
@@ -23,18 +26,18 @@ pub(crate) struct Memory {
     pub(crate) folios: FolioTable,
     /// Where each folio is among the generations.
     pub(crate) places: PerFrame<Place>,
-    pub(crate) frames: Frames,
+    pub(crate) zones: Zones,
     pub(crate) files: Vec<File>,
     pub(crate) mms: Vec<Mm>,
     pub(crate) swap: Swap,
 }
 
 impl Memory {
-    pub(crate) fn new(node_pages: &[u64]) -> Memory {
+    pub(crate) fn new(config: &Config) -> Memory {
         Memory {
             folios: FolioTable::default(),
             places: PerFrame::default(),
-            frames: Frames::new(node_pages),
+            zones: Zones::new(config),
             files: Vec::new(),
             mms: Vec::new(),
             swap: Swap::default(),
@@ -67,20 +70,28 @@ impl Memory {
         &mut self.mms[mm.index()]
     }
 
-    /// A frame with a fresh record.
-    pub(crate) fn alloc(&mut self, order: u8, memcg: MemcgId) -> Option<Pfn> {
-        let (node, pfn) = self.frames.alloc(order)?;
+    /// Frames with a fresh record, and the zone they are from. `None`: no zone of the list passes the mark.
+    #[inline]
+    pub(crate) fn alloc(
+        &mut self,
+        request: &Request,
+        mark: Watermark,
+        rights: Rights,
+        memcg: MemcgId,
+    ) -> Option<(ZoneType, Pfn)> {
+        let (zone, pfn) = self.zones.take(request, mark, rights)?;
+        let (kind, node) = (zone.kind, zone.node);
         self.folios.populate(pfn);
         let folio = &mut self.folios[pfn];
         *folio = Default::default();
         folio.node = node;
-        folio.order = order;
+        folio.order = request.order;
         folio.memcg = memcg;
-        Some(pfn)
+        Some((kind, pfn))
     }
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        self.frames.nodes()
+        self.zones.nodes()
     }
 
     /// The slot of a folio in the swap cache.

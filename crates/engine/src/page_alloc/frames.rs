@@ -1,84 +1,61 @@
-//! Which frames are free: a stack a node and order, over frames never used so far.
+//! Which frames of a zone are free: a stack an order, over frames never used so far.
 //!
-//! Nodes begin at section boundaries, so that a frame number tells its node. A freed block goes back to the stack of its
-//! order and is handed out first, as the kernel's per-CPU lists do, because its cache lines are warm. A buddy allocator
-//! with coalescing can take the place of the stacks behind the same two calls.
+//! A freed block goes back to the stack of its order and is handed out first, as the kernel's per-CPU lists do, because its cache
+//! lines are warm.
 
-use crate::units::{MAX_ORDER, NodeId, Pfn, SECTION_FRAMES};
+use crate::units::{MAX_ORDER, Pfn};
 
-struct Node {
+/// Free frames of one zone.
+pub(crate) struct Frames {
     start: u32,
     end: u32,
     /// First frame never handed out.
     fresh: u32,
     free_blocks: [Vec<u32>; MAX_ORDER as usize + 1],
-    free_pages: u64,
-}
-
-/// Free frames of all nodes.
-pub(crate) struct Frames {
-    nodes: Vec<Node>,
+    pub(super) free_pages: u64,
 }
 
 impl Frames {
-    pub(crate) fn new(node_pages: &[u64]) -> Frames {
-        let mut start = 0;
-        let mut nodes = Vec::new();
-        for &pages in node_pages {
-            let pages = u32::try_from(pages).expect("Config::check bounds the frames");
-            let end = start + pages;
-            nodes.push(Node {
-                start,
-                end,
-                fresh: start,
-                free_blocks: Default::default(),
-                free_pages: pages.into(),
-            });
-            start = end.next_multiple_of(SECTION_FRAMES);
+    pub(crate) fn new(start: u32, pages: u32) -> Frames {
+        Frames {
+            start,
+            end: start + pages,
+            fresh: start,
+            free_blocks: Default::default(),
+            free_pages: pages.into(),
         }
-        Frames { nodes }
     }
 
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        (0..self.nodes.len()).map(|node| NodeId(node as u8))
+    pub(crate) fn alloc(&mut self, order: u8) -> Option<Pfn> {
+        let pfn = self.take(order)?;
+        self.free_pages -= 1 << order;
+        Some(Pfn(pfn))
     }
 
-    /// A block of 2^order frames, from the lowest-numbered node that has one.
-    pub(crate) fn alloc(&mut self, order: u8) -> Option<(NodeId, Pfn)> {
-        let (id, pfn) =
-            self.nodes.iter_mut().enumerate().find_map(|(id, node)| node.take(order).map(|pfn| (id, pfn)))?;
-        self.nodes[id].free_pages -= 1 << order;
-        Some((NodeId(id as u8), Pfn(pfn)))
+    pub(crate) fn free(&mut self, pfn: Pfn, order: u8) {
+        debug_assert!((self.start..self.fresh).contains(&pfn.0), "frame {} was never handed out", pfn.0);
+        self.free_blocks[order as usize].push(pfn.0);
+        self.free_pages += 1 << order;
     }
 
-    pub(crate) fn free(&mut self, node: NodeId, pfn: Pfn, order: u8) {
-        let node = &mut self.nodes[node.index()];
-        debug_assert!((node.start..node.fresh).contains(&pfn.0), "frame {} was never handed out", pfn.0);
-        node.free_blocks[order as usize].push(pfn.0);
-        node.free_pages += 1 << order;
-    }
-
-    pub(crate) fn free_pages(&self, node: NodeId) -> u64 {
-        self.nodes[node.index()].free_pages
+    pub(crate) fn has_block(&self, order: u8) -> bool {
+        let is_fresh = self.fresh.next_multiple_of(1 << order) + (1 << order) <= self.end;
+        is_fresh || self.free_blocks[order as usize..].iter().any(|stack| !stack.is_empty())
     }
 
     /// Every frame in use or freed since, for checkers.
-    pub(crate) fn handed_out(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
-        let node = &self.nodes[node.index()];
-        (node.start..node.fresh).map(Pfn)
+    pub(crate) fn handed_out(&self) -> impl Iterator<Item = Pfn> {
+        (self.start..self.fresh).map(Pfn)
     }
 
     /// Free blocks, for checkers.
-    pub(crate) fn free_blocks(&self, node: NodeId) -> impl Iterator<Item = (Pfn, u8)> {
-        let blocks = &self.nodes[node.index()].free_blocks;
-        blocks
+    pub(crate) fn free_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> {
+        self.free_blocks
             .iter()
             .enumerate()
             .flat_map(|(order, stack)| stack.iter().map(move |&pfn| (Pfn(pfn), order as u8)))
     }
-}
 
-impl Node {
     fn take(&mut self, order: u8) -> Option<u32> {
         if let Some(pfn) = self.free_blocks[order as usize].pop() {
             return Some(pfn);
@@ -117,31 +94,30 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_frame_is_handed_out_once_and_nodes_begin_at_sections() {
-        let mut frames = Frames::new(&[10, 7]);
-        let taken: BTreeSet<u32> = std::iter::from_fn(|| frames.alloc(0).map(|(_, pfn)| pfn.0)).collect();
-        let expected: BTreeSet<u32> = (0..10).chain(SECTION_FRAMES..SECTION_FRAMES + 7).collect();
-        assert_eq!(taken, expected);
+    fn every_frame_is_handed_out_once() {
+        let mut frames = Frames::new(32, 10);
+        let taken: BTreeSet<u32> = std::iter::from_fn(|| frames.alloc(0).map(|pfn| pfn.0)).collect();
+        assert_eq!(taken, (32..42).collect());
     }
 
     #[test]
     fn the_frame_freed_last_is_reused_first() {
-        let mut frames = Frames::new(&[8]);
-        let (_, first) = frames.alloc(0).unwrap();
-        let (node, second) = frames.alloc(0).unwrap();
-        frames.free(node, first, 0);
-        frames.free(node, second, 0);
-        assert_eq!(frames.alloc(0), Some((node, second)));
+        let mut frames = Frames::new(0, 8);
+        let first = frames.alloc(0).unwrap();
+        let second = frames.alloc(0).unwrap();
+        frames.free(first, 0);
+        frames.free(second, 0);
+        assert_eq!(frames.alloc(0), Some(second));
     }
 
     #[test]
     fn large_blocks_are_aligned_and_leave_no_frame_behind() {
-        let mut frames = Frames::new(&[16]);
+        let mut frames = Frames::new(0, 16);
         frames.alloc(0).unwrap();
-        let (node, block) = frames.alloc(3).unwrap();
+        let block = frames.alloc(3).unwrap();
         assert_eq!(block, Pfn(8));
-        assert_eq!(frames.free_pages(node), 7);
-        frames.free(node, block, 3);
+        assert_eq!(frames.free_pages, 7);
+        frames.free(block, 3);
         let singles = std::iter::from_fn(|| frames.alloc(0)).count();
         assert_eq!(singles, 15, "the block must split when only it is left");
     }

@@ -10,6 +10,7 @@ use crate::machine::work::Work;
 use crate::memory::mm::{Advice, Backing, Mm};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
+use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
 use crate::serve::access;
 use crate::serve::task::Task;
@@ -289,6 +290,16 @@ impl Engine {
     /// The same of one node.
     pub fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
         self.core.node_stat(node, stat)
+    }
+
+    /// The zones of all nodes, as `/proc/zoneinfo` tells of them.
+    pub fn zones(&self) -> impl Iterator<Item = ZoneInfo> {
+        self.core.memory.zones.info()
+    }
+
+    /// Pages that reserves and high marks of all zones keep: no page cache may fill them with what is to be written.
+    pub fn total_reserve(&self) -> u64 {
+        self.core.memory.zones.total_reserve()
     }
 
     /// Whether a group's folios are still being moved to the lists of another policy.

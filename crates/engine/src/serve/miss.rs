@@ -15,10 +15,10 @@ use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, SwapEntry};
+use crate::page_alloc::request::{Gfp, Request};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::Task;
-use crate::stat::Stat;
 use crate::story::{Filled, PageEvent};
 use crate::units::{FileId, MemcgId, ObjectId, Pfn, TaskId};
 
@@ -169,13 +169,11 @@ impl Engine {
         if self.tasks[task.index()].attempt.frame.is_some() {
             return Ok(());
         }
-        let Some(pfn) = self.core.memory.alloc(0, memcg) else {
+        let request = Request::movable(Gfp::KERNEL, self.core.current_node());
+        let Some(pfn) = self.core.alloc_pages(&request, memcg) else {
             return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
         };
-        let folio = &mut self.core.memory.folios[pfn];
-        folio.refs = 1;
-        let node = folio.node;
-        self.core.count_node(node, Stat::PgallocNormal, 1);
+        self.core.memory.folios[pfn].refs = 1;
         self.tasks[task.index()].attempt.frame = Some(pfn);
         Ok(())
     }

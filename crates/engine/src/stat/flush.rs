@@ -182,7 +182,7 @@ impl Core {
     pub(crate) fn vmstat(&self, stat: Stat) -> i64 {
         match stat {
             Stat::NrFreePages => {
-                self.memory.nodes().map(|node| self.memory.frames.free_pages(node) as i64).sum()
+                self.memory.nodes().map(|node| self.memory.zones.free_pages(node) as i64).sum()
             }
             _ => self.vmstat.iter().map(|node| node[stat as usize]).sum(),
         }
@@ -191,7 +191,7 @@ impl Core {
     /// A node's counter, always up to date.
     pub(crate) fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
         match stat {
-            Stat::NrFreePages => self.memory.frames.free_pages(node) as i64,
+            Stat::NrFreePages => self.memory.zones.free_pages(node) as i64,
             _ => self.vmstat[node.index()][stat as usize],
         }
     }

@@ -2,6 +2,7 @@
 
 mod flush; // statistics as of their last flush, and who flushes them
 
+use crate::page_alloc::zone::ZoneType;
 use crate::units::{LruType, MemcgId};
 
 macro_rules! stats {
@@ -60,7 +61,10 @@ stats! {
     Pgpgout = "pgpgout",
     Pswpin = "pswpin",
     Pswpout = "pswpout",
+    PgallocDma = "pgalloc_dma",
+    PgallocDma32 = "pgalloc_dma32",
     PgallocNormal = "pgalloc_normal",
+    PgallocMovable = "pgalloc_movable",
     Pgfree = "pgfree",
     Pgactivate = "pgactivate",
     Pgdeactivate = "pgdeactivate",
@@ -108,6 +112,9 @@ pub(crate) const RESTORE: [Stat; 2] = [Stat::WorkingsetRestoreAnon, Stat::Workin
 pub(crate) const PGSCAN: [Stat; 2] = [Stat::PgscanAnon, Stat::PgscanFile];
 pub(crate) const PGSTEAL: [Stat; 2] = [Stat::PgstealAnon, Stat::PgstealFile];
 pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
+
+pub(crate) const PGALLOC: [Stat; ZoneType::COUNT] =
+    [Stat::PgallocDma, Stat::PgallocDma32, Stat::PgallocNormal, Stat::PgallocMovable];
 
 /// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
 const UPDATES_BATCH: u64 = 64;

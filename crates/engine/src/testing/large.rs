@@ -2,6 +2,7 @@
 //! the lists do with a folio they do with all of its pages.
 
 use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::*;
 
@@ -26,9 +27,10 @@ impl Bench {
         let file = engine.file_create(spec).unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
+        let request = Request { order: ORDER, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
         for folio in 0..FOLIOS {
             engine.core.memcgs.charge(memcg, PAGES).unwrap();
-            let pfn = engine.core.memory.alloc(ORDER, memcg).unwrap();
+            let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, folio * PAGES);
             engine.core.lru_add(pfn);

@@ -147,6 +147,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use crate::page_alloc::request::{Gfp, Request};
     use crate::stat::Stat;
     use crate::*;
 
@@ -161,9 +162,10 @@ mod tests {
         let file = engine.file_create(spec).unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
+        let request = Request::movable(Gfp::KERNEL, NodeId(0));
         for page in 0..pages {
             engine.core.memcgs.charge(memcg, 1).unwrap();
-            let pfn = engine.core.memory.alloc(0, memcg).unwrap();
+            let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, page);
             engine.core.lru_add(pfn);

@@ -3,7 +3,8 @@
 mod promises; // what must come of short texts, command and answer line by line
 mod hits; // the fast path beside the slow one
 mod served; // frames that accesses name
-mod tlb; // translations that hide accesses
+mod tlb;
+mod zones; // translations that hide accesses
 mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing

@@ -1,0 +1,56 @@
+//! Zones as those outside see them: what `/proc/zoneinfo` tells.
+
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::units::NodeId;
+
+/// The state of a zone, in pages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneInfo {
+    /// Its node.
+    pub node: NodeId,
+    /// Which zone of it.
+    pub zone: ZoneType,
+    /// First page by physical address.
+    pub start_pfn: u64,
+    /// Free by any test: not those on lists of CPUs.
+    pub free: u64,
+    /// What fallbacks have put on top of the marks.
+    pub boost: u64,
+    /// The mark below which who allocates reclaims first, boost included, as in all marks.
+    pub min: u64,
+    /// The mark below which kswapd is woken.
+    pub low: u64,
+    /// The mark up to which kswapd goes on.
+    pub high: u64,
+    /// The mark up to which it goes on to make room for promotion.
+    pub promo: u64,
+    /// Pages in its range of addresses.
+    pub spanned: u64,
+    /// Those that are memory.
+    pub present: u64,
+    /// Those that the allocator was given.
+    pub managed: u64,
+    /// What requests of each class leave: `protection`.
+    pub lowmem_reserve: [u64; ZoneType::COUNT],
+}
+
+impl Zone {
+    pub(super) fn info(&self) -> ZoneInfo {
+        ZoneInfo {
+            node: self.node,
+            zone: self.kind,
+            start_pfn: self.physical_start,
+            free: self.free_pages(),
+            boost: self.boost,
+            min: self.mark(Watermark::Min),
+            low: self.mark(Watermark::Low),
+            high: self.mark(Watermark::High),
+            promo: self.mark(Watermark::Promo),
+            spanned: self.present,
+            present: self.present,
+            managed: self.managed,
+            lowmem_reserve: self.lowmem_reserve,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What is asked of the page allocator, and by what right: a request, and the rights that each try of it has.
+//!
+//! A request says what its caller may do and bear (`Gfp`, the kernel's gfp flags). A try of it says how deep it may reach into the
+//! reserves of a zone (`Rights`, the kernel's alloc flags). The fast path tries with few rights, the slow path with more. [machine 2.5, 2.9]
+
+use crate::page_alloc::zone::ZoneType;
+use crate::units::NodeId;
+
+/// What a page is used for, which decides which pages it may lie beside. [machine 2.8]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)] // kernel memory will ask for the others
+pub(crate) enum MigrateType {
+    /// Kernel memory that stays where it is.
+    Unmovable = 0,
+    /// Pages of processes and files: a copy serves as well.
+    Movable = 1,
+    /// Kernel memory that a shrinker can free.
+    Reclaimable = 2,
+    /// Pageblocks kept for requests of order > 0 that can't wait.
+    HighAtomic = 3,
+}
+
+bitflags::bitflags! {
+    /// What the caller of the allocator may do, and how much failure it bears.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) struct Gfp: u16 {
+        /// May reclaim for itself, and so sleep.
+        const DIRECT_RECLAIM = 1 << 0;
+        /// May wake kswapd.
+        const KSWAPD_RECLAIM = 1 << 1;
+        /// Reclaim for it may start I/O.
+        const IO = 1 << 2;
+        /// Reclaim for it may enter a file system.
+        const FS = 1 << 3;
+        /// May use half of the reserve.
+        const HIGH = 1 << 4;
+        /// May use all of it: the caller frees more than it takes.
+        const MEMALLOC = 1 << 5;
+        /// May not, although its task might.
+        const NOMEMALLOC = 1 << 6;
+        /// One round of reclaim is enough: it has another way.
+        const NORETRY = 1 << 7;
+        /// Tries as long as that makes progress, but kills nobody.
+        const RETRY_MAYFAIL = 1 << 8;
+        /// Has no way to fail.
+        const NOFAIL = 1 << 9;
+        /// Failing is no news.
+        const NOWARN = 1 << 10;
+        /// From the preferred node or not at all.
+        const THISNODE = 1 << 11;
+        /// The page will be written: a zone over its dirty limit is left out.
+        const WRITE = 1 << 12;
+    }
+}
+
+#[allow(dead_code)] // for those who can't bear everything
+impl Gfp {
+    /// May do everything: the kernel's GFP_KERNEL.
+    pub(crate) const KERNEL: Gfp =
+        Gfp::DIRECT_RECLAIM.union(Gfp::KSWAPD_RECLAIM).union(Gfp::IO).union(Gfp::FS);
+    /// The same without file systems: GFP_NOFS.
+    pub(crate) const NOFS: Gfp = Gfp::KERNEL.difference(Gfp::FS);
+    /// May do nothing but wake kswapd: GFP_NOWAIT.
+    pub(crate) const NOWAIT: Gfp = Gfp::KSWAPD_RECLAIM;
+    /// The same from the reserve: GFP_ATOMIC.
+    pub(crate) const ATOMIC: Gfp = Gfp::KSWAPD_RECLAIM.union(Gfp::HIGH);
+}
+
+bitflags::bitflags! {
+    /// How deep one try may reach.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) struct Rights: u16 {
+        /// Half of the mark is enough.
+        const MIN_RESERVE = 1 << 0;
+        /// With the right before: three eighths are.
+        const NON_BLOCK = 1 << 1;
+        /// The OOM killer's victim needs memory to die: half of what is left of the mark is enough.
+        const OOM = 1 << 2;
+        /// May take from pageblocks kept for such requests.
+        const HIGHATOMIC = 1 << 3;
+        /// No mark counts.
+        const NO_WATERMARKS = 1 << 4;
+        /// May not take pages of another migrate type out of a block below the size of a pageblock.
+        const NOFRAGMENT = 1 << 5;
+        /// May wake kswapd.
+        const KSWAPD = 1 << 6;
+    }
+}
+
+impl Rights {
+    /// Those that lead into the reserves.
+    pub(crate) const RESERVES: Rights =
+        Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::OOM).union(Rights::HIGHATOMIC);
+}
+
+/// A block of pages that someone wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Request {
+    /// 2^order pages, aligned to their number.
+    pub(crate) order: u8,
+    pub(crate) migrate_type: MigrateType,
+    /// The highest zone that will do.
+    pub(crate) class: ZoneType,
+    pub(crate) gfp: Gfp,
+    /// Where it is wanted first.
+    pub(crate) node: NodeId,
+}
+
+impl Request {
+    /// A page of a process or a file.
+    pub(crate) fn movable(gfp: Gfp, node: NodeId) -> Request {
+        Request { order: 0, migrate_type: MigrateType::Movable, class: ZoneType::Movable, gfp, node }
+    }
+}

@@ -1,0 +1,150 @@
+//! Zones: parts of a node's memory by who can reach them, each with marks and free pages of its own. [machine 2.1]
+//!
+//! ```text
+//!   physical   0    16 MiB            4 GiB                          end of the node
+//!              │ DMA  │     DMA32       │        Normal        │  Movable  │
+//!   Pfn              3│                2│                     1│           0          where they begin in the order of frame numbers
+//! ```
+//! A machine of up to 4 GiB has no Normal zone, and nodes other than the first usually have nothing else. A zone exists if it has
+//! pages. Movable exists where the machine's description asks for it.
+//!
+//! Frames are numbered in the order in which zones are used, from the highest down, and not by their physical address. So records exist
+//! only for frames in use, although a large machine leaves its lowest 4 GiB for last.
+
+use crate::config::Layout;
+use crate::page_alloc::frames::Frames;
+use crate::page_alloc::request::Rights;
+use crate::page_alloc::watermark::Watermarks;
+use crate::units::{MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, SECTION_FRAMES};
+
+/// Which zone of a node, or the highest zone that a request may use: its class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ZoneType {
+    /// Below 16 MiB, for devices of the ISA bus; only if the kernel is built with it.
+    Dma = 0,
+    /// Below 4 GiB, for devices with addresses of 32 bits.
+    Dma32 = 1,
+    /// All other memory that the kernel can use for itself.
+    Normal = 2,
+    /// Memory that only what can be moved may use.
+    Movable = 3,
+}
+
+impl ZoneType {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+    /// All, from the lowest up.
+    pub const ALL: [ZoneType; ZoneType::COUNT] =
+        [ZoneType::Dma, ZoneType::Dma32, ZoneType::Normal, ZoneType::Movable];
+
+    /// As `/proc/zoneinfo` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "DMA",
+            ZoneType::Dma32 => "DMA32",
+            ZoneType::Normal => "Normal",
+            ZoneType::Movable => "Movable",
+        }
+    }
+}
+
+/// First page beyond zone DMA.
+const DMA_END: u64 = (16 << 20) / PAGE_SIZE;
+/// First page beyond zone DMA32.
+const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
+
+/// A zone of a node.
+pub(crate) struct Zone {
+    pub(crate) node: NodeId,
+    pub(crate) kind: ZoneType,
+    /// First frame in our numbering.
+    pub(crate) start: u32,
+    /// First page by physical address.
+    pub(crate) physical_start: u64,
+    /// Pages of memory in its range.
+    pub(crate) present: u64,
+    /// Those that the allocator was given: present, less what was reserved at boot. All formulas count these.
+    pub(crate) managed: u64,
+    pub(crate) marks: Watermarks,
+    /// What fallbacks into others' pageblocks have put on top of all marks, until kswapd has answered.
+    pub(crate) boost: u64,
+    /// Pages kept from requests of a higher class, by class.
+    pub(crate) lowmem_reserve: [u64; ZoneType::COUNT],
+    pub(super) frames: Frames,
+}
+
+impl Zone {
+    /// Pages that are free by any test.
+    #[inline]
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.frames.free_pages
+    }
+
+    /// Free pages in pageblocks kept for requests that can't wait.
+    #[inline]
+    pub(crate) fn highatomic_free_pages(&self) -> u64 {
+        0
+    }
+
+    /// Whether a block of at least this order is free for who has these rights.
+    #[inline]
+    pub(crate) fn has_free_block(&self, order: u8, _rights: Rights) -> bool {
+        self.frames.has_block(order)
+    }
+}
+
+/// The zones of a node, in the order in which they are used: from the highest down.
+pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, layout: &Layout) -> Vec<Zone> {
+    let of_node = |list: &[u64]| list.get(node.index()).copied().unwrap_or(0);
+    let (reserved, movable) = (of_node(&layout.reserved_pages), of_node(&layout.movable_pages));
+    let present_of_node = pages + reserved;
+    let end = physical + present_of_node;
+    let movable_start = match movable {
+        0 => end,
+        all if all >= pages => physical,
+        some => (end - some).next_multiple_of(u64::from(MAX_BLOCK_PAGES)).min(end),
+    };
+    let dma_end = if layout.zone_dma { DMA_END } else { 0 };
+    let ends = [dma_end, DMA32_END.max(dma_end), u64::MAX].map(|end| end.min(movable_start));
+    let mut zones = Vec::new();
+    let (mut start, mut reserved_left) = (physical, reserved);
+    for (kind, zone_end) in ZoneType::ALL.into_iter().zip([ends[0], ends[1], ends[2], end]) {
+        let present = zone_end.saturating_sub(start);
+        if present == 0 {
+            continue;
+        }
+        // The page structures are most of what is reserved, and a zone needs them by its size.
+        let is_last = zone_end == end;
+        let share = (u128::from(reserved) * u128::from(present) / u128::from(present_of_node)) as u64;
+        let reserved_here = if is_last { reserved_left } else { share };
+        reserved_left -= reserved_here;
+        zones.push((kind, start, present, present - reserved_here));
+        start = zone_end;
+    }
+    let mut next = first;
+    let in_order_of_use = zones.into_iter().rev().filter(|&(_, _, _, managed)| managed > 0);
+    in_order_of_use
+        .map(|(kind, physical_start, present, managed)| {
+            let pages = u32::try_from(managed).expect("Config::check bounds the frames");
+            let start = next;
+            next = (start + pages).next_multiple_of(MAX_BLOCK_PAGES);
+            Zone {
+                node,
+                kind,
+                start,
+                physical_start,
+                present,
+                managed,
+                marks: Watermarks::default(),
+                boost: 0,
+                lowmem_reserve: [0; ZoneType::COUNT],
+                frames: Frames::new(start, pages),
+            }
+        })
+        .collect()
+}
+
+/// First frame of the node after these zones.
+pub(super) fn next_node(zones: &[Zone]) -> u32 {
+    zones.last().map_or(0, |zone| (zone.start + zone.managed as u32).next_multiple_of(SECTION_FRAMES))
+}
