@@ -17,7 +17,7 @@ mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
-mod cpu; // who runs where
+mod sched; // who runs where
 
 mod machine; // all of the above together: the event loop
 mod observe; // what a caller may watch while it runs
@@ -26,5 +26,6 @@ mod report; // what a run was like
 pub use machine::{BuildError, Machine, MachineSpec, RunError, TimedAction, TimedEvent};
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
-pub use report::{Ended, FileRead, FileWrite, Report, TaskReport, Thinned, ThreadReport};
+pub use report::{CpuReport, Ended, FileRead, FileWrite, Report, TaskReport, Thinned, ThreadReport};
+pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

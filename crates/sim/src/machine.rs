@@ -15,8 +15,8 @@
 //!
 //! The work of an engine call is priced, and the task's clock moves on by the price. Transfers are submitted to the device at
 //! the time of the call and complete later by the same amount. So a device sees requests in order of time, and a task neither
-//! gains nor loses. Work that no task asked for (completions, the statistics worker) takes CPU time from no one; it is summed up
-//! as [`Report::kernel_time`].
+//! gains nor loses. Work that no task asked for (completions, the statistics worker) is counted on the CPU where it is done
+//! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
 //! turns operations into device requests, `timed` does what happens at given times, `readings` and `sequences` collect figures for
@@ -42,12 +42,12 @@ use pageout_engine::{
 };
 
 use crate::cost::Costs;
-use crate::cpu::{Cpus, TaskIndex};
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
 use crate::observe::{Observer, PROGRESS_EVERY};
-use crate::report::{Ended, Report, TaskReport};
+use crate::report::{CpuReport, Ended, Report, TaskReport};
 use crate::runner::State;
+use crate::sched::{Placement, SchedRules, Scheduler, TaskIndex};
 use crate::task::{Task, TaskSpec};
 use agenda::{Agenda, Event};
 use sequences::Sequences;
@@ -63,8 +63,8 @@ pub struct MachineSpec {
     /// How far a task may run ahead through hits while other events are due. Default 100 us: some hundred hits, and about a
     /// device's latency. 0 puts every hit in its place between the events, at the cost of speed where tasks are many.
     pub quantum: Nanos,
-    /// How long a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
-    pub timeslice: Nanos,
+    /// How tasks share CPUs.
+    pub sched: SchedRules,
     /// When the statistics worker runs first; from then on every [`Engine::stat_flush_period`]. The kernel's phase is that
     /// of its boot, so anything below the period is as good as anything else. Default 0.
     pub stat_flush_phase: Nanos,
@@ -82,7 +82,7 @@ impl Default for MachineSpec {
             seed: 1,
             costs: Costs::xeon_vm(),
             quantum: Nanos(100_000),
-            timeslice: Nanos(3_000_000),
+            sched: SchedRules::default(),
             stat_flush_phase: Nanos::ZERO,
             devices: Vec::new(),
             files: Vec::new(),
@@ -98,7 +98,7 @@ pub struct Machine {
     quantum: Nanos,
     stat_flush_phase: Nanos,
     agenda: Agenda,
-    cpus: Cpus,
+    sched: Scheduler,
     devices: Vec<Device>,
     /// Device of each file and swap area, by number.
     file_device: Vec<Option<usize>>,
@@ -116,7 +116,8 @@ pub struct Machine {
     accesses: u64,
     progress_at: u64,
     is_interrupted: bool,
-    kernel_time: Nanos,
+    /// By CPU: work that no task pays for.
+    kernel_time: Vec<Nanos>,
     work: Work,
     reclaim: LatencyHistogram,
     /// By memcg of a task, in order of the first task of each, and where in it each is.
@@ -145,12 +146,13 @@ impl Machine {
         Ok(Machine {
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
+            kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
+            sched: Scheduler::new(engine.cpus(), spec.sched),
             engine,
             costs: spec.costs,
             quantum: spec.quantum,
             stat_flush_phase: spec.stat_flush_phase,
             agenda: Agenda::default(),
-            cpus: Cpus::new(spec.timeslice),
             devices,
             tasks: Vec::new(),
             task_index: Vec::new(),
@@ -163,7 +165,6 @@ impl Machine {
             accesses: 0,
             progress_at: PROGRESS_EVERY,
             is_interrupted: false,
-            kernel_time: Nanos::ZERO,
             work: Work::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
@@ -195,11 +196,12 @@ impl Machine {
         if group == next {
             self.reclaim_by_memcg.push((spec.memcg.clone(), LatencyHistogram::default()));
         }
+        let placement = Placement { cpu: spec.cpu, migrates: spec.migrates, nice: spec.nice };
         let task =
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
         self.foreground_left += usize::from(!task.background);
         let index = self.tasks.len();
-        self.enlist(task.runner.id, task.runner.cpu, index as TaskIndex);
+        self.enlist(task.runner.id, placement, index as TaskIndex);
         self.tasks.push(task);
         Ok(index)
     }
@@ -240,9 +242,10 @@ impl Machine {
             reclaim_by_memcg: by_memcg.map(|(path, histogram)| (path.clone(), histogram.summary())).collect(),
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
             threads: self.thread_reports(),
-            kernel_time: self.kernel_time,
+            cpus: self.cpu_reports(end),
+            kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
             work: self.work,
-            context_switches: self.cpus.switches(),
+            context_switches: self.sched.switches(),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             reads: self.outcome.readings.kept(),
@@ -281,7 +284,6 @@ impl Machine {
 
     /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.
     fn begin(&mut self) {
-        self.bring_up_cpus();
         self.start_kernel_threads();
         for index in 0..self.timed.len() {
             self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
@@ -333,7 +335,7 @@ impl Machine {
     /// Settles an engine call that no task made.
     fn after_kernel_work(&mut self, cpu: CpuId, observer: &mut dyn Observer) {
         let settled = self.settle(cpu, observer);
-        self.kernel_time += settled.spent;
+        self.kernel_time[usize::from(cpu.0)] += settled.spent;
         self.wake();
     }
 
@@ -351,10 +353,8 @@ impl Machine {
         let mut woken = std::mem::take(&mut self.woken);
         let now = self.agenda.now();
         for id in woken.drain(..) {
-            let index = self.task_index.get(id.0 as usize).copied().flatten();
-            let index = index.expect("the engine wakes tasks that the machine runs");
+            let index = self.index_of(id);
             if let Some(at) = self.runner_mut(index).wake(now) {
-                self.place_thread(index);
                 self.push_run(at, index);
             }
         }
@@ -365,7 +365,6 @@ impl Machine {
     fn alarm(&mut self, index: TaskIndex, wait: u32) {
         let now = self.agenda.now();
         if self.runner_mut(index).alarm(wait, now) {
-            self.place_thread(index);
             self.push_run(now, index);
         }
     }
@@ -374,15 +373,21 @@ impl Machine {
         self.agenda.push(at, Event::Run(task));
     }
 
-    /// Makes an engine's task known under an index, and its CPU exist.
-    fn enlist(&mut self, id: TaskId, cpu: CpuId, index: TaskIndex) {
-        self.cpus.ensure(cpu);
+    /// Which of its runners the engine's task is.
+    fn index_of(&self, id: TaskId) -> TaskIndex {
+        let index = self.task_index.get(id.0 as usize).copied().flatten();
+        index.expect("the engine and the scheduler name tasks that the machine runs")
+    }
+
+    /// Makes an engine's task known under an index.
+    fn enlist(&mut self, id: TaskId, placement: Placement, index: TaskIndex) {
         let slot = id.0 as usize;
         if self.task_index.len() <= slot {
             self.task_index.resize(slot + 1, None);
         }
         assert!(self.task_index[slot].is_none(), "{id:?} is added twice");
         self.task_index[slot] = Some(index);
+        self.sched.add(id, placement);
     }
 
     /// What a task did up to `now`, if it has not ended before.
@@ -410,6 +415,11 @@ impl Machine {
             delayed: spent.delayed,
             idle: spent.idle,
         }
+    }
+
+    fn cpu_reports(&self, now: Nanos) -> Vec<CpuReport> {
+        let of_kernel = self.kernel_time.iter();
+        self.sched.busy(now).zip(of_kernel).map(|(busy, &kernel)| CpuReport { busy, kernel }).collect()
     }
 
     fn stalled(&self) -> RunError {

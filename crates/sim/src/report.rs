@@ -24,6 +24,8 @@ pub struct Report {
     pub devices: Vec<DeviceReport>,
     /// The kernel's threads, in the order in which the engine started them.
     pub threads: Vec<ThreadReport>,
+    /// The CPUs, in order.
+    pub cpus: Vec<CpuReport>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
@@ -98,6 +100,15 @@ pub struct TaskReport {
     pub delayed: Nanos,
     /// Time it waited for its timetable.
     pub idle: Nanos,
+}
+
+/// The figures of one CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CpuReport {
+    /// Time that tasks and threads had it, switches between them included.
+    pub busy: Nanos,
+    /// Time of work that no task pays for and that was done on it, while it was busy or not.
+    pub kernel: Nanos,
 }
 
 /// The figures of a kernel thread.

@@ -22,8 +22,12 @@ pub struct TaskSpec {
     pub name: String,
     /// Path of its memcg, such as `/job/web`: where its reclaim latencies are counted.
     pub memcg: String,
-    /// The CPU it is bound to; the one the engine was told.
+    /// The CPU it is bound to, or begins on if it `migrates`; the one the engine was told.
     pub cpu: CpuId,
+    /// It may run on any CPU; default false.
+    pub migrates: bool,
+    /// -20 to 19: the lower, the more of its CPU it gets while others want it. Default 0.
+    pub nice: i8,
     /// How each of its objects is reached, in the engine's order; decides what a hit costs.
     pub channels: Vec<Channel>,
     /// Where its accesses come from. Object numbers are the engine's.
@@ -58,6 +62,8 @@ impl TaskSpec {
             name: name.to_string(),
             memcg: memcg.to_string(),
             cpu: CpuId(0),
+            migrates: false,
+            nice: 0,
             channels,
             source,
             loops: 1,

@@ -249,6 +249,8 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             cpu: None,
             start: TimeSpan(0),
             think_time,
+            migrates: false,
+            nice: 0,
             copies: 1,
             loops: 1,
             background: false,

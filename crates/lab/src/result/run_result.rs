@@ -38,6 +38,8 @@ pub(crate) struct RunResult {
     pub(crate) devices: Vec<DeviceResult>,
     /// Direct reclaim calls of all tasks.
     pub(crate) reclaim: Latency,
+    /// The CPUs, in order.
+    pub(crate) cpus: Vec<CpuResult>,
     /// CPU time that no task pays for.
     pub(crate) kernel_time_ns: u64,
     /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
@@ -120,6 +122,13 @@ pub(crate) struct DeviceResult {
     pub(crate) errors: u64,
     pub(crate) busy_ns: u64,
     pub(crate) queue_wait_ns: u64,
+}
+
+/// One CPU: how long tasks had it, and how much work was done on it that no task pays for.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct CpuResult {
+    pub(crate) busy_ns: u64,
+    pub(crate) kernel_ns: u64,
 }
 
 /// How long something took.
@@ -207,6 +216,11 @@ impl RunResult {
             memcgs,
             percentages: scenario.percentages(),
             reclaim: report.reclaim.into(),
+            cpus: report
+                .cpus
+                .iter()
+                .map(|cpu| CpuResult { busy_ns: cpu.busy.0, kernel_ns: cpu.kernel.0 })
+                .collect(),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
             context_switches: report.context_switches,

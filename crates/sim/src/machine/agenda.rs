@@ -2,9 +2,9 @@
 
 use pageout_engine::{CpuId, IoId, Nanos};
 
-use crate::cpu::TaskIndex;
 use crate::event::EventQueue;
 use crate::runner::WAITS;
+use crate::sched::TaskIndex;
 
 /// Something that happens at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use pageout_engine::{Nanos, Served, Step};
+use pageout_engine::{CpuId, Nanos, Served, Step, TaskId};
 
 use super::agenda::Event;
 use super::threads::THREAD;
 use super::{Machine, RunError};
-use crate::cpu::TaskIndex;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
+use crate::sched::{Rotated, TaskIndex, Turn};
 use crate::task::decode;
 
 impl Machine {
@@ -21,12 +21,24 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         let now = self.agenda.now();
-        let cpu = self.runner_mut(index).cpu;
-        if !self.cpus.take(cpu, index, now) {
-            return Ok(());
-        }
+        let id = self.runner_mut(index).id;
+        let cpu = match self.sched.ready(id, now) {
+            Turn::Now(cpu) => cpu,
+            Turn::At(_, at) => {
+                self.hand_over(id, at);
+                return Ok(());
+            }
+            Turn::Waits(_) => return Ok(()),
+        };
         self.runner_mut(index).begin_turn(now);
+        if self.runner_mut(index).cpu != cpu {
+            self.runner_mut(index).cpu = cpu;
+            self.engine.set_cpu(id, cpu);
+        }
         loop {
+            if self.sched.is_yielding(cpu, self.agenda.now()) && self.makes_room(index, cpu) {
+                return Ok(());
+            }
             let next = if index >= THREAD {
                 self.thread_step(index, observer)?
             } else {
@@ -34,11 +46,6 @@ impl Machine {
             };
             let clock = self.runner_mut(index).clock;
             let free_at = match next {
-                Next::GoOn if self.cpus.slice_is_over(cpu, clock) => {
-                    let first = self.cpus.rotate(cpu, clock);
-                    self.hand_over(first, clock);
-                    return Ok(());
-                }
                 Next::GoOn if clock > stop || self.is_interrupted || self.agenda.is_due_by(clock) => {
                     self.push_run(clock, index);
                     return Ok(());
@@ -51,8 +58,9 @@ impl Machine {
                 Next::ComeBack(from) => from,
                 Next::Nap(_) | Next::Stop => clock,
             };
-            let first = self.cpus.pass_on(cpu, free_at);
-            self.hand_over(first, free_at);
+            if let Some(first) = self.sched.pass_on(cpu, free_at) {
+                self.hand_over(first, free_at);
+            }
             self.come_back(index, &next);
             return Ok(());
         }
@@ -74,11 +82,24 @@ impl Machine {
         }
     }
 
-    /// The CPU goes to `runner` at `at`.
-    fn hand_over(&mut self, runner: Option<TaskIndex>, at: Nanos) {
-        if let Some(runner) = runner {
-            self.push_run(at + Nanos(self.costs.context_switch), runner);
+    /// Lets those run that wait for the runner's CPU; false if it is still its turn.
+    fn makes_room(&mut self, index: TaskIndex, cpu: CpuId) -> bool {
+        let now = self.agenda.now();
+        let Rotated { next, leaves } = self.sched.rotate(cpu, now);
+        if next == self.runner_mut(index).id {
+            return false;
         }
+        self.hand_over(next, now);
+        if leaves {
+            self.push_run(now, index);
+        }
+        true
+    }
+
+    /// The CPU that a task waits for is its own at `at`.
+    fn hand_over(&mut self, task: TaskId, at: Nanos) {
+        let index = self.index_of(task);
+        self.push_run(at + Nanos(self.costs.context_switch), index);
     }
 
     pub(super) fn runner_mut(&mut self, index: TaskIndex) -> &mut Runner {
@@ -135,7 +156,7 @@ impl Machine {
         let now = task.runner.clock;
         // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
         let undisturbed = match self.agenda.next_at() {
-            _ if self.cpus.is_contended(task.runner.cpu) => now,
+            _ if self.sched.is_contended(task.runner.cpu) => now,
             Some(next) => next.min(stop),
             None => stop,
         };

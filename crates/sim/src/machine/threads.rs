@@ -4,16 +4,16 @@
 //! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
 //! write that takes time begins, and is there for the next one when it has ended.
 //!
-//! A kernel thread is bound to no CPU. It comes back to the one it last ran on, unless that is busy and another is idle.
+//! A kernel thread is bound to no CPU; a control task is, to the first.
 
-use pageout_engine::{CpuId, Served, Step, ThreadInfo};
+use pageout_engine::{Served, Step, ThreadInfo};
 
 use super::carry::Settled;
 use super::{Machine, RunError};
-use crate::cpu::TaskIndex;
 use crate::observe::Observer;
 use crate::report::ThreadReport;
 use crate::runner::{Next, Runner, State};
+use crate::sched::{Placement, TaskIndex};
 
 /// Index of the first thread; those below are the machine's tasks.
 pub(super) const THREAD: TaskIndex = 1 << 31;
@@ -45,7 +45,8 @@ impl Machine {
 
     pub(super) fn thread_add(&mut self, runner: Runner, role: Role) -> TaskIndex {
         let index = THREAD + self.threads.len() as TaskIndex;
-        self.enlist(runner.id, runner.cpu, index);
+        let placement = Placement { cpu: runner.cpu, migrates: matches!(role, Role::Kernel(_)), nice: 0 };
+        self.enlist(runner.id, placement, index);
         self.threads.push(Thread { runner, role });
         index
     }
@@ -90,16 +91,6 @@ impl Machine {
         Ok(next)
     }
 
-    /// A kernel thread is about to be ready: it goes where it need not wait for a CPU, if there is such a place.
-    pub(super) fn place_thread(&mut self, index: TaskIndex) {
-        let Some(thread) = index.checked_sub(THREAD) else { return };
-        let Thread { runner, role: Role::Kernel(_) } = &mut self.threads[thread as usize] else { return };
-        if let Some(cpu) = self.cpus.idle_near(runner.cpu) {
-            runner.cpu = cpu;
-            self.engine.set_cpu(runner.id, cpu);
-        }
-    }
-
     /// What the kernel's threads did.
     pub(super) fn thread_reports(&self) -> Vec<ThreadReport> {
         let now = self.agenda.now();
@@ -109,10 +100,5 @@ impl Machine {
             Some(ThreadReport { name: name.clone(), cpu_time: spent.cpu_time, cpu_wait: spent.cpu_wait })
         };
         self.threads.iter().filter_map(report).collect()
-    }
-
-    /// The CPUs that tasks may be on, and threads move between.
-    pub(super) fn bring_up_cpus(&mut self) {
-        self.cpus.ensure(CpuId(self.engine.cpus() - 1));
     }
 }

@@ -10,11 +10,11 @@ use super::agenda::Event;
 use super::readings::Readings;
 use super::threads::{Role, THREAD, Thread};
 use super::{BuildError, Machine, RunError};
-use crate::cpu::TaskIndex;
 use crate::observe::Observer;
 use crate::report::{Ended, FileWrite};
 use crate::runner::{Runner, State};
 use crate::scenario::KernelFile;
+use crate::sched::TaskIndex;
 
 /// Something to do at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
-use crate::{Machine, MachineSpec, TimedAction, TimedEvent};
+use crate::{Machine, MachineSpec, SchedRules, TimedAction, TimedEvent};
 use crate::{StreamSource, TaskSpec};
 
 impl Scenario {
@@ -46,11 +46,14 @@ impl Scenario {
                 problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
             })?,
             quantum: nanos(self.machine.quantum),
+            sched: SchedRules {
+                timeslice: nanos(self.machine.timeslice),
+                wakeup_granularity: nanos(self.machine.wakeup_granularity),
+            },
             stat_flush_phase: self.time_switch("memcg.stat_flush_phase")?,
             devices: self.device_specs()?,
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
-            ..MachineSpec::default()
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
         let mut cpu_next = 0;
@@ -284,6 +287,8 @@ impl Scenario {
         });
         let spec = TaskSpec {
             cpu,
+            migrates: task.migrates,
+            nice: task.nice,
             loops: task.loops,
             start: nanos(task.start),
             think_time: nanos(task.think_time),

@@ -18,6 +18,10 @@ section! {
             "NUMA nodes, in order of their numbers.";
         quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000),
             "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
+        timeslice: TimeSpan, [default TimeSpan(3_000_000)] in Accepts::Time(1_000, 1_000_000_000),
+            "How long a task keeps its CPU while others wait for it. 3 ms is the kernel's base slice on 8 CPUs or more.";
+        wakeup_granularity: TimeSpan, [default TimeSpan(1_000_000)] in Accepts::Time(0, 1_000_000_000),
+            "How much less than the running task one that wakes must have had of the CPU to preempt it. A sleeper is credited with a time slice at most, so from there on nobody preempts. 1 ms is what the kernel had before it multiplied by the number of CPUs.";
         tlb_entries: u32, [default 0] in range_of("tlb_entries"),
             "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),

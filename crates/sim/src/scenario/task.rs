@@ -28,7 +28,11 @@ section! {
         memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg"),
             "The cgroup it runs in.";
         cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64),
-            "The CPU it is bound to.";
+            "The CPU it is bound to, or starts on if it migrates.";
+        migrates: bool, [unless false] in Accepts::Bool,
+            "It may run on any CPU: where it was if that is idle, else on an idle one, else where fewest wait. Off, because what stays on its CPU is easier to follow.";
+        nice: i8, [unless 0] in Accepts::Integer(-20, 19),
+            "Its claim to a CPU that others want, too: each step below 0 is worth a quarter more of it.";
         start: TimeSpan, [default TimeSpan(0)] in TIME,
             "When it starts.";
         think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000),

@@ -1,6 +1,7 @@
 //! Tasks side by side: CPUs, order, pages that several wait for.
 
 use pageout_engine::{CpuId, Nanos};
+use pageout_sim::Pace;
 use pageout_sim::cost::Costs;
 
 use crate::rig::{Rig, pages};
@@ -24,6 +25,63 @@ fn two_tasks_on_one_cpu_take_twice_as_long_as_on_two() {
     assert!((1.95..2.05).contains(&ratio), "{apart:?} {together:?}");
     // Neither runs to its end before the other gets a turn.
     assert!(together[0] as f64 > 1.9 * apart[0] as f64, "{apart:?} {together:?}");
+}
+
+#[test]
+fn two_tasks_on_one_cpu_share_it_by_the_weights_of_their_nice_values() {
+    let mut rig = Rig::new();
+    for nice in [0, 5] {
+        let file = rig.file(10);
+        rig.reader("hitter", "/job", file, pages(0..10), u32::MAX);
+        rig.tasks.last_mut().unwrap().nice = nice;
+    }
+    let mut machine = rig.machine();
+    machine.run_until(Nanos(2_000_000_000), &mut ()).unwrap();
+    let tasks = machine.report().tasks;
+    // 1024 to 336, and what is left goes into switches.
+    let ratio = tasks[0].cpu_time.0 as f64 / tasks[1].cpu_time.0 as f64;
+    assert!((ratio - 1024.0 / 336.0).abs() < 0.02, "{ratio}");
+    let both = tasks[0].cpu_time + tasks[1].cpu_time;
+    assert!((1_990_000_000..=2_000_000_000).contains(&both.0), "{both}");
+}
+
+#[test]
+fn a_sleeper_preempts_a_hog_within_a_quantum_and_a_switch() {
+    let wait_of_sleeper = |wakeup_granularity| {
+        let mut rig = Rig::new();
+        rig.spec.sched.wakeup_granularity = Nanos(wakeup_granularity);
+        let cold = rig.file(100);
+        rig.reader("sleeper", "/job", cold, pages(0..100), 1);
+        // Every 10 ms one read, long before which it sleeps again.
+        rig.tasks[0].pace = Pace::Timetable(vec![(0, Nanos::ZERO), (100, Nanos(1_000_000_000))]);
+        let hot = rig.file(10);
+        rig.reader("hog", "/job", hot, pages(0..10), u32::MAX);
+        rig.tasks[1].background = true;
+        let (quantum, switch) = (rig.spec.quantum.0, rig.spec.costs.context_switch);
+        let sleeper = rig.run().tasks.remove(0);
+        // It wakes twice for each page: at its time, and when the page has been read.
+        (sleeper.cpu_wait.0 / 200, quantum + switch + 2_000)
+    };
+    let (wait, bound) = wait_of_sleeper(1_000_000);
+    assert!(wait <= bound, "{wait} > {bound}");
+    let (wait, bound) = wait_of_sleeper(3_000_000);
+    assert!(wait > 5 * bound, "without preemption it waits for the end of slices: {wait}");
+}
+
+#[test]
+fn tasks_that_may_migrate_take_turns_on_fewer_cpus_and_none_is_left_idle() {
+    let mut rig = Rig::new();
+    for _ in 0..6 {
+        let file = rig.file(10);
+        rig.reader("hitter", "/job", file, pages(0..10), u32::MAX);
+        rig.tasks.last_mut().unwrap().migrates = true;
+    }
+    let mut machine = rig.machine();
+    machine.run_until(Nanos(3_000_000_000), &mut ()).unwrap();
+    for task in machine.report().tasks {
+        let share = task.cpu_time.0 as f64 / 3e9;
+        assert!((share - 4.0 / 6.0).abs() < 0.01, "{share}");
+    }
 }
 
 #[test]

@@ -1,0 +1,299 @@
+//! Who runs where: a fair scheduler that is simple enough to explain.
+//!
+//! **Who is next.** Each CPU runs one task at a time. CPU time is counted as virtual run time: at nice 0 it passes as the clock does,
+//! for a heavier task slower. When the CPU is free, or the running task has used its time slice up, the task with the least
+//! virtual run time is next; among equals the one that has waited longest. So tasks that always want the CPU share it in
+//! proportion to their weights.
+//!
+//! **Sleepers.** Who sleeps gathers no claim to more than one time slice: it comes back at most a slice behind the one furthest
+//! behind on its CPU. If it is behind the running task by more than `wakeup_granularity`, it preempts it at the end of the step
+//! under way: a batch of reclaim, an access that misses, or hits for [`crate::MachineSpec::quantum`].
+//!
+//! **Where.** A pinned task stays on its CPU. One that may migrate goes, when it wakes, to the CPU it was on if that is idle, else to
+//! the first idle one, else to where fewest run or wait, its own before others. A CPU that becomes idle takes the task
+//! that has waited longest elsewhere, of those that may migrate. At the end of a slice such a task goes to where fewest run or wait,
+//! and among equals on to the next CPU: three tasks on two CPUs take turns at being alone. It keeps its distance to the
+//! floor of the queue that it leaves.
+//!
+//! This is the idea of the kernel's fair class up to 6.5. Version 6.6 brought deadlines within the same fairness (EEVDF), which move
+//! latencies of a fraction of a slice. Left out on purpose: groups of tasks as one entity (`cpu.weight`), real-time classes, load
+//! averages, caches and distances between CPUs.
+
+mod queue;
+mod weight;
+
+use pageout_engine::{CpuId, Nanos, TaskId};
+
+use queue::{Cpu, Running};
+use weight::Weight;
+
+/// Position of a task in its machine.
+pub(crate) type TaskIndex = u32;
+
+/// The knobs of the scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SchedRules {
+    /// How long a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
+    pub timeslice: Nanos,
+    /// How far a task that wakes must be behind the running one to preempt it. Default 1 ms, the kernel's before its factor for
+    /// the number of CPUs. From a time slice on, nobody preempts.
+    pub wakeup_granularity: Nanos,
+}
+
+impl Default for SchedRules {
+    fn default() -> SchedRules {
+        SchedRules { timeslice: Nanos(3_000_000), wakeup_granularity: Nanos(1_000_000) }
+    }
+}
+
+/// Where a task may run, and how much of a CPU is its due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Placement {
+    /// Where it is, or begins.
+    pub(crate) cpu: CpuId,
+    /// It may leave that CPU.
+    pub(crate) migrates: bool,
+    /// -20 (most) to 19.
+    pub(crate) nice: i8,
+}
+
+/// What came of asking for a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// It has this one now.
+    Now(CpuId),
+    /// It will have this one, whose last task still works until then.
+    At(CpuId, Nanos),
+    /// It waits in this one's queue, and will be named when it is its turn.
+    Waits(CpuId),
+}
+
+/// All CPUs of a machine, and what they know of its tasks.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    rules: SchedRules,
+    cpus: Vec<Cpu>,
+    /// By the engine's number of the task.
+    tasks: Vec<Option<Entity>>,
+    arrivals: u64,
+}
+
+/// A task as the scheduler sees it.
+#[derive(Clone, Copy, Debug)]
+struct Entity {
+    /// Where it is, or was last.
+    cpu: CpuId,
+    migrates: bool,
+    weight: Weight,
+    /// While it sleeps: its virtual run time, on the scale of its CPU. None before it has run.
+    vruntime: Option<u64>,
+}
+
+/// What came of the end of a slice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rotated {
+    /// Who has the CPU now: possibly who had it before.
+    pub(crate) next: TaskId,
+    /// The one that had it goes to another CPU, and asks there.
+    pub(crate) leaves: bool,
+}
+
+impl Scheduler {
+    pub(crate) fn new(cpus: u16, rules: SchedRules) -> Scheduler {
+        Scheduler { rules, cpus: vec![Cpu::default(); usize::from(cpus)], tasks: Vec::new(), arrivals: 0 }
+    }
+
+    /// Makes a task known. It sleeps until it is ready for the first time.
+    pub(crate) fn add(&mut self, task: TaskId, placement: Placement) {
+        let slot = task.0 as usize;
+        if self.tasks.len() <= slot {
+            self.tasks.resize(slot + 1, None);
+        }
+        let Placement { cpu, migrates, nice } = placement;
+        self.tasks[slot] = Some(Entity { cpu, migrates, weight: Weight::of_nice(nice), vruntime: None });
+    }
+
+    fn entity(&mut self, task: TaskId) -> &mut Entity {
+        self.tasks[task.0 as usize].as_mut().expect("the scheduler knows all tasks that run")
+    }
+
+    /// A task is ready at `now`, or goes on where it is.
+    #[inline]
+    pub(crate) fn ready(&mut self, task: TaskId, now: Nanos) -> Turn {
+        let cpu = self.entity(task).cpu;
+        match self.cpus[usize::from(cpu.0)].running {
+            Some(running) if running.task == task => Turn::Now(cpu),
+            _ => self.wake_up(task, now),
+        }
+    }
+
+    /// A task that slept is ready: it gets a CPU, or a place in a queue.
+    fn wake_up(&mut self, task: TaskId, now: Nanos) -> Turn {
+        let Entity { cpu: last, migrates, weight, vruntime } = *self.entity(task);
+        let cpu = if migrates { self.place(last, now) } else { last };
+        let floor = self.cpus[usize::from(cpu.0)].floor(now);
+        let vruntime = match vruntime {
+            Some(vruntime) => {
+                let credit = self.rules.timeslice.0;
+                self.translate(vruntime, last, cpu, now).max(floor.saturating_sub(credit))
+            }
+            None => floor,
+        };
+        self.entity(task).cpu = cpu;
+        let arrival = self.arrive();
+        let queue = &mut self.cpus[usize::from(cpu.0)];
+        match queue.running {
+            None => {
+                let since = queue.free_at.max(now);
+                queue.running = Some(Running { task, since, vruntime, weight });
+                if since == now {
+                    return Turn::Now(cpu);
+                }
+                queue.switches += 1;
+                Turn::At(cpu, since)
+            }
+            Some(running) => {
+                let lead = running.vruntime_at(now).saturating_sub(vruntime);
+                queue.is_claimed |= lead > self.rules.wakeup_granularity.0;
+                queue.enqueue(task, vruntime, arrival);
+                Turn::Waits(cpu)
+            }
+        }
+    }
+
+    /// The running task gives the CPU up at `at`; the next one, if any, has it from then on.
+    pub(crate) fn pass_on(&mut self, cpu: CpuId, at: Nanos) -> Option<TaskId> {
+        let leaving = self.stop(cpu, at);
+        self.entity(leaving.task).vruntime = Some(leaving.vruntime);
+        let next = self.cpus[usize::from(cpu.0)].dequeue().or_else(|| self.pull(cpu, at));
+        self.begin(cpu, at, next, leaving.task)
+    }
+
+    /// Whether the running task is to make room at `at`: its slice is used up, or someone has preempted it.
+    #[inline]
+    pub(crate) fn is_yielding(&self, cpu: CpuId, at: Nanos) -> bool {
+        let queue = &self.cpus[usize::from(cpu.0)];
+        let slice_is_over = |running: Running| at >= running.since + self.rules.timeslice;
+        queue.is_contended() && (queue.is_claimed || queue.running.is_some_and(slice_is_over))
+    }
+
+    /// The running task, whose slice is over, makes room at `at` for those that wait.
+    pub(crate) fn rotate(&mut self, cpu: CpuId, at: Nanos) -> Rotated {
+        let Running { task, vruntime, .. } = self.stop(cpu, at);
+        let home = if self.entity(task).migrates { self.place_displaced(cpu, at) } else { cpu };
+        let leaves = home != cpu;
+        if leaves {
+            let vruntime = self.translate(vruntime, cpu, home, at);
+            let entity = self.entity(task);
+            (entity.cpu, entity.vruntime) = (home, Some(vruntime));
+        } else {
+            let arrival = self.arrive();
+            self.cpus[usize::from(cpu.0)].enqueue(task, vruntime, arrival);
+        }
+        let first = self.cpus[usize::from(cpu.0)].dequeue();
+        let next = self.begin(cpu, at, first, task).expect("a slice ends only while others wait");
+        Rotated { next, leaves }
+    }
+
+    /// Whether anyone waits for the CPU.
+    #[inline]
+    pub(crate) fn is_contended(&self, cpu: CpuId) -> bool {
+        self.cpus[usize::from(cpu.0)].is_contended()
+    }
+
+    /// How often a CPU went from one task to another that waited for it, all CPUs together.
+    pub(crate) fn switches(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.switches).sum()
+    }
+
+    /// For how long each CPU was taken up to `now`.
+    pub(crate) fn busy(&self, now: Nanos) -> impl Iterator<Item = Nanos> {
+        self.cpus.iter().map(move |cpu| {
+            let running = cpu.running.map_or(0, |running| now.0.saturating_sub(running.since.0));
+            let ahead = cpu.free_at.0.saturating_sub(now.0);
+            Nanos(cpu.busy.0 - ahead + running)
+        })
+    }
+
+    fn arrive(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    /// Takes the running task off its CPU at `at`.
+    fn stop(&mut self, cpu: CpuId, at: Nanos) -> Running {
+        let queue = &mut self.cpus[usize::from(cpu.0)];
+        queue.floor(at);
+        let mut running = queue.running.take().expect("a CPU that is passed on is not idle");
+        running.vruntime = running.vruntime_at(at);
+        queue.busy += Nanos(at.0.saturating_sub(running.since.0));
+        queue.free_at = at;
+        queue.is_claimed = false;
+        running
+    }
+
+    /// Gives the CPU to `next` at `at`.
+    fn begin(&mut self, cpu: CpuId, at: Nanos, next: Option<(TaskId, u64)>, last: TaskId) -> Option<TaskId> {
+        let (task, vruntime) = next?;
+        let weight = self.entity(task).weight;
+        let queue = &mut self.cpus[usize::from(cpu.0)];
+        queue.running = Some(Running { task, since: at, vruntime, weight });
+        queue.switches += u64::from(task != last);
+        Some(task)
+    }
+
+    /// Where a task goes that wakes and may run anywhere.
+    fn place(&self, last: CpuId, now: Nanos) -> CpuId {
+        let is_idle = |cpu: &CpuId| self.cpus[usize::from(cpu.0)].is_idle(now);
+        let idle = std::iter::once(last).chain(self.ids()).find(is_idle);
+        idle.unwrap_or_else(|| self.least_loaded(std::iter::once(last).chain(self.ids()), now))
+    }
+
+    /// Where a task goes whose slice on `cpu` is over.
+    fn place_displaced(&self, cpu: CpuId, now: Nanos) -> CpuId {
+        let after = self.ids().filter(|&other| other > cpu);
+        let before = self.ids().filter(|&other| other <= cpu);
+        self.least_loaded(after.chain(before), now)
+    }
+
+    /// The first of those where fewest run or wait.
+    fn least_loaded(&self, cpus: impl Iterator<Item = CpuId>, now: Nanos) -> CpuId {
+        let load = |cpu: &CpuId| self.cpus[usize::from(cpu.0)].load(now);
+        cpus.min_by_key(load).expect("a machine has a CPU")
+    }
+
+    fn ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u16).map(CpuId)
+    }
+
+    /// Takes for `cpu`, which is about to be idle, who has waited longest elsewhere and may migrate.
+    #[inline]
+    fn pull(&mut self, cpu: CpuId, at: Nanos) -> Option<(TaskId, u64)> {
+        if self.cpus.iter().all(|other| !other.is_contended()) {
+            return None;
+        }
+        let waiting = self.ids().flat_map(|from| {
+            self.cpus[usize::from(from.0)].waiting().map(move |(key, task)| (from, key, task))
+        });
+        let may_come = |&(_, _, task): &(CpuId, (u64, u64), TaskId)| {
+            self.tasks[task.0 as usize].is_some_and(|entity| entity.migrates)
+        };
+        let (from, key, task) = waiting.filter(may_come).min_by_key(|&(_, (_, arrival), _)| arrival)?;
+        self.cpus[usize::from(from.0)].remove(key);
+        self.entity(task).cpu = cpu;
+        Some((task, self.translate(key.0, from, cpu, at)))
+    }
+
+    /// A virtual run time on the scale of another CPU: as far from the floor there as here.
+    fn translate(&mut self, vruntime: u64, from: CpuId, to: CpuId, at: Nanos) -> u64 {
+        if from == to {
+            return vruntime;
+        }
+        let here = self.cpus[usize::from(from.0)].floor(at);
+        let there = self.cpus[usize::from(to.0)].floor(at);
+        (there + vruntime).saturating_sub(here)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! One CPU: who has it, and who waits for it in which order.
+
+use std::collections::BTreeMap;
+
+use pageout_engine::{Nanos, TaskId};
+
+use super::weight::Weight;
+
+/// A task that has a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) task: TaskId,
+    /// Since when, which may be ahead of the machine's time: then its predecessor works until then.
+    pub(super) since: Nanos,
+    /// Its virtual run time at `since`.
+    pub(super) vruntime: u64,
+    pub(super) weight: Weight,
+}
+
+impl Running {
+    /// Its virtual run time at `at`.
+    pub(super) fn vruntime_at(&self, at: Nanos) -> u64 {
+        self.vruntime + self.weight.virtual_time(Nanos(at.0.saturating_sub(self.since.0)))
+    }
+}
+
+/// A CPU and its queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cpu {
+    pub(super) running: Option<Running>,
+    /// Until when whoever had it last works; the past where `running` is someone.
+    pub(super) free_at: Nanos,
+    /// Those that wait, by virtual run time, then by when they came.
+    waiting: BTreeMap<(u64, u64), TaskId>,
+    /// Virtual run time of the one furthest behind among those here; it never falls.
+    floor: u64,
+    /// Someone who waits is to have the CPU as soon as the running task comes to the end of a step.
+    pub(super) is_claimed: bool,
+    pub(super) switches: u64,
+    pub(super) busy: Nanos,
+}
+
+impl Cpu {
+    pub(super) fn is_contended(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Tasks that run or wait here at `now`.
+    pub(super) fn load(&self, now: Nanos) -> usize {
+        usize::from(self.running.is_some() || self.free_at > now) + self.waiting.len()
+    }
+
+    /// Whether it does nothing at `now`.
+    pub(super) fn is_idle(&self, now: Nanos) -> bool {
+        self.load(now) == 0
+    }
+
+    /// The floor, brought up to `at`.
+    pub(super) fn floor(&mut self, at: Nanos) -> u64 {
+        let first = self.waiting.first_key_value().map(|(&(vruntime, _), _)| vruntime);
+        let running = self.running.map(|running| running.vruntime_at(at));
+        if let Some(behind) = first.into_iter().chain(running).min() {
+            self.floor = self.floor.max(behind);
+        }
+        self.floor
+    }
+
+    pub(super) fn enqueue(&mut self, task: TaskId, vruntime: u64, arrival: u64) {
+        self.waiting.insert((vruntime, arrival), task);
+    }
+
+    /// Takes out the one that is furthest behind.
+    pub(super) fn dequeue(&mut self) -> Option<(TaskId, u64)> {
+        let ((vruntime, _), task) = self.waiting.pop_first()?;
+        Some((task, vruntime))
+    }
+
+    /// Those that wait, with their keys.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = ((u64, u64), TaskId)> {
+        self.waiting.iter().map(|(&key, &task)| (key, task))
+    }
+
+    pub(super) fn remove(&mut self, key: (u64, u64)) {
+        self.waiting.remove(&key);
+    }
+}
