@@ -409,6 +409,7 @@ impl Machine {
             ended,
             runtime: Nanos(until.0.saturating_sub(task.started.0)),
             cpu_time: spent.cpu_time,
+            user_time: spent.user_time,
             cpu_wait: spent.cpu_wait,
             reclaim_time: task.reclaim_time_by(until),
             io_wait: spent.io_wait,

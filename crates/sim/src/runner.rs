@@ -65,6 +65,10 @@ pub(crate) struct Runner {
     /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
     /// often set on its own just before, has reached the cache.
     pub(crate) cpu_time: Nanos,
+    /// Part of it that was spent in user space.
+    user_time: Nanos,
+    /// The last accesses: how long they took, and how much of that in user space.
+    accesses: (Nanos, Nanos),
 }
 
 /// The last time that it was to wait for a given span, which need not be over.
@@ -91,6 +95,7 @@ enum Why {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spent {
     pub(crate) cpu_time: Nanos,
+    pub(crate) user_time: Nanos,
     pub(crate) cpu_wait: Nanos,
     pub(crate) io_wait: Nanos,
     pub(crate) delayed: Nanos,
@@ -106,6 +111,8 @@ impl Runner {
             state: State::Ready,
             clock: start,
             cpu_time: zero,
+            user_time: zero,
+            accesses: (zero, zero),
             cpu_wait: zero,
             io_wait: zero,
             delayed: zero,
@@ -120,6 +127,14 @@ impl Runner {
     pub(crate) fn begin_turn(&mut self, now: Nanos) {
         self.cpu_wait += Nanos(now.0 - self.clock.0);
         self.clock = now;
+    }
+
+    /// Time passes while it makes accesses, a part of it in user space.
+    #[inline]
+    pub(crate) fn access(&mut self, span: Nanos, in_user_space: Nanos) {
+        self.work(span);
+        self.user_time += in_user_space;
+        self.accesses = (span, in_user_space);
     }
 
     /// Time passes while it works.
@@ -199,8 +214,13 @@ impl Runner {
             State::Ready | State::Resuming | State::Ended => [0, 0, behind],
         };
         let less = |span: Nanos, ahead: u64| Nanos(span.0.saturating_sub(ahead));
+        // Accesses are the last thing done, and as much of each part of them in user space.
+        let (span, in_user_space) = self.accesses;
+        let accesses_ahead = (ahead - pausing).min(span.0);
+        let user_ahead = u128::from(accesses_ahead) * u128::from(in_user_space.0) / u128::from(span.0.max(1));
         Spent {
             cpu_time: less(self.cpu_time, ahead - pausing),
+            user_time: less(self.user_time, user_ahead as u64),
             cpu_wait: self.cpu_wait + Nanos(cpu_wait),
             io_wait: less(self.io_wait + Nanos(io_wait), of(Why::Queue)),
             delayed: less(self.delayed + Nanos(delayed), of(Why::Delay)),

@@ -205,16 +205,33 @@ impl Task {
 #[derive(Clone, Debug)]
 pub(crate) enum HitPrice {
     /// Every object costs the same, as nearly always.
-    Uniform(u64),
+    Uniform(Price),
     /// By object.
-    ByObject(Vec<u64>),
+    ByObject(Vec<Price>),
+}
+
+/// What one hit costs, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Price {
+    all: u64,
+    /// Part of it in user space: thinking, and loads and stores; the rest is a system call.
+    user: u64,
+}
+
+impl Price {
+    fn new(channel: Channel, think_time: Nanos, costs: &Costs) -> Price {
+        let hit = costs.hit(channel).0;
+        let in_user_space = if channel == Channel::Mapped { hit } else { 0 };
+        Price { all: hit + think_time.0, user: in_user_space + think_time.0 }
+    }
 }
 
 impl HitPrice {
     fn new(channels: &[Channel], think_time: Nanos, costs: &Costs) -> HitPrice {
-        let prices: Vec<u64> = channels.iter().map(|&channel| costs.hit(channel).0 + think_time.0).collect();
+        let prices: Vec<Price> =
+            channels.iter().map(|&channel| Price::new(channel, think_time, costs)).collect();
         match prices.split_first() {
-            None => HitPrice::Uniform(think_time.0),
+            None => HitPrice::Uniform(Price { all: think_time.0, user: think_time.0 }),
             Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),
             _ => HitPrice::ByObject(prices),
         }
@@ -222,18 +239,29 @@ impl HitPrice {
 
     fn dearest(&self) -> u64 {
         match self {
-            HitPrice::Uniform(price) => *price,
-            HitPrice::ByObject(prices) => prices.iter().copied().max().unwrap_or(0),
+            HitPrice::Uniform(price) => price.all,
+            HitPrice::ByObject(prices) => prices.iter().map(|price| price.all).max().unwrap_or(0),
         }
     }
 
     /// The price of these accesses if they are all hits.
     pub(crate) fn of(&self, accesses: &[Access]) -> Nanos {
+        self.sum(accesses, |price| price.all)
+    }
+
+    /// The part of it in user space.
+    pub(crate) fn in_user_space(&self, accesses: &[Access]) -> Nanos {
+        self.sum(accesses, |price| price.user)
+    }
+
+    fn sum(&self, accesses: &[Access], part: impl Fn(Price) -> u64) -> Nanos {
         Nanos(match self {
-            HitPrice::Uniform(price) => price * accesses.len() as u64,
+            HitPrice::Uniform(price) => part(*price) * accesses.len() as u64,
             // An object without a channel is one the engine will refuse; it costs nothing here.
             HitPrice::ByObject(prices) => {
-                accesses.iter().map(|access| prices.get(access.object() as usize).copied().unwrap_or(0)).sum()
+                let price =
+                    |access: &Access| prices.get(access.object() as usize).copied().unwrap_or_default();
+                accesses.iter().map(|access| part(price(access))).sum()
             }
         })
     }

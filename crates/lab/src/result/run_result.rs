@@ -83,6 +83,9 @@ pub(crate) struct TaskResult {
     pub(crate) runtime_ns: u64,
     pub(crate) throughput_per_s: f64,
     pub(crate) cpu_time_ns: u64,
+    /// Parts of it: in user space, and in system calls and faults.
+    pub(crate) user_time_ns: u64,
+    pub(crate) system_time_ns: u64,
     pub(crate) cpu_wait_ns: u64,
     pub(crate) reclaim_time_ns: u64,
     pub(crate) io_wait_ns: u64,
@@ -258,6 +261,8 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         runtime_ns: task.runtime.0,
         throughput_per_s: task.throughput(),
         cpu_time_ns: task.cpu_time.0,
+        user_time_ns: task.user_time.0,
+        system_time_ns: task.cpu_time.0 - task.user_time.0,
         cpu_wait_ns: task.cpu_wait.0,
         reclaim_time_ns: task.reclaim_time.0,
         io_wait_ns: task.io_wait.0,

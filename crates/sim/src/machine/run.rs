@@ -171,7 +171,8 @@ impl Machine {
         let (begun, ended) = task.span_of_hits(now, hits);
         task.runner.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
-        task.runner.work(Nanos(ended.0 - begun.0));
+        let in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
+        task.runner.access(Nanos(ended.0 - begun.0), in_user_space);
         task.hits += hits as u64;
         let first = task.accesses.index;
         task.accesses.advance(hits);
@@ -235,7 +236,8 @@ impl Machine {
             }
         }
         // Whatever it took to get the page, the access itself comes on top.
-        task.runner.work(task.hit_price.of(&task.accesses.pending()[..1]));
+        let accessed = &task.accesses.pending()[..1];
+        task.runner.access(task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
         task.accesses.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)

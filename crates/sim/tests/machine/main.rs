@@ -59,6 +59,21 @@ fn a_tasks_time_is_accounted_for_to_the_nanosecond() {
 }
 
 #[test]
+fn cpu_time_in_user_space_is_thinking_and_accesses_to_mappings() {
+    let mut rig = Rig::new();
+    let file = rig.file(100);
+    rig.reader("reader", "/job", file, pages(0..100), 10);
+    rig.tasks[0].think_time = Nanos(5_000);
+    rig.anon("writer", "/job", 100, pages((0..100).chain(0..100)));
+    rig.tasks[1].cpu = pageout_engine::CpuId(1);
+    let mapped_hit = rig.spec.costs.mapped_hit;
+    let report = rig.run();
+    assert_eq!(report.tasks[0].user_time, Nanos(1_000 * 5_000));
+    assert_eq!(report.tasks[1].user_time, Nanos(200 * mapped_hit));
+    assert!(report.tasks.iter().all(|task| task.user_time < task.cpu_time), "{report:?}");
+}
+
+#[test]
 fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
     let cut_off_after = |nanoseconds: u64| {
         let mut rig = Rig::new();
@@ -83,7 +98,7 @@ fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
         for task in report.tasks {
             let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
             assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
-            assert!(task.reclaim_time <= task.runtime, "{task:?}");
+            assert!(task.reclaim_time <= task.runtime && task.user_time <= task.cpu_time, "{task:?}");
             reclaimed = reclaimed.max(task.reclaim_time.0);
         }
     }
