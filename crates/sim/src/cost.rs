@@ -76,6 +76,9 @@ pub struct Costs {
     pub compress: u64,
     /// Decompressing a page from a synchronous swap device. Row "lzo-rle in kernel": 1 to 1.5 us, T.
     pub decompress: u64,
+    /// From the wake of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a
+    /// switch. E: 20,000, of the 5 to 50 us that hardware takes. A wake by a device is part of the device's latency.
+    pub wake_up: u64,
     /// Taking the CPU from one task and giving it to another. Row "context switch, same CPU": 1,000 to 2,000, M.
     pub context_switch: u64,
 }
@@ -118,6 +121,7 @@ impl Costs {
             stat_flush: 1_000,
             compress: 3_250,
             decompress: 1_250,
+            wake_up: 20_000,
             context_switch: 1_500,
         }
     }
@@ -224,6 +228,7 @@ impl Costs {
             stat_flush: scale(self.stat_flush),
             compress: scale(self.compress),
             decompress: scale(self.decompress),
+            wake_up: scale(self.wake_up),
             context_switch: scale(self.context_switch),
         }
     }

@@ -354,8 +354,10 @@ impl Machine {
         let now = self.agenda.now();
         for id in woken.drain(..) {
             let index = self.index_of(id);
+            let is_device = self.runner_mut(index).state == State::Asleep;
+            let latency = if is_device { Nanos::ZERO } else { Nanos(self.costs.wake_up) };
             if let Some(at) = self.runner_mut(index).wake(now) {
-                self.push_run(at, index);
+                self.push_run(at.max(now + latency), index);
             }
         }
         self.woken = woken;
