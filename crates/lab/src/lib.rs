@@ -23,7 +23,8 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, compare, completions, crossover, explain, keys, replay, run, trace, validate, working_set,
+    ablate, compare, completions, crossover, explain, keys, replay, run, trace, validate, vmscan_report,
+    working_set,
 };
 use failure::{Failure, Outcome};
 use print::output;
@@ -55,6 +56,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Explain(args) => explain::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),
+        Command::VmscanReport(args) => vmscan_report::run(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

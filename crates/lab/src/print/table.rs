@@ -4,12 +4,17 @@ use comfy_table::{CellAlignment, Table, presets};
 
 /// Lays out `rows`; the first `left` columns are names. The first row is the heading.
 pub(crate) fn layout(rows: &[Vec<String>], left: usize) -> String {
+    layout_by(rows, |column| column >= left)
+}
+
+/// Lays out `rows`; of each column it is asked whether it holds figures.
+pub(crate) fn layout_by(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.add_rows(rows);
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        column.set_cell_alignment(if index < left { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_cell_alignment(if is_figure(index) { CellAlignment::Right } else { CellAlignment::Left });
     }
     table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
 }

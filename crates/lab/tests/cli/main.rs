@@ -20,6 +20,7 @@ mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
 mod traces; // what a trace is taken for
 mod validate; // recorded runs
+mod vmscan_report; // traces of a real kernel
 mod working_set; // dumps of lru_gen
 
 use std::path::{Path, PathBuf};

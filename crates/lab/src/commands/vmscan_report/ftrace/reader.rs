@@ -1,0 +1,329 @@
+//! Bytes to events: which lines are what, and how many could not be read, why, and where the first of them was.
+//!
+//! A line that cannot be read is counted and passed over. Only bytes without any line of a trace in them, 64 MiB in a row, end the
+//! reading: that is no trace, and may have no end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader, Read};
+
+use super::event::{self, Dialect, Event, Unreadable};
+use super::line::{self, Head, number};
+use super::order::Window;
+
+/// A trace has no longer lines.
+const LINE_MAX: u64 = 64 << 10;
+
+/// So many bytes in a row without a line of a trace are none.
+const STRANGE_MAX: u64 = 64 << 20;
+
+/// Names of unknown events, and CPUs, that are remembered.
+const NAMES_MAX: usize = 16;
+const CPUS_MAX: usize = 8192;
+
+/// An event of reclaim.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// When, in nanoseconds of the trace's clock.
+    pub time_ns: u64,
+    /// Whose.
+    pub task: Task,
+    /// What.
+    pub event: Event,
+}
+
+/// A task as the trace names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Task {
+    /// Its number.
+    pub pid: u32,
+    comm: [u8; COMM_MAX],
+}
+
+/// The kernel's names have 15 bytes at most; this leaves room for longer ones some day.
+const COMM_MAX: usize = 31;
+
+impl Task {
+    fn new(comm: &[u8], pid: u32) -> Task {
+        let mut task = Task { pid, comm: [0; COMM_MAX] };
+        let length = comm.len().min(COMM_MAX);
+        task.comm[..length].copy_from_slice(&comm[..length]);
+        task
+    }
+
+    /// Its name, as text that no terminal obeys.
+    pub fn comm(&self) -> String {
+        let end = self.comm.iter().position(|&byte| byte == 0).unwrap_or(COMM_MAX);
+        let text = String::from_utf8_lossy(&self.comm[..end]);
+        text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    }
+}
+
+/// What was read, all in all.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Bytes, decompressed.
+    pub bytes: u64,
+    /// Lines, also empty ones.
+    pub lines: u64,
+    /// Events of reclaim that were understood.
+    pub events: u64,
+    /// Events that are about something else, and functions.
+    pub others: u64,
+    /// Events whose name says reclaim, and that are not known, by name; the first few names.
+    pub unknown: BTreeMap<String, u64>,
+    /// Events that the kernel says it had no room for.
+    pub lost: u64,
+    /// Events that came after a later one, and took their place by time.
+    pub displaced: u64,
+    /// Those that came too late for that.
+    pub late: u64,
+    /// When the first and the last event was, of whatever kind.
+    pub span_ns: Option<(u64, u64)>,
+    /// How many CPUs events were on.
+    pub cpus: usize,
+    /// Which dialects were seen, by the number of events that show one: 2010, modern.
+    pub dialects: [u64; 2],
+    /// It begins as the kernel begins one, `# tracer: nop`.
+    pub is_headed: bool,
+    /// Lines that could not be read.
+    pub skipped: Skipped,
+    /// Reading ended here, after so many bytes: nothing in the last 64 MiB was a line of a trace.
+    pub gave_up: bool,
+}
+
+impl Totals {
+    /// The dialect, where events show one: `2010`, `modern` or `mixed`.
+    pub fn dialect(&self) -> Option<&'static str> {
+        match self.dialects {
+            [0, 0] => None,
+            [_, 0] => Some(Dialect::Early.name()),
+            [0, _] => Some(Dialect::Modern.name()),
+            _ => Some("mixed"),
+        }
+    }
+
+    /// Whether it is the text of a trace; one without events is, too.
+    pub fn is_trace(&self) -> bool {
+        self.events + self.others + self.lost > 0 || !self.unknown.is_empty() || self.is_headed
+    }
+}
+
+/// Lines that could not be read, by reason.
+#[derive(Clone, Debug, Default)]
+pub struct Skipped {
+    reasons: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl Skipped {
+    const CUT: &str = "cut: the end of the line is missing";
+    const BINARY: &str = "binary";
+    const LONG: &str = "longer than 64 KiB";
+    const STRANGE: &str = "not in the form of a trace";
+    const FIELDS: &str = "an event without the fields it should have, or damaged";
+
+    fn count(&mut self, reason: &'static str, line: u64) {
+        self.reasons.entry(reason).or_insert((0, line)).0 += 1;
+    }
+
+    /// How many in all.
+    pub fn total(&self) -> u64 {
+        self.reasons.values().map(|(count, _)| count).sum()
+    }
+
+    /// Reason, how many, and the number of the first such line.
+    pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64, u64)> + '_ {
+        self.reasons.iter().map(|(reason, (count, first))| (*reason, *count, *first))
+    }
+}
+
+/// Reads events out of bytes.
+pub struct Reader<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    window: Window<Record>,
+    cpus: BTreeSet<u32>,
+    totals: Totals,
+    /// Bytes since the last line of a trace.
+    strange: u64,
+    is_over: bool,
+    fault: Option<io::Error>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, which is decompressed already.
+    pub fn new(input: R) -> Reader<R> {
+        Reader {
+            input: BufReader::with_capacity(256 << 10, input),
+            line: Vec::new(),
+            window: Window::new(),
+            cpus: BTreeSet::new(),
+            totals: Totals::default(),
+            strange: 0,
+            is_over: false,
+            fault: None,
+        }
+    }
+
+    /// What was read, and the error that ended the reading, if one did.
+    pub fn finish(mut self) -> (Totals, Option<io::Error>) {
+        self.totals.displaced = self.window.displaced();
+        self.totals.cpus = self.cpus.len();
+        (self.totals, self.fault)
+    }
+
+    /// Reads the next line. Errors end the reading; what was read before them counts.
+    fn read_line(&mut self) {
+        self.line.clear();
+        let mut bounded = (&mut self.input).take(LINE_MAX);
+        let count = match bounded.read_until(b'\n', &mut self.line) {
+            Ok(0) => {
+                self.is_over = true;
+                return;
+            }
+            Ok(count) => count as u64,
+            Err(fault) => {
+                self.fault = Some(fault);
+                self.is_over = true;
+                return;
+            }
+        };
+        let before = self.totals.lines;
+        self.totals.lines += 1;
+        self.totals.bytes += count;
+        let seen = self.totals.events + self.totals.others;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+            self.sort_line();
+        } else if count == LINE_MAX {
+            self.skip(Skipped::LONG);
+            self.pass_line();
+        } else {
+            // Half a number still looks like a number.
+            self.skip(Skipped::CUT);
+        }
+        if self.totals.events + self.totals.others > seen || before == 0 {
+            self.strange = 0;
+        } else {
+            self.strange += count;
+        }
+        if self.strange > STRANGE_MAX {
+            (self.totals.gave_up, self.is_over) = (true, true);
+        }
+    }
+
+    /// Passes over the rest of a long line.
+    fn pass_line(&mut self) {
+        while !self.is_over {
+            let (passed, is_end) = match self.input.fill_buf() {
+                Ok(buffer) => match buffer.iter().position(|&byte| byte == b'\n') {
+                    Some(at) => (at + 1, true),
+                    None => (buffer.len(), buffer.is_empty()),
+                },
+                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => (0, false),
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    (0, true)
+                }
+            };
+            self.input.consume(passed);
+            self.totals.bytes += passed as u64;
+            self.strange += passed as u64;
+            if is_end {
+                return;
+            }
+            if self.strange > STRANGE_MAX {
+                (self.totals.gave_up, self.is_over) = (true, true);
+            }
+        }
+    }
+
+    fn skip(&mut self, reason: &'static str) {
+        self.totals.skipped.count(reason, self.totals.lines);
+    }
+
+    /// Finds out what the line in hand is.
+    fn sort_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        match line::parse(&line) {
+            Some(head) => self.take(head),
+            None if is_heading(&line) => self.totals.is_headed |= line.starts_with(b"# tracer:"),
+            None => match lost(&line) {
+                Some(lost) => self.totals.lost = self.totals.lost.saturating_add(lost),
+                None if is_text(&line) => self.skip(Skipped::STRANGE),
+                None => self.skip(Skipped::BINARY),
+            },
+        }
+        self.line = line;
+    }
+
+    fn take(&mut self, head: Head<'_>) {
+        let Head { comm, pid, cpu, time_ns, event, fields } = head;
+        match event::parse(event, fields) {
+            Ok((event, dialect)) => {
+                self.totals.events += 1;
+                if let Some(dialect) = dialect {
+                    self.totals.dialects[dialect as usize] += 1;
+                }
+                let task = Task::new(comm, pid);
+                let is_late = self.window.push(time_ns, Record { time_ns, task, event });
+                self.totals.late += u64::from(is_late);
+            }
+            Err(Unreadable::Other) => self.totals.others += 1,
+            Err(Unreadable::Fields) => return self.skip(Skipped::FIELDS),
+            Err(Unreadable::Unknown) => {
+                let unknown = &mut self.totals.unknown;
+                let name = String::from_utf8_lossy(event).into_owned();
+                let is_listed = unknown.len() < NAMES_MAX || unknown.contains_key(&name);
+                *unknown.entry(if is_listed { name } else { "others".to_string() }).or_default() += 1;
+            }
+        }
+        if self.cpus.len() < CPUS_MAX {
+            self.cpus.insert(cpu);
+        }
+        let (first, last) = self.totals.span_ns.unwrap_or((time_ns, time_ns));
+        self.totals.span_ns = Some((first.min(time_ns), last.max(time_ns)));
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            if let Some(record) = self.window.pop(!self.is_over) {
+                return Some(record);
+            }
+            if self.is_over {
+                return None;
+            }
+            self.read_line();
+        }
+    }
+}
+
+/// What stands above, between and below events: comments, what `trace-cmd report` begins with, stacks.
+fn is_heading(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let is_stack = || text.starts_with(b"=> ") || text == b"<stack trace>";
+    let empty_cpu = || text.starts_with(b"CPU ") && text.ends_with(b" is empty");
+    text.is_empty()
+        || text[0] == b'#'
+        || text.starts_with(b"cpus=")
+        || text.starts_with(b"version = ")
+        || is_stack()
+        || empty_cpu()
+}
+
+/// `CPU:1 [LOST 33 EVENTS]`, where a buffer was full.
+fn lost(line: &[u8]) -> Option<u64> {
+    let text = line.trim_ascii().strip_prefix(b"CPU:")?;
+    let (_, text) = number(text)?;
+    let text = text.trim_ascii().strip_prefix(b"[LOST ")?;
+    let (lost, rest) = number(text)?;
+    (rest == b" EVENTS]").then_some(lost)
+}
+
+fn is_text(line: &[u8]) -> bool {
+    std::str::from_utf8(line)
+        .is_ok_and(|text| !text.chars().any(|c| c.is_control() && c != '\t' && c != '\r'))
+}

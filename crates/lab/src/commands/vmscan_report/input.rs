@@ -1,0 +1,118 @@
+//! Where the text of a trace comes from: a file, standard input, a compressed file, or `trace-cmd report` of a binary one.
+//!
+//! What a file is, its first bytes say, not its name.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+
+const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
+const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
+const PERF_DATA: &[u8] = b"PERFILE2";
+
+/// Compressed by what we don't read, and the program that does.
+const COMPRESSED: [(&[u8], &str, &str); 4] = [
+    (&[0x1F, 0x8B], "gzip", "zcat"),
+    (&[0xFD, b'7', b'z', b'X', b'Z'], "xz", "xzcat"),
+    (b"BZh", "bzip2", "bzcat"),
+    (&[0x04, 0x22, 0x4D, 0x18], "lz4", "lz4cat"),
+];
+
+/// An open trace.
+pub(super) struct Input {
+    /// What it is called in results.
+    pub(super) name: String,
+    /// Its text.
+    pub(super) text: Box<dyn Read>,
+    /// What converts it meanwhile.
+    converter: Option<Converter>,
+}
+
+/// A running `trace-cmd`.
+struct Converter {
+    child: Child,
+    messages: File,
+}
+
+impl Input {
+    /// Opens `path`; `counted` sees the bytes of the file as they are read.
+    pub(super) fn open(path: &Path, counted: impl FnOnce(File) -> Box<dyn Read>) -> anyhow::Result<Input> {
+        let is_stdin = path == Path::new("-");
+        let name = if is_stdin { "standard input".to_string() } else { path.display().to_string() };
+        let mut bytes: Box<dyn Read> = if is_stdin {
+            Box::new(io::stdin().lock())
+        } else {
+            let cannot_read = || format!("cannot read {name}");
+            let file = File::open(path).with_context(cannot_read)?;
+            let is_directory = file.metadata().with_context(cannot_read)?.is_dir();
+            ensure!(!is_directory, "{name} is a directory; expected: a file with the text of a trace");
+            counted(file)
+        };
+        let mut start = Vec::new();
+        (&mut bytes).take(16).read_to_end(&mut start).with_context(|| format!("cannot read {name}"))?;
+        if start.starts_with(TRACE_DAT) {
+            ensure!(
+                !is_stdin,
+                "standard input is a trace.dat, which has to be a file: give its name, or pipe the output of `trace-cmd \
+                 report`"
+            );
+            let (text, converter) = converted(path)?;
+            return Ok(Input { name, text, converter: Some(converter) });
+        }
+        if start.starts_with(PERF_DATA) {
+            bail!(
+                "{name} is of perf; expected: the text of /sys/kernel/tracing/trace, or what `trace-cmd record -e vmscan` \
+                 writes"
+            );
+        }
+        if let Some((_, kind, program)) = COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic)) {
+            bail!("{name} is compressed with {kind}: {program} {name} | pageout vmscan-report -");
+        }
+        let is_zstd = start.starts_with(ZSTD);
+        let whole = Cursor::new(start).chain(bytes);
+        let text: Box<dyn Read> = if is_zstd {
+            Box::new(zstd::stream::read::Decoder::new(whole).with_context(|| format!("cannot read {name}"))?)
+        } else {
+            Box::new(whole)
+        };
+        Ok(Input { name, text, converter: None })
+    }
+
+    /// Ends the conversion, if there is one. Errors: it failed.
+    pub(super) fn close(self) -> anyhow::Result<()> {
+        let Input { name, text, converter } = self;
+        // A converter that is not read any more ends with a broken pipe.
+        drop(text);
+        let Some(Converter { mut child, mut messages }) = converter else { return Ok(()) };
+        let status = child.wait().with_context(|| format!("trace-cmd report -i {name}"))?;
+        if status.success() {
+            return Ok(());
+        }
+        let mut told = String::new();
+        io::Seek::rewind(&mut messages).context("the messages of trace-cmd")?;
+        messages.take(2000).read_to_string(&mut told).unwrap_or_default();
+        bail!("trace-cmd report -i {name} failed, {status}: {}", told.trim());
+    }
+}
+
+/// The text that `trace-cmd report` makes of a trace.dat.
+fn converted(path: &Path) -> anyhow::Result<(Box<dyn Read>, Converter)> {
+    let messages = tempfile::tempfile().context("a temporary file for the messages of trace-cmd")?;
+    let mut command = Command::new("trace-cmd");
+    command.arg("report").arg("-i").arg(path).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(messages.try_clone().context("a temporary file for the messages of trace-cmd")?);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
+            "{0} is a trace.dat, which `trace-cmd` turns into text, and there is no `trace-cmd` here: install it (`apt-get install \
+             trace-cmd`, `dnf install trace-cmd`), or convert it where it was recorded: trace-cmd report -i {0} > trace.txt",
+            path.display()
+        ),
+        Err(error) => return Err(error).context("cannot run trace-cmd"),
+    };
+    let text = child.stdout.take().expect("it was asked for");
+    Ok((Box::new(text), Converter { child, messages }))
+}

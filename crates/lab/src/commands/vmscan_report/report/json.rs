@@ -1,0 +1,187 @@
+//! The result with everything in it, times in nanoseconds.
+
+use pageout_sim::latency::LatencyHistogram;
+use serde_json::{Map, Value, json};
+
+use super::{Report, Value as Figure, freed};
+use crate::commands::vmscan_report::Reading;
+use crate::commands::vmscan_report::ftrace::{CallKind, REASONS, Totals};
+use crate::commands::vmscan_report::tally::{ByOrder, ByType, Class, Process, Stall, Work};
+
+impl Report<'_> {
+    pub(in crate::commands::vmscan_report) fn to_json(&self) -> Value {
+        json!({
+            "complete": self.readings.iter().all(Reading::is_complete),
+            "traces": self.readings.iter().map(reading_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn reading_json(reading: &Reading) -> Value {
+    let sums = &reading.sums;
+    let work = Class::ALL.map(|class| (class.name().to_string(), work_json(&sums.work(class))));
+    let summary = reading.summary();
+    let summary = summary.iter().map(|(label, value)| (label.to_string(), figure_json(*value)));
+    json!({
+        "trace": reading.name,
+        "complete": reading.is_complete(),
+        "faults": reading.faults,
+        "read": totals_json(&reading.totals),
+        "summary": summary.collect::<Map<_, _>>(),
+        "work": Map::from_iter(work),
+        "processes": sums.processes.iter().map(process_json).collect::<Vec<_>>(),
+        "longest_calls": sums.stalls.iter().map(|stall| stall_json(reading, stall)).collect::<Vec<_>>(),
+        "timeline": timeline_json(reading),
+    })
+}
+
+fn totals_json(totals: &Totals) -> Value {
+    let skipped = totals.skipped.reasons();
+    let skipped = skipped
+        .map(|(reason, lines, first)| json!({ "reason": reason, "lines": lines, "first_line": first }));
+    json!({
+        "bytes": totals.bytes,
+        "lines": totals.lines,
+        "events": totals.events,
+        "other_events": totals.others,
+        "unknown_events": totals.unknown,
+        "lost_events": totals.lost,
+        "displaced_events": totals.displaced,
+        "late_events": totals.late,
+        "skipped_lines": totals.skipped.total(),
+        "skipped": skipped.collect::<Vec<_>>(),
+        "dialect": totals.dialect(),
+        "cpus": totals.cpus,
+        "first_ns": totals.span_ns.map(|(first, _)| first),
+        "last_ns": totals.span_ns.map(|(_, last)| last),
+    })
+}
+
+fn figure_json(figure: Figure) -> Value {
+    match figure {
+        Figure::Count(count) => json!(count),
+        Figure::Milliseconds(ns) => json!(ns as f64 / 1e6),
+        Figure::Seconds(seconds) => json!(seconds),
+        Figure::Share(share) => json!(share * 100.0),
+        Figure::Unknown => Value::Null,
+    }
+}
+
+fn by_type(ByType { anon, file, untold }: ByType) -> Value {
+    json!({ "anon": anon, "file": file, "untold": untold, "total": anon + file + untold })
+}
+
+fn by_order(counts: &ByOrder) -> Value {
+    counts.iter().map(|(order, count)| (order.to_string(), json!(count))).collect::<Map<_, _>>().into()
+}
+
+fn work_json(work: &Work) -> Value {
+    let throttled = REASONS.iter().zip(work.throttled_for_us);
+    let throttled = throttled.map(|(reason, us)| (reason.to_string(), json!(us)));
+    json!({
+        "scanned": by_type(work.scanned),
+        "taken": by_type(work.taken),
+        "reclaimed": by_type(work.reclaimed),
+        "written_sync": by_type(work.written_sync),
+        "written_async": by_type(work.written_async),
+        "contig_dirty": work.contig_dirty,
+        "activated": work.activated,
+        "ref_keep": work.referenced,
+        "dirty": work.dirty,
+        "writeback": work.writeback,
+        "immediate": work.immediate,
+        "unmap_fail": work.unmap_failed,
+        "throttled_us": work.throttled_us,
+        "throttled_us_by_reason": throttled.collect::<Map<_, _>>(),
+        "lowest_priority": work.priority,
+    })
+}
+
+fn latency_json(latency: &LatencyHistogram) -> Value {
+    let summary = latency.summary();
+    json!({
+        "count": summary.count,
+        "total_ns": summary.total.0,
+        "p50_ns": summary.p50.0,
+        "p99_ns": summary.p99.0,
+        "max_ns": summary.max.0,
+    })
+}
+
+fn process_json(process: &Process) -> Value {
+    let mut json = json!({ "name": process.name(), "comm": process.comm, "pid": process.pid });
+    for kind in [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node] {
+        let calls = process.calls(kind);
+        if calls.begun.total() + calls.beginless > 0 {
+            json[Class::from(kind).name()] = json!({
+                "calls": calls.begun.total(),
+                "calls_by_order": by_order(&calls.begun),
+                "stalled": latency_json(&calls.latency),
+                "reclaimed": freed(process, kind),
+                "unfinished_calls": calls.unfinished.map_or(0, |(count, _)| count),
+                "unfinished_since_ns": calls.unfinished.map(|(_, since_ns)| since_ns),
+                "begins_without_end": calls.endless,
+                "ends_without_begin": calls.beginless,
+                "work": work_json(process.work_of(kind.into())),
+            });
+        }
+    }
+    if let Some(kswapd) = &process.kswapd {
+        json["kswapd"] = json!({
+            "wakeups": kswapd.wakes.total(),
+            "wakeups_by_order": by_order(&kswapd.wakes),
+            "wakeups_while_awake": kswapd.rewakes.total(),
+            "wakeups_while_awake_by_order": by_order(&kswapd.rewakes),
+            "sleeps": kswapd.sleeps,
+            "awake": latency_json(&kswapd.awake),
+            "awake_before_until_ns": kswapd.awake_before_ns,
+            "awake_at_end_since_ns": kswapd.since.map(|(since_ns, _)| since_ns),
+            "work": work_json(process.work_of(Class::Kswapd)),
+        });
+    }
+    json["wake_requests"] = json!(process.wake_requests.total());
+    json["wake_requests_by_order"] = by_order(&process.wake_requests);
+    json["outside"] = work_json(process.work_of(Class::Outside));
+    json
+}
+
+fn stall_json(reading: &Reading, stall: &Stall) -> Value {
+    json!({
+        "process": reading.sums.processes[stall.process].name(),
+        "class": stall.class.name(),
+        "order": stall.order,
+        "begin_ns": stall.begin_ns,
+        "lasted_ns": stall.lasted_ns,
+        "ended": stall.is_over,
+        "reclaimed": stall.reclaimed,
+        "why": stall.why(),
+        "work": work_json(&stall.work),
+    })
+}
+
+/// Only steps in which something happened.
+fn timeline_json(reading: &Reading) -> Value {
+    let timeline = &reading.sums.timeline;
+    let begin_ns = timeline.begin_ns.unwrap_or(0);
+    let mut steps = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let busy = Class::ALL.into_iter().filter(|class| step[*class as usize] != Default::default());
+        let classes = busy.map(|class| {
+            let slice = step[class as usize];
+            let slice = json!({
+                "scanned": slice.scanned,
+                "reclaimed": slice.reclaimed,
+                "written": slice.written,
+                "busy_ns": slice.busy_ns,
+            });
+            (class.name().to_string(), slice)
+        });
+        let classes: Map<String, Value> = classes.collect();
+        if !classes.is_empty() {
+            let mut step = json!({ "begin_ns": begin_ns + at as u64 * timeline.step_ns });
+            step.as_object_mut().expect("it is one").extend(classes);
+            steps.push(step);
+        }
+    }
+    json!({ "step_ns": timeline.step_ns, "steps": steps })
+}

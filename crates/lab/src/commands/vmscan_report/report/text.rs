@@ -1,0 +1,381 @@
+//! Tables: who was stalled, kswapd, what became of the pages, the longest calls, the summary, and what makes it uncertain.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio, told};
+use crate::commands::vmscan_report::Reading;
+use crate::commands::vmscan_report::ftrace::CallKind;
+use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
+use crate::print::{figures, output, table};
+
+/// Rows of a table without `--all`.
+const ROWS: usize = 12;
+
+impl Report<'_> {
+    pub(in crate::commands::vmscan_report) fn to_text(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        // Side by side, the sums are what is compared; who did it is in each trace's own report.
+        if let [reading] = self.readings {
+            parts.push(heading(reading));
+            parts.extend(self.tables(reading));
+        } else {
+            parts.push(self.readings.iter().map(heading).collect());
+        }
+        parts.push(self.summary());
+        let remarks: Vec<String> = self.readings.iter().flat_map(|reading| self.remarks(reading)).collect();
+        parts.push(remarks.iter().map(|remark| output::wrap(remark, output::width(), "")).collect());
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n")
+    }
+
+    fn tables(&self, reading: &Reading) -> Vec<String> {
+        let mut parts = Vec::new();
+        for (kind, title) in [
+            (CallKind::Direct, "Direct reclaim: tasks that the whole machine's shortage stalled"),
+            (CallKind::Memcg, "Memcg reclaim: tasks that a cgroup's limit stalled"),
+            (CallKind::SoftLimit, "Soft limit reclaim, within other calls"),
+            (CallKind::Node, "Node reclaim: tasks whose own node was short"),
+        ] {
+            parts.push(self.callers(reading, kind, title));
+        }
+        parts.push(kswapds(reading));
+        parts.push(fates(reading));
+        parts.push(self.longest(reading));
+        parts
+    }
+
+    /// The tasks that made calls of one kind, those stalled longest first.
+    fn callers(&self, reading: &Reading, kind: CallKind, title: &str) -> String {
+        let made = |process: &&Process| {
+            let calls = process.calls(kind);
+            calls.begun.total() + calls.beginless > 0
+        };
+        let mut processes: Vec<&Process> = reading.sums.processes.iter().filter(made).collect();
+        processes.sort_by_key(|process| Reverse(process.calls(kind).latency.total()));
+        if processes.is_empty() {
+            return String::new();
+        }
+        let is_direct = kind == CallKind::Direct;
+        let mut rows = vec![row([
+            "task",
+            "calls",
+            "stalled",
+            "of the time",
+            "median",
+            "p99",
+            "longest",
+            "scanned",
+            "reclaimed",
+            "written",
+        ])];
+        if is_direct {
+            rows[0].push("wakes kswapd".to_string());
+        }
+        let shown = if self.all { processes.len() } else { processes.len().min(ROWS) };
+        for process in &processes[..shown] {
+            let (calls, work) = (process.calls(kind), process.work_of(kind.into()));
+            let latency = calls.latency.summary();
+            let mut cells = vec![
+                process.name(),
+                figures::count(calls.begun.total()),
+                figures::time(latency.total.0),
+                figures::percent(ratio(latency.total.0 as f64, reading.elapsed_ns())),
+                figures::time(latency.p50.0),
+                figures::time(latency.p99.0),
+                figures::time(latency.max.0),
+                figures::count(work.scanned.total()),
+                figures::count(freed(process, kind)),
+                figures::count(work.written()),
+            ];
+            if is_direct {
+                cells.push(figures::count(process.wake_requests.total()));
+            }
+            rows.push(cells);
+        }
+        let mut text = format!("{title}\n{}", table::layout(&rows, 1));
+        if shown < processes.len() {
+            let rest = &processes[shown..];
+            let calls: u64 = rest.iter().map(|process| process.calls(kind).begun.total()).sum();
+            let stalled = rest.iter().map(|process| process.calls(kind).latency.total().0);
+            let stalled = figures::time(stalled.fold(0, u64::saturating_add));
+            _ = writeln!(
+                text,
+                "{} more tasks: {} calls, {stalled} (--all)",
+                rest.len(),
+                figures::count(calls)
+            );
+        }
+        let orders: Vec<String> =
+            orders(processes.iter().flat_map(|process| process.calls(kind).begun.iter()));
+        _ = writeln!(text, "calls by order: {}", orders.join(", "));
+        text
+    }
+
+    /// The longest calls, and what took the time.
+    fn longest(&self, reading: &Reading) -> String {
+        let stalls = &reading.sums.stalls;
+        if stalls.is_empty() {
+            return String::new();
+        }
+        let shown = if self.all { stalls.len() } else { stalls.len().min(ROWS) };
+        let mut rows = vec![row([
+            "at (s)",
+            "lasted",
+            "order",
+            "task",
+            "call",
+            "what took the time, as far as events say",
+        ])];
+        for stall in &stalls[..shown] {
+            let Stall { begin_ns, lasted_ns, order, is_over, .. } = stall;
+            let atleast = if *is_over { "" } else { "> " };
+            rows.push(vec![
+                seconds(*begin_ns),
+                format!("{atleast}{}", figures::time(*lasted_ns)),
+                order.to_string(),
+                reading.sums.processes[stall.process].name(),
+                stall.class.name().to_string(),
+                stall.why(),
+            ]);
+        }
+        // Times and orders are figures; the last three columns are words.
+        let layout = table::layout_by(&rows, |column| column < 3);
+        format!("The longest calls\n{layout}")
+    }
+
+    /// The rows of the seed, for all traces side by side.
+    fn summary(&self) -> String {
+        let summaries: Vec<Vec<(&str, Value)>> = self.readings.iter().map(Reading::summary).collect();
+        let has_memcg = summaries.iter().any(|rows| !value(rows, MEMCG_ROWS[0]).is_zero());
+        let has_cpu_time = self.readings.iter().any(|reading| reading.times.cpu_s.is_some());
+        let mut rows = Vec::new();
+        if self.readings.len() > 1 {
+            let names = self.readings.iter().map(|reading| short(&reading.name));
+            rows.push(std::iter::once(String::new()).chain(names).collect());
+        }
+        for (at, (label, _)) in summaries[0].iter().enumerate() {
+            let values: Vec<Value> = summaries.iter().map(|rows| rows[at].1).collect();
+            let is_left_out = is_rare(label) && values.iter().all(|value| value.is_zero())
+                || MEMCG_ROWS.contains(label) && !has_memcg
+                || (label.starts_with("User/Sys")
+                    || label.ends_with("direct reclaim") && label.starts_with("Percentage"))
+                    && !has_cpu_time;
+            if !is_left_out {
+                let values = values.iter().map(|value| value.text());
+                rows.push(std::iter::once(label.to_string()).chain(values).collect());
+            }
+        }
+        format!("Summary\n{}", table::layout(&rows, 1))
+    }
+
+    /// What makes the figures uncertain.
+    fn remarks(&self, reading: &Reading) -> Vec<String> {
+        let (totals, sums) = (&reading.totals, &reading.sums);
+        let name = &reading.name;
+        let mut remarks = Vec::new();
+        if totals.events == 0 {
+            remarks.push(format!(
+                "{name} has no event of reclaim. Either nothing was reclaimed, or the events were not on: echo 1 > \
+                 /sys/kernel/tracing/events/vmscan/enable"
+            ));
+        }
+        if totals.lost > 0 {
+            remarks.push(format!(
+                "{name}: the kernel had no room for {} events. Calls and pages among them are missing; a larger buffer_size_kb \
+                 loses fewer.",
+                figures::count(totals.lost)
+            ));
+        }
+        if !totals.unknown.is_empty() {
+            let names =
+                totals.unknown.iter().map(|(name, count)| format!("{name} ({})", figures::count(*count)));
+            let names: Vec<String> = names.collect();
+            remarks.push(format!(
+                "{name}: events of reclaim that are not known, and not counted: {}",
+                names.join(", ")
+            ));
+        }
+        if totals.displaced > totals.late {
+            let displaced = figures::count(totals.displaced - totals.late);
+            remarks.push(format!(
+                "{name}: {displaced} events came after later ones, and were put in their place by time."
+            ));
+        }
+        for process in &sums.processes {
+            self.remarks_on(reading, process, &mut remarks);
+        }
+        let outside = sums.work(Class::Outside);
+        if outside.scanned.total() + outside.written() > 0 {
+            remarks.push(format!(
+                "{name}: {} pages scanned, {} reclaimed and {} written by tasks outside of any call that the trace shows: \
+                 madvise, or calls that began before it.",
+                figures::count(outside.scanned.total()),
+                figures::count(outside.reclaimed.total()),
+                figures::count(outside.written())
+            ));
+        }
+        remarks
+    }
+
+    fn remarks_on(&self, reading: &Reading, process: &Process, remarks: &mut Vec<String>) {
+        let (end_ns, name) = (reading.sums.end_ns, process.name());
+        for kind in [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node] {
+            let calls = process.calls(kind);
+            let what = Class::from(kind).name();
+            if let Some((_, since_ns)) = calls.unfinished {
+                let lasts = figures::time(end_ns.saturating_sub(since_ns));
+                remarks.push(format!(
+                    "{name} was still in {what} reclaim when the trace ended, for {lasts}: not in its sums."
+                ));
+            }
+            if calls.endless + calls.beginless > 0 {
+                remarks.push(format!(
+                    "{name}: {} calls of {what} reclaim without an end and {} ends without a begin; their time is not counted.",
+                    figures::count(calls.endless),
+                    figures::count(calls.beginless)
+                ));
+            }
+        }
+        if let Some(kswapd) = &process.kswapd {
+            if let Some(until_ns) = kswapd.awake_before_ns {
+                let first_ns = reading.totals.span_ns.map_or(0, |(first, _)| first);
+                let lasts = figures::time(until_ns.saturating_sub(first_ns));
+                remarks.push(format!(
+                    "{name} was awake when the trace began, for {lasts} more: not in its sums."
+                ));
+            }
+            if let Some((since_ns, _)) = kswapd.since {
+                let lasts = figures::time(end_ns.saturating_sub(since_ns));
+                remarks.push(format!(
+                    "{name} was still awake when the trace ended, for {lasts}: not in its sums."
+                ));
+            }
+        }
+    }
+}
+
+fn heading(reading: &Reading) -> String {
+    let totals = &reading.totals;
+    let (first, last) = totals.span_ns.unwrap_or_default();
+    let dialect = totals.dialect().map_or(String::new(), |dialect| format!(", {dialect} dialect"));
+    let text = format!(
+        "{}: {} events of reclaim and {} others in {}, from {} to {} s, on {}{dialect}",
+        reading.name,
+        figures::count(totals.events),
+        figures::count(totals.others),
+        figures::time(last - first),
+        seconds(first),
+        seconds(last),
+        if totals.cpus == 1 { "1 CPU".to_string() } else { format!("{} CPUs", totals.cpus) },
+    );
+    output::wrap(&text, output::width(), "")
+}
+
+fn kswapds(reading: &Reading) -> String {
+    let mut rows = vec![row([
+        "kswapd",
+        "wakeups",
+        "while awake",
+        "sleeps",
+        "awake",
+        "of the time",
+        "median",
+        "longest",
+        "scanned",
+        "reclaimed",
+        "written",
+    ])];
+    let mut by_order = Vec::new();
+    for process in &reading.sums.processes {
+        let Some(kswapd) = &process.kswapd else { continue };
+        let (work, awake) = (process.work_of(Class::Kswapd), kswapd.awake.summary());
+        by_order.extend(kswapd.wakes.iter());
+        rows.push(vec![
+            process.name(),
+            figures::count(kswapd.wakes.total()),
+            figures::count(kswapd.rewakes.total()),
+            figures::count(kswapd.sleeps),
+            figures::time(awake.total.0),
+            figures::percent(ratio(awake.total.0 as f64, reading.elapsed_ns())),
+            figures::time(awake.p50.0),
+            figures::time(awake.max.0),
+            figures::count(work.scanned.total()),
+            told(work, work.reclaimed.total()).text(),
+            figures::count(work.written()),
+        ]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    let orders = orders(by_order.into_iter());
+    let orders =
+        if orders.is_empty() { String::new() } else { format!("wakeups by order: {}\n", orders.join(", ")) };
+    format!("kswapd: reclaim that no task waits for\n{}{orders}", table::layout(&rows, 1))
+}
+
+/// What became of the pages that each class looked at.
+fn fates(reading: &Reading) -> String {
+    let classes: Vec<(Class, Work)> = Class::ALL
+        .into_iter()
+        .map(|class| (class, reading.sums.work(class)))
+        .filter(|(_, work)| work.batches > 0)
+        .collect();
+    if classes.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row([
+        "by",
+        "scanned",
+        "of file",
+        "taken",
+        "reclaimed",
+        "of file",
+        "activated",
+        "in use",
+        "dirty",
+        "writeback",
+        "mapped",
+        "throttled",
+    ])];
+    for (class, work) in classes {
+        rows.push(vec![
+            class.name().to_string(),
+            figures::count(work.scanned.total()),
+            figures::percent(figures::share(work.scanned.file, work.scanned.total())),
+            figures::count(work.taken.total()),
+            figures::count(work.reclaimed.total()),
+            figures::percent(figures::share(work.reclaimed.file, work.reclaimed.total())),
+            figures::count(work.activated),
+            figures::count(work.referenced),
+            figures::count(work.dirty),
+            figures::count(work.writeback),
+            figures::count(work.unmap_failed),
+            figures::time(work.throttled_us.saturating_mul(1000)),
+        ]);
+    }
+    format!("What became of the pages\n{}", table::layout(&rows, 1))
+}
+
+fn orders(counts: impl Iterator<Item = (usize, u64)>) -> Vec<String> {
+    let mut sums = std::collections::BTreeMap::<usize, u64>::new();
+    counts.for_each(|(order, count)| *sums.entry(order).or_default() += count);
+    sums.into_iter().map(|(order, count)| format!("{order}: {}", figures::count(count))).collect()
+}
+
+fn value(rows: &[(&str, Value)], label: &str) -> Value {
+    rows.iter().find(|(known, _)| *known == label).map_or(Value::Unknown, |(_, value)| *value)
+}
+
+/// A file's name without its directory.
+fn short(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).to_string()
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_string).to_vec()
+}

@@ -1,0 +1,189 @@
+//! Who reclaimed, how long, and what it came to: events of reclaim added up by task.
+//!
+//! ```text
+//!   begin ─┬─ isolate, shrink, write, throttled … ─┬─ end         the call's work, and the time the task was stalled
+//!   wake ──┴───────────────────────────────────────┴─ sleep       kswapd's work, and the time it was awake
+//! ```
+//! What a task does between begin and end is its call's; what kswapd does is kswapd's; anything else was done outside of a call that
+//! the trace shows (`memory.reclaim`, madvise, a call that began before the trace). A call within a call counts as one, and its work
+//! belongs to the outer one.
+//!
+//! Memory does not grow with the trace: figures by task up to so many tasks, times in histograms, the longest calls, and a timeline
+//! whose steps double when it is full.
+
+mod process; // one task: its calls, and kswapd's waking hours
+mod stall; // the longest calls, and why they took long
+mod timeline; // reclaim by whom over time
+mod work; // pages looked at, freed, written, and what became of the rest
+
+use std::collections::BTreeMap;
+
+pub(super) use process::{ByOrder, Item, Process};
+pub(super) use stall::Stall;
+pub(super) use timeline::Timeline;
+pub(super) use work::{ByType, Class, Work};
+
+use super::ftrace::{Event, Record, Task};
+use process::Ended;
+use stall::Stalls;
+
+/// Tasks that have figures of their own. More of a name share a row, as all of a name do with `--ignore-pid`.
+const PROCESSES_MAX: usize = 4096;
+
+/// What is to be kept beyond sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Options {
+    /// Tasks of one name are one.
+    pub(super) ignore_pid: bool,
+    /// Keep so many single calls for the kernel script's list of latencies.
+    pub(super) items_max: usize,
+}
+
+/// The sums.
+pub(super) struct Tally {
+    options: Options,
+    processes: Vec<Process>,
+    /// By pid and name; without a pid all tasks of the name.
+    index: BTreeMap<(Option<u32>, String), usize>,
+    /// Where events of the task seen last go: most lines are of the task before.
+    last: Option<(Task, usize)>,
+    stalls: Stalls,
+    timeline: Timeline,
+    end_ns: u64,
+    /// Calls that the list of latencies had no room for.
+    items_left_out: u64,
+    items: usize,
+}
+
+impl Tally {
+    pub(super) fn new(options: Options) -> Tally {
+        Tally {
+            options,
+            processes: Vec::new(),
+            index: BTreeMap::new(),
+            last: None,
+            stalls: Stalls::default(),
+            timeline: Timeline::default(),
+            end_ns: 0,
+            items_left_out: 0,
+            items: 0,
+        }
+    }
+
+    /// Adds one event; they come in the order of time, but for some that are too late.
+    pub(super) fn add(&mut self, record: Record) {
+        let Record { time_ns, task, event } = record;
+        self.end_ns = self.end_ns.max(time_ns);
+        self.timeline.begin(time_ns);
+        let at = self.process_of(task);
+        let process = &mut self.processes[at];
+        let mut ended = None;
+        match event {
+            Event::WakeupKswapd { order } => process.wake_requests.count(order),
+            Event::KswapdWake { order } => process.kswapd().wake(time_ns, order),
+            Event::KswapdSleep => ended = process.kswapd().sleep(time_ns),
+            Event::Begin { kind, order } => process.begin(task.pid, kind, order, time_ns),
+            Event::End { kind, reclaimed } => ended = process.end(task.pid, kind, reclaimed, time_ns),
+            Event::Uncounted => {}
+            Event::Isolate(_) | Event::ShrinkInactive(_) | Event::Write(_) | Event::Throttled { .. } => {
+                let (class, work) = process.work(task.pid, event);
+                self.timeline.work(class, time_ns, &work);
+            }
+        }
+        if let Some(ended) = ended {
+            self.ended(at, ended);
+        }
+    }
+
+    fn ended(&mut self, at: usize, ended: Ended) {
+        let Ended { class, span_ns, order, call } = ended;
+        self.timeline.busy(class, span_ns);
+        if self.options.items_max > 0 && matches!(class, Class::Direct | Class::Kswapd) {
+            if self.items < self.options.items_max {
+                self.items += 1;
+                self.processes[at].keep_item(class, Item { order, span_ns });
+            } else {
+                self.items_left_out += 1;
+            }
+        }
+        if let Some(call) = call {
+            self.stalls.add(Stall::of(at, class, span_ns, true, call));
+        }
+    }
+
+    fn process_of(&mut self, task: Task) -> usize {
+        if let Some((_, at)) = self.last.filter(|(last, _)| *last == task) {
+            return at;
+        }
+        let comm = task.comm();
+        let own = (Some(task.pid).filter(|_| !self.options.ignore_pid), comm.clone());
+        let at = match self.index.get(&own) {
+            Some(&at) => at,
+            None => {
+                let is_full = self.index.len() >= PROCESSES_MAX;
+                let shared = if self.index.len() >= 2 * PROCESSES_MAX { String::new() } else { comm };
+                let key = if is_full { (None, shared) } else { own };
+                let next = self.processes.len();
+                let at = *self.index.entry(key.clone()).or_insert(next);
+                if at == next {
+                    self.processes.push(Process::new(key.1, key.0));
+                }
+                at
+            }
+        };
+        self.last = Some((task, at));
+        at
+    }
+
+    /// The sums, with what is still going on up to the end of the trace.
+    pub(super) fn finish(mut self, span_ns: Option<(u64, u64)>) -> Sums {
+        let end_ns = span_ns.map_or(self.end_ns, |(_, last)| last.max(self.end_ns));
+        for (at, process) in self.processes.iter_mut().enumerate() {
+            for (class, since_ns, call) in process.unfinished() {
+                self.timeline.busy(class, (since_ns, end_ns));
+                if let Some(call) = call {
+                    self.stalls.add(Stall::of(at, class, (since_ns, end_ns), false, call));
+                }
+            }
+        }
+        let items_left_out = self.items_left_out;
+        let (names, stalls) = (&self.processes, self.stalls.longest());
+        debug_assert!(stalls.iter().all(|stall| stall.process < names.len()));
+        // By name and number, with the places that stalls refer to.
+        let mut order: Vec<usize> = (0..self.processes.len()).collect();
+        order.sort_by_key(|&at| {
+            let process = &self.processes[at];
+            (process.comm.clone(), process.pid)
+        });
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        let stalls =
+            stalls.into_iter().map(|stall| Stall { process: place[stall.process], ..stall }).collect();
+        let mut processes: Vec<Option<Process>> = self.processes.into_iter().map(Some).collect();
+        let processes =
+            order.iter().map(|&old| processes[old].take().expect("each place is taken once")).collect();
+        Sums { processes, stalls, timeline: self.timeline, end_ns, items_left_out }
+    }
+}
+
+/// All of it, when the trace is read.
+pub(super) struct Sums {
+    /// By name, then number.
+    pub(super) processes: Vec<Process>,
+    /// The longest calls, the longest first.
+    pub(super) stalls: Vec<Stall>,
+    pub(super) timeline: Timeline,
+    /// When the trace ends.
+    pub(super) end_ns: u64,
+    /// Calls that are missing in the processes' items.
+    pub(super) items_left_out: u64,
+}
+
+impl Sums {
+    /// The work of all tasks of one class.
+    pub(super) fn work(&self, class: Class) -> Work {
+        let mut sum = Work::default();
+        self.processes.iter().for_each(|process| sum.add(process.work_of(class)));
+        sum
+    }
+}

@@ -1,0 +1,110 @@
+//! Reclaim by whom over time, in at most 1024 steps: when they are used up, each two become one.
+
+use super::work::{Class, Work};
+
+/// Steps at most.
+const STEPS_MAX: usize = 1024;
+
+/// The width of a step to begin with.
+const STEP_NS: u64 = 100_000;
+
+/// What one class did in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::commands::vmscan_report) struct Slice {
+    pub(in crate::commands::vmscan_report) scanned: u64,
+    pub(in crate::commands::vmscan_report) reclaimed: u64,
+    pub(in crate::commands::vmscan_report) written: u64,
+    /// Time spent in calls, of all tasks together; of kswapd, awake.
+    pub(in crate::commands::vmscan_report) busy_ns: u64,
+}
+
+/// All classes in one step.
+pub(in crate::commands::vmscan_report) type Step = [Slice; Class::ALL.len()];
+
+/// What happened when.
+#[derive(Debug)]
+pub(in crate::commands::vmscan_report) struct Timeline {
+    /// When the first step begins.
+    pub(in crate::commands::vmscan_report) begin_ns: Option<u64>,
+    /// How long a step is.
+    pub(in crate::commands::vmscan_report) step_ns: u64,
+    pub(in crate::commands::vmscan_report) steps: Vec<Step>,
+}
+
+impl Default for Timeline {
+    fn default() -> Timeline {
+        Timeline { begin_ns: None, step_ns: STEP_NS, steps: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// Time begins with the first event.
+    pub(super) fn begin(&mut self, time_ns: u64) {
+        self.begin_ns.get_or_insert(time_ns);
+    }
+
+    pub(super) fn work(&mut self, class: Class, time_ns: u64, work: &Work) {
+        let at = self.step_at(time_ns);
+        let slice = &mut self.steps[at][class as usize];
+        slice.scanned += work.scanned.total();
+        slice.reclaimed += work.reclaimed.total();
+        slice.written += work.written();
+    }
+
+    /// A task was busy from one moment to another.
+    pub(super) fn busy(&mut self, class: Class, (from_ns, to_ns): (u64, u64)) {
+        let last = self.step_at(to_ns);
+        let first = self.step_at(from_ns);
+        let begin_ns = self.begin_ns.unwrap_or(0);
+        for at in first..=last {
+            let start = begin_ns.saturating_add(at as u64 * self.step_ns);
+            let end = start.saturating_add(self.step_ns);
+            let busy_ns = to_ns.min(end).saturating_sub(from_ns.max(start));
+            let slice = &mut self.steps[at][class as usize];
+            slice.busy_ns = slice.busy_ns.saturating_add(busy_ns);
+        }
+    }
+
+    /// The step of a moment, which makes room for it.
+    fn step_at(&mut self, time_ns: u64) -> usize {
+        let since = time_ns.saturating_sub(self.begin_ns.unwrap_or(time_ns));
+        while since / self.step_ns >= STEPS_MAX as u64 {
+            let halves = self.steps.chunks(2);
+            self.steps = halves.map(|two| two.iter().fold(Step::default(), joined)).collect();
+            self.step_ns *= 2;
+        }
+        let at = (since / self.step_ns) as usize;
+        if self.steps.len() <= at {
+            self.steps.resize(at + 1, Step::default());
+        }
+        at
+    }
+}
+
+fn joined(mut sum: Step, other: &Step) -> Step {
+    for (slice, more) in sum.iter_mut().zip(other) {
+        slice.scanned += more.scanned;
+        slice.reclaimed += more.reclaimed;
+        slice.written += more.written;
+        slice.busy_ns = slice.busy_ns.saturating_add(more.busy_ns);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_never_lost_however_long_the_trace() {
+        let mut timeline = Timeline::default();
+        timeline.begin(1_000);
+        let spans = [(1_000, 51_000), (90_000, 400_000), (1 << 30, (1 << 30) + 7), (1 << 50, 1 << 51)];
+        for span in spans {
+            timeline.busy(Class::Direct, span);
+        }
+        let busy: u64 = timeline.steps.iter().map(|step| step[Class::Direct as usize].busy_ns).sum();
+        assert_eq!(busy, spans.iter().map(|(from, to)| to - from).sum::<u64>());
+        assert!(timeline.steps.len() <= STEPS_MAX);
+    }
+}
