@@ -14,6 +14,7 @@ mod scenario; // scenario files: read, checked, built, and run for a moment
 mod pgt; // the project's own trace format, with checksums that are right
 mod lru_gen; // dumps of lru_gen: read, printed, read again
 
+use pageout_lab::commands::vmscan_report;
 use pageout_workload::fuzz_entry;
 
 /// A target: must neither panic nor run away, whatever the bytes.
@@ -25,6 +26,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("scenario", scenario::run),
     ("pgt", pgt::run),
     ("lru_gen", lru_gen::run),
+    ("ftrace", vmscan_report::drain),
     ("oracle_general", fuzz_entry::oracle_general),
     ("csv", fuzz_entry::csv),
     ("fio_iolog", fuzz_entry::fio_iolog),
