@@ -184,9 +184,13 @@ impl Machine {
     /// Adds a task; returns its position, by which observers and reports name it.
     ///
     /// # Panics
-    /// When the machine has run.
+    /// When the machine has run, or the task is a thread of one that was not added before.
     pub fn task_add(&mut self, spec: TaskSpec) -> Result<usize, BuildError> {
         assert_eq!(self.ended, Ended::NotYet, "a task is added to a machine that has run");
+        assert!(
+            spec.thread_of.is_none_or(|first| first < self.tasks.len()),
+            "the first thread is added first"
+        );
         let name = spec.name.clone();
         let Some(memcg) = self.engine.memcg_by_path(&spec.memcg) else {
             return Err(BuildError::NoSuchMemcg { task: name, path: spec.memcg });
@@ -230,7 +234,7 @@ impl Machine {
     /// The figures so far.
     pub fn report(&self) -> Report {
         let now = self.agenda.now().max(self.failed_at);
-        let tasks: Vec<TaskReport> = self.tasks.iter().map(|task| self.task_report(task, now)).collect();
+        let tasks = self.task_reports(now);
         let by_memcg = self.reclaim_by_memcg.iter();
         let end = tasks.iter().filter_map(|task| task.ended).fold(now, Nanos::max);
         Report {
@@ -292,7 +296,13 @@ impl Machine {
             self.agenda.push(self.stat_flush_phase, Event::FlushStats);
         }
         for index in 0..self.tasks.len() {
-            self.push_run(self.tasks[index].runner.clock, index as TaskIndex);
+            for before in self.tasks[index].after.clone() {
+                assert!(before < self.tasks.len(), "a task waits for task {before}, which was never added");
+                self.tasks[before].followers.push(index);
+            }
+            if self.tasks[index].waits_for == 0 {
+                self.push_run(self.tasks[index].runner.clock, index as TaskIndex);
+            }
         }
     }
 
@@ -392,12 +402,33 @@ impl Machine {
         self.sched.add(id, placement);
     }
 
+    /// What each process did up to `now`, in the order of their first threads.
+    fn task_reports(&self, now: Nanos) -> Vec<TaskReport> {
+        let mut reports: Vec<TaskReport> = Vec::new();
+        let mut row_of: Vec<usize> = Vec::new();
+        for task in &self.tasks {
+            let report = self.task_report(task, now);
+            match task.thread_of {
+                Some(first) => {
+                    reports[row_of[first]].add_thread(&report);
+                    row_of.push(row_of[first]);
+                }
+                None => {
+                    row_of.push(reports.len());
+                    reports.push(report);
+                }
+            }
+        }
+        reports
+    }
+
     /// What a task did up to `now`, if it has not ended before.
     fn task_report(&self, task: &Task, now: Nanos) -> TaskReport {
         let runner = &task.runner;
         let ended = (runner.state == State::Ended).then_some(runner.clock);
         let until = ended.unwrap_or(now);
         let spent = runner.spent_by(until);
+        let runtime = Nanos(until.0.saturating_sub(task.started.0));
         TaskReport {
             name: task.name.clone(),
             memcg: self.reclaim_by_memcg[task.group].0.clone(),
@@ -407,9 +438,11 @@ impl Machine {
             major: task.major,
             read_misses: task.read_misses,
             read_misses_io: task.read_misses_io,
-            started: task.started,
+            started: task.started.min(until),
             ended,
-            runtime: Nanos(until.0.saturating_sub(task.started.0)),
+            runtime,
+            threads: 1,
+            thread_time: runtime,
             cpu_time: spent.cpu_time,
             user_time: spent.user_time,
             cpu_wait: spent.cpu_wait,

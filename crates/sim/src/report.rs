@@ -63,7 +63,7 @@ pub enum Ended {
     Failed,
 }
 
-/// The figures of one task.
+/// The figures of one task; of a process with several threads, all of theirs together, waits that overlap in time included.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskReport {
     /// Its name.
@@ -82,12 +82,16 @@ pub struct TaskReport {
     pub read_misses: u64,
     /// Those of them that read from a device: all but new pages of tmpfs and pages that someone else was reading.
     pub read_misses_io: u64,
-    /// When it started.
+    /// When it started; a task that waits for others until the end has not, and it is the end.
     pub started: Nanos,
     /// When it ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
     /// From its start to its end, or to where it is now.
     pub runtime: Nanos,
+    /// Its threads.
+    pub threads: u32,
+    /// The runtimes of its threads together, which the times below are parts of.
+    pub thread_time: Nanos,
     /// CPU time it used, thinking included.
     pub cpu_time: Nanos,
     /// Part of it in user space: thinking, and loads and stores through mappings. The rest is spent in system calls and faults.
@@ -125,6 +129,28 @@ pub struct ThreadReport {
 }
 
 impl TaskReport {
+    /// Adds what another thread of the process did.
+    pub(crate) fn add_thread(&mut self, thread: &TaskReport) {
+        self.accesses += thread.accesses;
+        self.hits += thread.hits;
+        self.minor += thread.minor;
+        self.major += thread.major;
+        self.read_misses += thread.read_misses;
+        self.read_misses_io += thread.read_misses_io;
+        let until = (self.started + self.runtime).max(thread.started + thread.runtime);
+        self.started = self.started.min(thread.started);
+        self.ended = self.ended.zip(thread.ended).map(|(one, other)| one.max(other));
+        self.runtime = Nanos(until.0 - self.started.0);
+        self.threads += thread.threads;
+        self.thread_time += thread.thread_time;
+        self.cpu_time += thread.cpu_time;
+        self.cpu_wait += thread.cpu_wait;
+        self.reclaim_time += thread.reclaim_time;
+        self.io_wait += thread.io_wait;
+        self.delayed += thread.delayed;
+        self.idle += thread.idle;
+    }
+
     /// Accesses a second of runtime; 0 when no time passed.
     pub fn throughput(&self) -> f64 {
         if self.runtime == Nanos::ZERO { 0.0 } else { self.accesses as f64 / (self.runtime.0 as f64 / 1e9) }

@@ -10,6 +10,7 @@ use pageout_workload::{Access, AccessStream, TraceError};
 use crate::cost::{Channel, Costs};
 use crate::pace::{Pace, PaceError, Timetable};
 use crate::runner::Runner;
+use crate::scenario::Lifetime;
 
 /// Makes the stream of one loop of a task; the argument is the number of the loop, from 0.
 pub type StreamSource = Box<dyn FnMut(u32) -> Result<Box<dyn AccessStream>, TraceError> + Send>;
@@ -34,8 +35,14 @@ pub struct TaskSpec {
     pub source: StreamSource,
     /// How often it runs through its accesses; default 1.
     pub loops: u32,
-    /// When it starts.
+    /// When it starts; where it waits for others, so long after the last of them has ended.
     pub start: Nanos,
+    /// Positions of the tasks that must have ended before it starts. They need not have been added yet.
+    pub after: Vec<usize>,
+    /// Position of the task whose figures its own are added to in reports: the first thread of its process.
+    pub thread_of: Option<usize>,
+    /// How long its memory lives.
+    pub lifetime: Lifetime,
     /// CPU time it spends on its own after each access.
     pub think_time: Nanos,
     /// What decides when its accesses start.
@@ -68,6 +75,9 @@ impl TaskSpec {
             source,
             loops: 1,
             start: Nanos::ZERO,
+            after: Vec::new(),
+            thread_of: None,
+            lifetime: Lifetime::Run,
             think_time: Nanos::ZERO,
             pace: Pace::Costed,
             background: false,
@@ -86,6 +96,13 @@ pub(crate) struct Task {
     /// Its memcg, by position among those whose reclaim calls are measured.
     pub(crate) group: usize,
     pub(crate) background: bool,
+    pub(crate) thread_of: Option<usize>,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) after: Vec<usize>,
+    /// Those of them that have not ended.
+    pub(crate) waits_for: usize,
+    /// Tasks that wait for this one.
+    pub(crate) followers: Vec<usize>,
     pub(crate) runner: Runner,
     pub(crate) hit_price: HitPrice,
     pub(crate) timetable: Option<Timetable>,
@@ -99,6 +116,9 @@ pub(crate) struct Task {
     pub(crate) reclaim_time: Nanos,
     /// When its last reclaim call ended: ahead of the machine's time if the call's step was long.
     pub(crate) reclaim_until: Nanos,
+    /// Span from the end of what it waits for to its start.
+    pub(crate) start: Nanos,
+    /// When it started or will; at the end of time while it waits for others.
     pub(crate) started: Nanos,
     pub(crate) hits: u64,
     pub(crate) minor: u64,
@@ -127,20 +147,28 @@ impl Task {
         let reads = spec.stat_reads_at.into_iter().map(|(index, path)| Mark { index, read: Some(path) });
         let mut marks: Vec<Mark> = flushes.chain(reads).collect();
         marks.sort();
+        // Who waits for others has no time yet.
+        let started = if spec.after.is_empty() { spec.start } else { Nanos(u64::MAX) };
         Ok(Task {
             name: spec.name,
             group,
             background: spec.background,
-            runner: Runner::new(spec.task, spec.cpu, spec.start),
+            thread_of: spec.thread_of,
+            lifetime: spec.lifetime,
+            waits_for: spec.after.len(),
+            after: spec.after,
+            followers: Vec::new(),
+            runner: Runner::new(spec.task, spec.cpu, started),
+            start: spec.start,
             hit_price: HitPrice::new(&spec.channels, spec.think_time, costs),
             timetable,
-            accesses: Accesses::new(spec.source, spec.loops),
+            accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
             marks: marks.into(),
             is_miss_next: false,
             reclaim_since: None,
             reclaim_time: Nanos::ZERO,
             reclaim_until: Nanos::ZERO,
-            started: spec.start,
+            started,
             hits: 0,
             minor: 0,
             major: 0,
@@ -267,12 +295,25 @@ impl HitPrice {
     }
 }
 
+/// What is left of a task's accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refill {
+    /// At least one is pending.
+    Pending,
+    /// A loop has ended and another follows. Told once, and only where something happens in between.
+    LoopOver,
+    /// None.
+    End,
+}
+
 /// The accesses of a task, pulled in chunks, loop after loop.
 pub(crate) struct Accesses {
     source: StreamSource,
     stream: Option<Box<dyn AccessStream>>,
     loops_left: u32,
     loops_begun: u32,
+    /// Something happens between two loops.
+    stops_between: bool,
     chunk: Vec<Access>,
     position: usize,
     /// Number of the next access, across loops.
@@ -280,12 +321,13 @@ pub(crate) struct Accesses {
 }
 
 impl Accesses {
-    fn new(source: StreamSource, loops: u32) -> Accesses {
+    fn new(source: StreamSource, loops: u32, stops_between: bool) -> Accesses {
         Accesses {
             source,
             stream: None,
             loops_left: loops,
             loops_begun: 0,
+            stops_between,
             chunk: Vec::new(),
             position: 0,
             index: 0,
@@ -297,12 +339,12 @@ impl Accesses {
         &self.chunk[self.position..]
     }
 
-    /// Makes sure that at least one access is pending; false at the end of the last loop.
-    pub(crate) fn refill(&mut self) -> Result<bool, TraceError> {
+    /// Makes sure that at least one access is pending, unless a loop has ended that something follows on.
+    pub(crate) fn refill(&mut self) -> Result<Refill, TraceError> {
         while self.pending().is_empty() {
             let stream = match &mut self.stream {
                 Some(stream) => stream,
-                None if self.loops_left == 0 => return Ok(false),
+                None if self.loops_left == 0 => return Ok(Refill::End),
                 None => {
                     self.loops_left -= 1;
                     self.loops_begun += 1;
@@ -313,9 +355,12 @@ impl Accesses {
             self.position = 0;
             if stream.fill(&mut self.chunk, CHUNK)? == 0 {
                 self.stream = None;
+                if self.stops_between && self.loops_left > 0 {
+                    return Ok(Refill::LoopOver);
+                }
             }
         }
-        Ok(true)
+        Ok(Refill::Pending)
     }
 
     /// `count` pending accesses are done.

@@ -29,13 +29,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes a mapping. Accesses to the object fail from now on.
+    /// Removes a mapping. Accesses to it fail from now on, those of other threads too; none may be in the middle of one.
     pub fn munmap(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm_id, vma_at) = self.mapping(task, object)?;
         self.core.munmap(mm_id, vma_at);
-        if let Object::Mapping { pages, .. } = &mut self.tasks[task.index()].objects[object.index()] {
-            *pages = 0;
+        for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
+            if let Object::Mapping { mm, vma, pages, .. } = object
+                && (*mm, *vma) == (mm_id, vma_at)
+            {
+                *pages = 0;
+            }
         }
         Ok(())
     }

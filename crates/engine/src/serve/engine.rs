@@ -153,6 +153,14 @@ impl Engine {
         TaskId((self.tasks.len() - 1) as u32)
     }
 
+    /// Creates a thread beside another of its process: in the same address space, and with the same objects under the same
+    /// numbers. Mappings that the process gets later are those of the thread that makes them.
+    pub fn thread_create(&mut self, beside: TaskId, cpu: CpuId) -> TaskId {
+        let thread = self.task_create(self.mm_of(beside), cpu);
+        self.tasks[thread.index()].objects = self.tasks[beside.index()].objects.clone();
+        thread
+    }
+
     /// Opens a file for read(2) and, for tmpfs, write(2), of one page at a time.
     pub fn open(&mut self, task: TaskId, file: FileId) -> Result<ObjectId, ConfigError> {
         let opened = self.core.memory.files.get(file.index());

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
-    Advice, Channel, Device, Kernel, Knobs, Machine, Memcg, Object, Problem, Scalar, Scenario, Size, Swap,
-    SwapKind, Table, Task, TimeSpan,
+    Advice, Channel, Device, Kernel, Knobs, Lifetime, Machine, Memcg, Object, Problem, Scalar, Scenario,
+    Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
 use pageout_workload::trace::{self, Footprint, Loaded};
 use serde_json::{Value, json};
@@ -251,7 +251,11 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             think_time,
             migrates: false,
             nice: 0,
+            after: None,
             copies: 1,
+            threads: 1,
+            depth: 1,
+            lifetime: Lifetime::Run,
             loops: 1,
             background: false,
             object: objects,

@@ -139,8 +139,8 @@ fn tasks(tasks: &[TaskResult]) -> String {
         row.extend([
             runtime,
             figures::rate(task.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
-            figures::percent(figures::share(task.reclaim_time_ns, task.runtime_ns)),
-            figures::percent(figures::share(task.io_wait_ns, task.runtime_ns)),
+            figures::percent(figures::share(task.reclaim_time_ns, task.thread_time_ns)),
+            figures::percent(figures::share(task.io_wait_ns, task.thread_time_ns)),
         ]);
         rows.push(row);
     }

@@ -82,6 +82,11 @@ pub(crate) struct TaskResult {
     pub(crate) finished: bool,
     pub(crate) runtime_ns: u64,
     pub(crate) throughput_per_s: f64,
+    /// Of a process with several, whose times are then those of all of them together.
+    #[serde(skip_serializing_if = "is_one")]
+    pub(crate) threads: u32,
+    #[serde(skip)]
+    pub(crate) thread_time_ns: u64,
     pub(crate) cpu_time_ns: u64,
     /// Parts of it: in user space, and in system calls and faults.
     pub(crate) user_time_ns: u64,
@@ -246,6 +251,11 @@ impl RunResult {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(threads: &u32) -> bool {
+    *threads == 1
+}
+
 fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
     TaskResult {
         name: task.name.clone(),
@@ -260,6 +270,8 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         finished: task.ended.is_some(),
         runtime_ns: task.runtime.0,
         throughput_per_s: task.throughput(),
+        threads: task.threads,
+        thread_time_ns: task.thread_time.0,
         cpu_time_ns: task.cpu_time.0,
         user_time_ns: task.user_time.0,
         system_time_ns: task.cpu_time.0 - task.user_time.0,

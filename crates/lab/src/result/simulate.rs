@@ -56,7 +56,10 @@ pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
             let Some(workload) = &object.workload else { continue };
             let pattern = workload.pattern(scenario.object_pages(object)).ok()?;
             let accesses = pattern.stream(0, scenario.seed).ok()?.len_hint()?;
-            sum = sum.checked_add(accesses.checked_mul(u64::from(task.copies) * u64::from(task.loops))?)?;
+            sum = sum
+                .checked_add(accesses.checked_mul(
+                    u64::from(task.copies) * u64::from(task.threads) * u64::from(task.loops),
+                )?)?;
         }
     }
     Some(sum)

@@ -382,3 +382,66 @@ fn out_of_memory_with_free_swap_for_stale_statistics_says_so() {
     let live = ["run", "scenario.toml", "--set", "kernel.memcg.stat_flush=live"];
     check_success(&pageout(directory.path(), &live));
 }
+
+#[test]
+fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
+    let with = |keys: &str| run_with("memcg = \"/web\"", &format!("memcg = \"/web\"\n{keys}"), &[]);
+    check_failure(
+        &with("lifetime = \"loop\"\nthreads = 2"),
+        2,
+        &["`threads`: each loop of task `reader` is a process of its own", "scenario.toml:11:"],
+    );
+    check_failure(&with("lifetime = \"loop\"\ndepth = 2"), 2, &["`depth`: each loop of task `reader`"]);
+    check_failure(&with("threads = 0"), 2, &["`threads`", "1 to 10000"]);
+    check_failure(&with("depth = 5000"), 2, &["`depth`", "1 to 4096"]);
+    check_failure(
+        &with("threads = 1000\ndepth = 1000"),
+        2,
+        &["copies, threads and depth make 1000000 of task `reader`", "100000 in all"],
+    );
+    check_failure(&with("lifetime = \"lop\""), 2, &["`lop`", "did you mean `loop`?"]);
+    let mapped = GOOD.replace("channel = \"file\"", "channel = \"mapped\"");
+    let mapped = mapped.replace("memcg = \"/web\"", "memcg = \"/web\"\ndepth = 2");
+    let directory = with_scenario(&mapped);
+    check_failure(
+        &pageout(directory.path(), &["run", "scenario.toml"]),
+        2,
+        &["`depth`: object 0 of task `reader` is a mapping", "scenario.toml:10:", "use `threads`"],
+    );
+}
+
+#[test]
+fn a_task_waits_only_for_one_that_exists_and_ends() {
+    let with = |keys: &str| run_with("memcg = \"/web\"", &format!("memcg = \"/web\"\n{keys}"), &[]);
+    check_failure(
+        &with("after = \"raeder\""),
+        2,
+        &["there is no task called `raeder`", "scenario.toml:10:", "did you mean `reader`?"],
+    );
+    check_failure(&with("after = \"reader\""), 2, &["tasks wait for each other: reader after reader"]);
+    let task = |name: &str, keys: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\n{keys}\n[[task.object]]\nchannel = \"file\"\nsize = \"1MiB\"\nworkload = {{ pattern = \"sequential\" }}\n"
+        )
+    };
+    let two = |first: &str, second: &str| {
+        let directory = with_scenario(&(task("a", first) + &task("b", second)));
+        pageout(directory.path(), &["run", "scenario.toml"])
+    };
+    check_failure(
+        &two("after = \"b\"", "after = \"a\""),
+        2,
+        &["tasks wait for each other: a after b after a", "let one of them start at a time"],
+    );
+    check_failure(
+        &two("background = true", "after = \"a\""),
+        2,
+        &["task `a` is in the background and need not end", "scenario.toml:"],
+    );
+    check_success(&two("", "after = \"a\"\nstart = \"1ms\""));
+    let into = with_scenario(
+        &(task("c", "after = \"a\"") + &task("a", "after = \"b\"") + &task("b", "after = \"a\"")),
+    );
+    let output = pageout(into.path(), &["run", "scenario.toml"]);
+    check_failure(&output, 2, &["tasks wait for each other: a after b after a"]);
+}

@@ -47,6 +47,7 @@ const PATTERNS: &[(&str, &str)] = &[
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
+    ("task[].depth", "task.t.object.0.channel=tmpfs"),
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),
     ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),

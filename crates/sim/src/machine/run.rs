@@ -9,8 +9,9 @@ use super::threads::THREAD;
 use super::{Machine, RunError};
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
+use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::decode;
+use crate::task::{Refill, decode};
 
 impl Machine {
     /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
@@ -122,8 +123,16 @@ impl Machine {
             return self.finish_step(index, step, observer);
         }
         match task.accesses.refill() {
-            Ok(true) => {}
-            Ok(false) => return Ok(self.end_task(index)),
+            Ok(Refill::Pending) => {}
+            Ok(Refill::LoopOver) => {
+                let step = self.engine.task_exec(task.runner.id);
+                return self.finish_step(index, step, observer);
+            }
+            Ok(Refill::End) if task.lifetime == Lifetime::Run => return Ok(self.end_task(index)),
+            Ok(Refill::End) => {
+                let step = self.engine.task_exit(task.runner.id);
+                return self.finish_step(index, step, observer);
+            }
             Err(source) => {
                 let (task, index) = (task.name.clone(), task.accesses.index);
                 return Err(RunError::Stream { task, index, source });
@@ -214,6 +223,10 @@ impl Machine {
         served: Served,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
+        if served == Served::Exited {
+            let has_exited = self.engine.has_exited(self.tasks[index].runner.id);
+            return Ok(if has_exited { self.end_task(index) } else { Next::GoOn });
+        }
         let task = &mut self.tasks[index];
         observer.access(index, task.accesses.index, &served);
         let is_mapped = task.is_next_mapped();
@@ -227,7 +240,7 @@ impl Machine {
                 task.read_misses_io += 1;
             }
             Served::Written { .. } | Served::Refused(_) | Served::Exited => {
-                unreachable!("a task's accesses write no kernel files and end no task")
+                unreachable!("an access writes no kernel file and ends no task")
             }
             Served::Failed(source) => {
                 let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);
@@ -284,6 +297,17 @@ impl Machine {
         let task = &mut self.tasks[index];
         task.runner.state = State::Ended;
         self.foreground_left -= usize::from(!task.background);
+        let ended = task.runner.clock;
+        for follower in std::mem::take(&mut task.followers) {
+            let task = &mut self.tasks[follower];
+            task.waits_for -= 1;
+            if task.waits_for == 0 {
+                let start = ended + task.start;
+                task.started = start;
+                task.runner.clock = start;
+                self.push_run(start, follower as TaskIndex);
+            }
+        }
         Next::Stop
     }
 

@@ -11,6 +11,7 @@
 //! [`Problem`] names the key, as there.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use pageout_engine::{
     CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
@@ -23,8 +24,8 @@ use super::measure::Touchable;
 use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Object, Problem, Scalar, Scenario,
-    Size, SwapKind, Task, TimeSpan,
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Lifetime, Object, Problem, Scalar,
+    Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
@@ -56,14 +57,18 @@ impl Scenario {
             swaps,
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
+        let positions = self.positions();
         let mut cpu_next = 0;
         for (index, task) in self.task.iter().enumerate() {
             for copy in 0..task.copies {
-                let cpu = task.cpu.unwrap_or(cpu_next);
-                if task.cpu.is_none() {
-                    cpu_next = (cpu_next + 1) % self.machine.cpus;
-                }
-                self.add_task(&mut machine, index, task, copy, CpuId(cpu), &files)?;
+                let mut cpu = || {
+                    let dealt = cpu_next;
+                    cpu_next = if task.cpu.is_none() { (dealt + 1) % self.machine.cpus } else { dealt };
+                    CpuId(task.cpu.unwrap_or(dealt))
+                };
+                let cpus: Vec<CpuId> = (0..task.threads).map(|_| cpu()).collect();
+                let after = task.after.as_deref().and_then(|name| positions.get(name)).cloned();
+                self.add_process(&mut machine, index, copy, &cpus, after.unwrap_or_default(), &files)?;
             }
         }
         for (index, event) in self.event.iter().enumerate() {
@@ -235,22 +240,25 @@ impl Scenario {
         specs.collect()
     }
 
-    fn add_task(
+    /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`. They start when the machine's tasks `after`
+    /// have ended.
+    fn add_process(
         &self,
         machine: &mut Machine,
         index: usize,
-        task: &Task,
         copy: u32,
-        cpu: CpuId,
+        cpus: &[CpuId],
+        after: Range<usize>,
         files: &OpenFiles,
     ) -> Result<(), Problem> {
+        let task = &self.task[index];
         let key = format!("task[{index}]");
         let refuse = |error: ConfigError| problem(&key, error);
         let engine = machine.engine_mut();
         let memcg =
             engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
-        let id = engine.task_create(process, cpu);
+        let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {
             let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at));
@@ -279,24 +287,57 @@ impl Scenario {
         let write_first: Vec<Option<u64>> = (0..task.object.len())
             .map(|at| self.pages_of(task, at).filter(|_| task.object[at].writes_first()))
             .collect();
+        // From the second loop on everything has been touched, but for anonymous memory of a process of its own.
+        let lives_on =
+            |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
+        let write_first_later: Vec<Option<u64>> =
+            write_first.iter().enumerate().map(|(at, pages)| pages.filter(|_| !lives_on(at))).collect();
         let seed = SplitMix64::derive_seed(SplitMix64::derive_seed(self.seed, index as u64), copy.into());
-        let source: StreamSource = Box::new(move |turn| {
-            // From the second loop on everything has been touched.
-            let write_first = if turn == 0 { write_first.as_slice() } else { &[] };
-            streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
-        });
-        let spec = TaskSpec {
-            cpu,
-            migrates: task.migrates,
-            nice: task.nice,
-            loops: task.loops,
-            start: nanos(task.start),
-            think_time: nanos(task.think_time),
-            background: task.background,
-            ..TaskSpec::new(id, &task.copy_name(copy), &task.memcg, channels, source)
-        };
-        machine.task_add(spec).map_err(|error| problem(&key, error))?;
+        let mut first = None;
+        for (thread, &cpu) in (0..).zip(cpus) {
+            let seed = match thread {
+                0 => seed,
+                // Apart from those of the loops, which are derived from the seed itself.
+                thread => SplitMix64::derive_seed(SplitMix64::derive_seed(seed, u64::MAX), thread),
+            };
+            let (origins, write_first) = (origins.clone(), [write_first.clone(), write_first_later.clone()]);
+            let source: StreamSource = Box::new(move |turn| {
+                let write_first = &write_first[usize::from(turn > 0)];
+                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
+            });
+            for source in streams::in_turn(source, task.depth) {
+                let id = match first {
+                    None => id,
+                    Some(_) => machine.engine_mut().thread_create(id, cpu),
+                };
+                let spec = TaskSpec {
+                    cpu,
+                    migrates: task.migrates,
+                    nice: task.nice,
+                    loops: task.loops,
+                    start: nanos(task.start),
+                    after: after.clone().collect(),
+                    thread_of: first,
+                    lifetime: task.lifetime,
+                    think_time: nanos(task.think_time),
+                    background: task.background,
+                    ..TaskSpec::new(id, &task.copy_name(copy), &task.memcg, channels.clone(), source)
+                };
+                let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
+                first.get_or_insert(position);
+            }
+        }
         Ok(())
+    }
+
+    /// Where the machine has the copies and threads of each task.
+    fn positions(&self) -> BTreeMap<&str, Range<usize>> {
+        let mut next = 0;
+        let range = |task: &Task| {
+            next += task.runners();
+            next - task.runners()..next
+        };
+        self.task.iter().map(|task| task.name.as_str()).zip(self.task.iter().map(range)).collect()
     }
 
     fn origins(&self, task: &Task) -> Result<Vec<Origin>, Problem> {

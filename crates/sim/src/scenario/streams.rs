@@ -7,10 +7,13 @@
 //! ```
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pageout_workload::rng::SplitMix64;
 use pageout_workload::trace::Packed;
 use pageout_workload::{Access, AccessStream, Pattern, ReadOptions, TraceError, trace};
+
+use crate::StreamSource;
 
 /// What an object's accesses come from, ready to be made as often as the task loops.
 #[derive(Debug, Clone)]
@@ -74,6 +77,77 @@ fn shared(origins: &[Origin], seed: u64) -> Result<Box<dyn AccessStream>, TraceE
     }
     // A seed of its own, so that which object is next does not follow from what is accessed in it.
     Ok(Box::new(Shared { parts, rng: SplitMix64::new(SplitMix64::derive_seed(seed, u64::MAX)) }))
+}
+
+/// The sources of `workers` that take the accesses of one source in turn: each gets the next when it asks, so that the
+/// simulated order of asking is the order of the stream.
+pub(super) fn in_turn(source: StreamSource, workers: u32) -> Vec<StreamSource> {
+    if workers == 1 {
+        return vec![source];
+    }
+    let rounds = Arc::new(Mutex::new(Rounds { source, begun: None }));
+    let worker = |_| {
+        let rounds = Arc::clone(&rounds);
+        let source: StreamSource = Box::new(move |turn| {
+            let mut rounds = rounds.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Box::new(InTurn { queue: rounds.queue(turn)? }))
+        });
+        source
+    };
+    (0..workers).map(worker).collect()
+}
+
+/// The loops of a source that several workers go through together.
+struct Rounds {
+    source: StreamSource,
+    /// The last loop that was begun.
+    begun: Option<(u32, Arc<Mutex<Queue>>)>,
+}
+
+impl Rounds {
+    fn queue(&mut self, turn: u32) -> Result<Arc<Mutex<Queue>>, TraceError> {
+        match &self.begun {
+            Some((begun, queue)) if *begun >= turn => Ok(Arc::clone(queue)),
+            _ => {
+                let queue = Queue { stream: (self.source)(turn)?, chunk: Vec::new(), next: 0 };
+                let queue = Arc::new(Mutex::new(queue));
+                self.begun = Some((turn, Arc::clone(&queue)));
+                Ok(queue)
+            }
+        }
+    }
+}
+
+struct Queue {
+    stream: Box<dyn AccessStream>,
+    chunk: Vec<Access>,
+    next: usize,
+}
+
+/// A worker's end of a queue.
+struct InTurn {
+    queue: Arc<Mutex<Queue>>,
+}
+
+impl AccessStream for InTurn {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Queue { stream, chunk, next } = &mut *queue;
+        if *next == chunk.len() {
+            chunk.clear();
+            *next = 0;
+            stream.fill(chunk, CHUNK)?;
+        }
+        // One at a time: what a worker takes ahead, no other can have while it waits.
+        let taken = chunk.get(*next).filter(|_| max > 0);
+        out.extend(taken);
+        *next += usize::from(taken.is_some());
+        Ok(usize::from(taken.is_some()))
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A stream with its objects renumbered, or its writes made reads.

@@ -21,7 +21,7 @@ use super::section::{section, words};
 use super::{Size, Table, TableError, TimeSpan};
 
 section! {
-    /// One task, or `copies` of it.
+    /// One task, `copies` of it, or the threads of each copy.
     pub struct Task {
         name: String, [required] in Accepts::Text,
             "Its name in the result.";
@@ -34,11 +34,19 @@ section! {
         nice: i8, [unless 0] in Accepts::Integer(-20, 19),
             "Its claim to a CPU that others want, too: each step below 0 is worth a quarter more of it.";
         start: TimeSpan, [default TimeSpan(0)] in TIME,
-            "When it starts.";
+            "When it starts; with `after`, how long after the end of that task.";
+        after: Option<String>, [absent "nothing to wait for"] in Accepts::NameOf("task"),
+            "The task whose end it waits for; all copies and threads of it have to end.";
         think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000),
             "Time it computes between two accesses. 0 makes memory the bottleneck.";
         copies: u32, [default 1] in Accepts::Integer(1, 10_000),
             "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
+        threads: u32, [default 1] in Accepts::Integer(1, 10_000),
+            "Threads of each process. They share its address space, so what one has brought in is there for all; each makes the accesses below, with random numbers of its own. Results tell of all threads together.";
+        depth: u32, [default 1] in Accepts::Integer(1, 4096),
+            "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
+        lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS),
+            "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
         loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),
             "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
         background: bool, [unless false] in Accepts::Bool,
@@ -52,6 +60,11 @@ section! {
 pub(super) const CPU_MAX: u16 = 4095;
 
 impl Task {
+    /// What the machine runs of it: copies, their threads, and workers of those.
+    pub(crate) fn runners(&self) -> usize {
+        self.copies as usize * self.threads as usize * self.depth as usize
+    }
+
     /// What results call one of its copies: `NAME`, or `NAME.COPY` where there are several.
     pub fn copy_name(&self, copy: u32) -> String {
         if self.copies == 1 { self.name.clone() } else { format!("{}.{copy}", self.name) }
@@ -117,6 +130,18 @@ impl Object {
     /// How its trace is to be read.
     pub fn read_options(&self) -> Result<ReadOptions, TableError> {
         self.read.as_ref().map_or_else(|| Ok(ReadOptions::default()), Table::options)
+    }
+}
+
+words! {
+    /// How long a task's memory lives.
+    pub enum Lifetime {
+        /// To the end of the run: a task that has ended is one that sleeps.
+        Run = "run",
+        /// As long as the task: it exits.
+        Task = "task",
+        /// As long as one of its loops: each is a process of its own.
+        Loop = "loop",
     }
 }
 

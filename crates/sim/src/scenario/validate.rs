@@ -88,6 +88,7 @@ impl Scenario {
         for (index, task) in self.task.iter().enumerate() {
             check.task(&format!("task[{index}]"), task);
         }
+        check.waits();
         check.has_an_end();
         for (index, event) in self.event.iter().enumerate() {
             check.event(&format!("event[{index}]"), event);
@@ -115,6 +116,7 @@ struct Known {
     devices: Names,
     memcgs: Names,
     files: Names,
+    tasks: Names,
     variants: Names,
 }
 
@@ -125,11 +127,13 @@ impl Known {
             devices => devices.iter().map(|device| device.name.clone()).collect(),
         };
         let files = scenario.file.iter().map(|file| file.name.clone()).collect();
+        let tasks = scenario.task.iter().map(|task| task.name.clone()).collect();
         let variants = scenario.variant.iter().map(|variant| variant.name.clone()).collect();
         Known {
             devices: Names::new("device", devices),
             memcgs: Names::new("memcg", scenario.memcg_paths()),
             files: Names::new("file", files),
+            tasks: Names::new("task", tasks),
             variants: Names::new("variant", variants),
         }
     }

@@ -1,8 +1,13 @@
 //! `[[task]]`, its objects and what it does with them.
 
+use std::collections::BTreeMap;
+
 use super::{Check, Problem};
 use crate::scenario::task::CPU_MAX;
-use crate::scenario::{Channel, FileKind, Object, Size, Task};
+use crate::scenario::{Channel, FileKind, Lifetime, Object, Size, Task};
+
+/// What a machine runs at most of one task: copies, threads and workers.
+const RUNNERS_MAX: usize = 100_000;
 
 impl Check<'_> {
     pub(super) fn task(&mut self, prefix: &str, task: &Task) {
@@ -25,8 +30,69 @@ impl Check<'_> {
                 Problem::new(prefix, format!("no object of task `{}` has a workload or a trace", task.name));
             self.report(problem.help("for example: workload = { pattern = \"zipf\", ops = 100000 }"));
         }
+        self.threads(prefix, task);
         for (index, object) in task.object.iter().enumerate() {
             self.object(&format!("{prefix}.object[{index}]"), task, object);
+        }
+    }
+
+    fn threads(&mut self, prefix: &str, task: &Task) {
+        let runners = task.runners();
+        if runners > RUNNERS_MAX {
+            let message = format!("copies, threads and depth make {runners} of task `{}`", task.name);
+            self.report(
+                Problem::new(format!("{prefix}.copies"), message)
+                    .help(format!("allowed: {RUNNERS_MAX} in all")),
+            );
+        }
+        let is_mapped = |object: &Object| matches!(object.channel, Channel::Mapped | Channel::Anonymous);
+        if let Some(at) = task.object.iter().position(is_mapped).filter(|_| task.depth > 1) {
+            let message = format!(
+                "`depth`: object {at} of task `{}` is a mapping, and a fault stops its thread",
+                task.name
+            );
+            let problem = Problem::new(format!("{prefix}.depth"), message);
+            self.report(problem.help("use `threads`, or channel = \"file\" or \"tmpfs\""));
+        }
+        if task.lifetime == Lifetime::Loop && task.threads * task.depth > 1 {
+            let key = if task.threads > 1 { "threads" } else { "depth" };
+            let message = format!(
+                "`{key}`: each loop of task `{}` is a process of its own, which one thread would end for all",
+                task.name
+            );
+            let problem = Problem::new(format!("{prefix}.{key}"), message);
+            self.report(problem.help("leave it out, or use lifetime = \"task\" and `copies`"));
+        }
+    }
+
+    /// What tasks wait for has to exist and to end.
+    pub(super) fn waits(&mut self) {
+        let tasks: BTreeMap<&str, &Task> =
+            self.scenario.task.iter().map(|task| (task.name.as_str(), task)).collect();
+        // On whose way each task was first met, and where on it: to meet one again on the same way is to go round.
+        let mut met: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (index, task) in self.scenario.task.iter().enumerate() {
+            let Some(name) = task.after.as_deref() else { continue };
+            let path = format!("task[{index}].after");
+            self.reference(&path, &self.known.tasks, name);
+            if tasks.get(name).is_some_and(|before| before.background) {
+                let message = format!("task `{name}` is in the background and need not end");
+                let problem = Problem::new(&path, message);
+                self.report(problem.help("wait for one that is not, or use `start`"));
+            }
+            let mut way: Vec<&str> = Vec::new();
+            let mut next = Some(task.name.as_str());
+            while let Some(name) = next {
+                way.push(name);
+                let (on, at) = *met.entry(name).or_insert((index, way.len() - 1));
+                if on == index && at + 1 < way.len() {
+                    let message = format!("tasks wait for each other: {}", way[at..].join(" after "));
+                    let problem = Problem::new(&path, message);
+                    self.report(problem.help("let one of them start at a time, by `start`"));
+                    break;
+                }
+                next = tasks.get(name).filter(|_| on == index).and_then(|task| task.after.as_deref());
+            }
         }
     }
 
