@@ -154,9 +154,9 @@ parameters! {
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
-    Kernel "memcg.kernel_memory": kernel_memory: bool = false, Values::Bool, "",
-        "Whether index nodes that hold nothing but shadows are kept and freed by the cgroup that caused them."
-        "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded; kernel memory itself is not charged yet.";
+    Kernel "memcg.kmem": kmem: bool = false, Values::Bool, "",
+        "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
+        "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded.";
     Kernel "transparent_hugepage": transparent_hugepage: bool = false, Values::Bool, "",
         "Whether the marks of zones leave room for huge pages: min_free_kbytes is then raised to 11 pageblocks a zone, or 5 % of memory."
         "false: folios are single pages. A distribution's kernel has it on, and so keeps up to 67584 kB free.";

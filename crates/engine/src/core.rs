@@ -9,6 +9,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
+use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::batch::Batches;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
@@ -16,6 +17,7 @@ use crate::machine::op::Op;
 use crate::machine::work::Work;
 use crate::memcg::Memcgs;
 use crate::memcg::charge::Stock;
+use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::page_cache::PageCacheEvent;
 use crate::stat::{Counters, STATS, Updates};
@@ -28,6 +30,7 @@ use crate::workingset::ShadowNodes;
 pub(crate) struct Cpu {
     pub(crate) batches: Batches,
     pub(crate) stock: Stock,
+    pub(crate) bytes: ByteStock,
     pub(crate) updates: Updates,
 }
 
@@ -40,6 +43,7 @@ pub(crate) struct Core {
     pub(crate) lruvecs: Lruvecs,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) io: Transfers,
+    pub(crate) kmem: KernelMemory,
     pub(crate) shadow_nodes: ShadowNodes,
     /// `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
@@ -87,6 +91,7 @@ impl Core {
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
             io: Transfers::default(),
+            kmem: KernelMemory::default(),
             shadow_nodes: ShadowNodes::default(),
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,

@@ -1,11 +1,13 @@
 //! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
 
 use crate::core::Core;
+use crate::kmem::INDEX_NODE_BYTES;
 use crate::lru::lruvec::{LruList, Lruvec};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
-use crate::memory::table::{Entry, Table};
-use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
+use crate::memory::table::{Entry, NODE_SLOTS, Table};
+use crate::stat::Stat;
+use crate::units::{FileId, MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Core {
@@ -21,9 +23,12 @@ impl Core {
         self.check_switching();
         self.check_batches();
         self.check_charges();
+        self.check_kmem();
         self.check_swap();
         for file in &self.memory.files {
             file.index.check_invariants();
+            let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
+            file.nodes.check_invariants(is_used);
         }
         let indexes = self.memory.files.iter().map(|file| &file.index).chain(self.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
@@ -103,8 +108,11 @@ impl Core {
         for pfn in self.folios_in_use(node, &free) {
             let folio = &self.memory.folios[pfn];
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
-            let held =
-                FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+            let held = FolioFlags::INDEXED
+                | FolioFlags::SWAPCACHE
+                | FolioFlags::LOCKED
+                | FolioFlags::WRITEBACK
+                | FolioFlags::KERNEL;
             let reachable = folio.mapped > 0 || folio.refs > 0 || folio.flags().intersects(held);
             assert!(reachable, "{pfn:?} is in use but nothing refers to it: {folio:?}");
             assert!(!folio.has(FolioFlags::SWAPCACHE | FolioFlags::INDEXED), "{pfn:?} is in two caches");
@@ -181,7 +189,67 @@ impl Core {
         }
     }
 
-    /// A group's usage is its folios, its descendants' and the stocks.
+    /// The frames that are the kernel's own.
+    pub(crate) fn kernel_frames(&self) -> Vec<Pfn> {
+        let nodes = self.memory.nodes();
+        let folios = nodes.flat_map(|node| self.folios_in_use(node, &self.free_frames(node)));
+        folios.filter(|&pfn| self.memory.folios[pfn].has(FolioFlags::KERNEL)).collect()
+    }
+
+    /// What groups are charged for kernel memory is what there is of it, and what CPUs and groups hold of charged bytes.
+    fn check_kmem(&self) {
+        let slab = &self.kmem.index_nodes;
+        slab.check_invariants();
+        let slab_pages: BTreeMap<Pfn, u16> = slab.pages().collect();
+        let mut in_slab: BTreeMap<Pfn, u16> = BTreeMap::new();
+        let mut bytes = vec![0; self.memcgs.len()];
+        let mut objects = vec![0; self.memcgs.len()];
+        for node in self.memory.files.iter().flat_map(|file| file.nodes.iter()) {
+            *in_slab.entry(node.pfn).or_default() += 1;
+            if node.memcg != MemcgId::ROOT {
+                objects[self.memcgs.online(node.memcg).index()] += INDEX_NODE_BYTES as i64;
+            }
+        }
+        assert!(
+            in_slab.iter().all(|(pfn, count)| slab_pages.get(pfn) == Some(count)),
+            "index nodes and their slab"
+        );
+        assert_eq!(slab_pages.values().sum::<u16>(), in_slab.values().sum::<u16>(), "objects of the slab");
+        let mut tables = BTreeSet::new();
+        for mm in &self.memory.mms {
+            for node in mm.nodes.iter() {
+                assert!(tables.insert(node.pfn), "{:?} is two page tables", node.pfn);
+            }
+            for page in mm.table.present() {
+                assert!(mm.nodes.leaf(page).is_some(), "page {page} is mapped without a page table");
+            }
+        }
+        let frames = self.kernel_frames();
+        for pfn in frames.iter().filter(|pfn| !slab_pages.contains_key(pfn)) {
+            let payer = self.memory.folios[*pfn].memcg;
+            if payer != MemcgId::ROOT {
+                bytes[self.memcgs.online(payer).index()] += PAGE_SIZE;
+            }
+        }
+        let frames: BTreeSet<Pfn> = frames.into_iter().collect();
+        assert!(slab_pages.keys().chain(&tables).all(|pfn| frames.contains(pfn)), "the kernel's frames");
+        let gauge = |stat: Stat| self.vmstat(stat);
+        assert_eq!(gauge(Stat::NrSlabReclaimable), slab_pages.len() as i64, "nr_slab_reclaimable");
+        for id in self.memcgs.ids() {
+            let group = &self.memcgs[id];
+            let held = self.cpus.iter().filter(|cpu| cpu.bytes.memcg == id).map(|cpu| cpu.bytes.bytes);
+            let bytes = bytes[id.index()] + objects[id.index()] as u64 + group.kmem_rest + held.sum::<u64>();
+            assert_eq!(group.kmem * PAGE_SIZE, bytes, "kernel memory charged to {}", self.memcgs.path(id));
+            let local = |stat: Stat| -> i64 {
+                let pools = self.lruvecs.pools();
+                pools.map(|pool| self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize]).sum()
+            };
+            assert_eq!(local(Stat::Kernel), group.kmem as i64, "kernel of {}", self.memcgs.path(id));
+            assert_eq!(local(Stat::SlabReclaimable), objects[id.index()], "slab of {}", self.memcgs.path(id));
+        }
+    }
+
+    /// A group's usage is its folios, its kernel memory, its descendants' and the stocks.
     fn check_charges(&self) {
         let mut expected = vec![0; self.memcgs.len()];
         let mut charge = |memcg: MemcgId, pages: u64| {
@@ -196,6 +264,9 @@ impl Core {
                     charge(folio.memcg, folio.pages());
                 }
             }
+        }
+        for id in self.memcgs.ids() {
+            charge(id, self.memcgs[id].kmem);
         }
         for cpu in &self.cpus {
             charge(cpu.stock.memcg, cpu.stock.pages);

@@ -14,6 +14,7 @@ mod core; // all state under one roof: what mechanisms are methods of
 mod memory; // what is where: folios, page tables and indexes, files, address spaces
 mod page_alloc; // free memory
 mod swap; // swap devices: slots, the swap cache, writes held back
+mod kmem; // what the kernel itself takes: nodes of tables, stacks
 mod memcg; // memory groups: limits, protection, charging, memory.high
 mod stat; // counters under the kernel's names, and how old a reader's copy is
 mod mapping; // page-table entries over folios: faults, mlock

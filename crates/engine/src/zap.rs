@@ -34,6 +34,7 @@ impl Core {
 
     fn remove_vma(&mut self, mm: MmId, vma: usize) {
         self.memory.mm_mut(mm).vmas[vma].mapped = false;
+        self.page_tables_free(mm, self.memory.mm(mm).vmas[vma].range());
         if let Backing::File(file) = self.memory.mm(mm).vmas[vma].backing {
             self.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm, vma));
         }

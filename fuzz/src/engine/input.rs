@@ -95,7 +95,7 @@ impl Setup {
             plug_requests: pick(bytes, &[32, 1, 2, 5])?,
             writes_won: pick(bytes, &[0, 100, 50])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
-            kernel_memory: bytes.arbitrary::<u8>()? & 1 != 0,
+            kmem: bytes.arbitrary::<u8>()? & 1 != 0,
             tlb_entries: 0,
             interruptions: 0,
             policy: {

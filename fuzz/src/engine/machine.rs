@@ -195,11 +195,18 @@ impl Machine {
         }
         let free = self.engine.vmstat(Stat::NrFreePages);
         // A task that is charging a page has its frame in its hands, and nothing in it.
-        let unfilled = (self.frames_total - self.store.frames() as u64) as i64 - free;
+        let unfilled = (self.frames_total - self.store.frames() as u64) as i64 - free - self.kernel_frames();
         assert!(
             (0..=self.tasks.len() as i64).contains(&unfilled),
             "{unfilled} frames handed out and not filled"
         );
+    }
+
+    /// Frames that the kernel says it has taken for itself.
+    fn kernel_frames(&self) -> i64 {
+        let gauge = |stat| self.engine.vmstat(stat);
+        let stacks = gauge(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
+        gauge(Stat::NrPageTablePages) + gauge(Stat::NrSlabReclaimable) + stacks
     }
 
     fn act(&mut self, action: Action) {

@@ -22,7 +22,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::story::{FoundBy, PageEvent};
-use crate::units::{MmId, Pfn};
+use crate::units::{MemcgId, MmId, Pfn};
 use std::ops::Range;
 
 /// Entries of a cache line: a table is worth walking again if every line of it had one young entry on average.
@@ -121,6 +121,13 @@ impl Core {
             return Some(InHand { mm, from: 0, is_forced });
         }
         None
+    }
+
+    /// An address space joins another group: that one's walks come by it from now on. One that has it in hand goes on.
+    pub(crate) fn lru_gen_migrate_mm(&mut self, mm: MmId, memcg: MemcgId) {
+        self.lru_gen_del_mm(mm);
+        self.memory.mm_mut(mm).memcg = memcg;
+        self.memcgs[memcg].mms.push(mm);
     }
 
     /// An address space ends: no walk comes by it again. One that has it in hand finds it empty.

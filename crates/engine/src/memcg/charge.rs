@@ -222,7 +222,7 @@ impl Core {
     }
 
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
-    fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
+    pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
         if self.cpus[self.cpu.index()].stock.memcg != memcg {
             self.stock_drain(self.cpu);
         }
@@ -245,8 +245,11 @@ impl Core {
     /// Gives back what all CPUs have charged ahead to a group or its descendants; no other stock counts towards its limit.
     pub(crate) fn stock_drain_below(&mut self, memcg: MemcgId) {
         for cpu in (0..self.config.cpus).map(CpuId) {
-            let of = self.cpus[cpu.index()].stock.memcg;
-            if self.memcgs.ancestors(of).any(|id| id == memcg) {
+            // Whole pages of bytes go to the pages first.
+            if self.memcgs.is_below(self.cpus[cpu.index()].bytes.memcg, memcg) {
+                self.objcg_drain(cpu);
+            }
+            if self.memcgs.is_below(self.cpus[cpu.index()].stock.memcg, memcg) {
                 self.stock_drain(cpu);
             }
         }

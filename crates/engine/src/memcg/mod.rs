@@ -5,6 +5,7 @@
 //! never protected from its own limit. [reclaim 2.10]
 
 pub(crate) mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
+pub(crate) mod objcg; // kernel memory, by the page and by the byte
 pub(crate) mod high; // memory.high: reclaim and delay before returning to user space
 
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ impl MemcgEvent {
 pub(crate) struct Memcg {
     pub(crate) name: String,
     pub(crate) parent: Option<MemcgId>,
+    /// It was not removed.
+    pub(crate) is_online: bool,
     /// In order of creation.
     pub(crate) children: Vec<MemcgId>,
     /// The same by their names: a hierarchy may have tens of thousands side by side.
@@ -45,6 +48,10 @@ pub(crate) struct Memcg {
     pub(crate) mms: Vec<MmId>,
     /// Pages charged, descendants included.
     pub(crate) usage: u64,
+    /// Those of them that are kernel memory, descendants left out.
+    pub(crate) kmem: u64,
+    /// Bytes of these that no object has and no CPU holds.
+    pub(crate) kmem_rest: u64,
     pub(crate) min: u64,
     pub(crate) low: u64,
     pub(crate) high: u64,
@@ -87,12 +94,15 @@ impl Memcgs {
         self.all.push(Memcg {
             name,
             parent,
+            is_online: true,
             children: Vec::new(),
             children_by_name: BTreeMap::new(),
             policy,
             set_aside: None,
             mms: Vec::new(),
             usage: 0,
+            kmem: 0,
+            kmem_rest: 0,
             min: 0,
             low: 0,
             high: UNLIMITED,
@@ -135,6 +145,16 @@ impl Memcgs {
     /// The group itself, its parent, and so on up to the root.
     pub(crate) fn ancestors(&self, id: MemcgId) -> impl Iterator<Item = MemcgId> {
         std::iter::successors(Some(id), |&id| self[id].parent)
+    }
+
+    /// Whether a group is `ancestor` or a descendant of it.
+    pub(crate) fn is_below(&self, id: MemcgId, ancestor: MemcgId) -> bool {
+        self.ancestors(id).any(|id| id == ancestor)
+    }
+
+    /// The group itself, or what stands for it since it was removed: the first one above it that was not.
+    pub(crate) fn online(&self, id: MemcgId) -> MemcgId {
+        self.ancestors(id).find(|&id| self[id].is_online).expect("the root is never removed")
     }
 
     /// The group and its descendants, parents before children, siblings in order of creation.

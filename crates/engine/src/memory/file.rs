@@ -4,6 +4,7 @@
 //! swap entry of a page that was swapped out.
 
 use crate::config::{FileKind, FileSpec};
+use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::units::MmId;
 
@@ -12,13 +13,21 @@ pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) kind: FileKind,
     pub(crate) index: Table,
+    /// What the index consists of.
+    pub(crate) nodes: Nodes,
     /// Mappings of it, as (address space, position among its mappings): the reverse map of a file page starts here.
     pub(crate) mappings: Vec<(MmId, usize)>,
 }
 
 impl File {
     pub(crate) fn new(spec: FileSpec) -> File {
-        File { name: spec.name, kind: spec.kind, index: Table::new(spec.pages), mappings: Vec::new() }
+        File {
+            name: spec.name,
+            kind: spec.kind,
+            index: Table::new(spec.pages),
+            nodes: Nodes::new(NodeKind::Index, spec.pages),
+            mappings: Vec::new(),
+        }
     }
 
     pub(crate) fn is_tmpfs(&self) -> bool {

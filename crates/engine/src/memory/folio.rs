@@ -40,6 +40,8 @@ bitflags::bitflags! {
         const ODD_ROUND = 1 << 12;
         /// Its group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
         const CHARGED = 1 << 13;
+        /// The kernel's own: no folio of anybody, and nothing of it that a machine could see.
+        const KERNEL = 1 << 14;
     }
 }
 

@@ -3,6 +3,7 @@
 //! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
 //! two mappings share a leaf of the page table.
 
+use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::units::{FileId, MemcgId};
@@ -62,6 +63,8 @@ impl Vma {
 pub(crate) struct Mm {
     pub(crate) memcg: MemcgId,
     pub(crate) table: Table,
+    /// The page-table pages.
+    pub(crate) nodes: Nodes,
     /// `None`: every access walks the page table.
     pub(crate) tlb: Option<Tlb>,
     /// In order of address.
@@ -74,18 +77,21 @@ pub(crate) struct Mm {
 
 impl Mm {
     pub(crate) fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
-        Mm { memcg, table: Table::new(0), tlb, vmas: Vec::new(), used_on_nodes: 0, users: 0 }
+        let (table, nodes) = (Table::new(0), Nodes::new(NodeKind::PageTable, 0));
+        Mm { memcg, table, nodes, tlb, vmas: Vec::new(), used_on_nodes: 0, users: 0 }
     }
 
     /// One of the same group with the same mappings, and nothing in them.
     pub(crate) fn like(&self, tlb: Option<Tlb>) -> Mm {
-        let table = Table::new(self.table.pages());
-        Mm { table, vmas: self.vmas.clone(), ..Mm::new(self.memcg, tlb) }
+        let pages = self.table.pages();
+        let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
+        Mm { table, nodes, vmas: self.vmas.clone(), ..Mm::new(self.memcg, tlb) }
     }
 
     /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.
     pub(crate) fn end(&mut self) {
         debug_assert!(self.users == 0 && self.table.iter().next().is_none());
+        debug_assert!(self.nodes.iter().next().is_none(), "its page tables went with its mappings");
         *self = Mm::new(self.memcg, None);
     }
 
@@ -93,6 +99,7 @@ impl Mm {
     pub(crate) fn map(&mut self, pages: u64, backing: Backing, advice: Advice, executable: bool) -> usize {
         let start = self.table.pages().next_multiple_of(LEAF_PAGES);
         self.table.grow(start + pages - self.table.pages());
+        self.nodes.grow(start + pages);
         self.vmas.push(Vma { start, pages, backing, advice, locked: false, executable, mapped: true });
         self.vmas.len() - 1
     }

@@ -3,6 +3,7 @@
 pub(crate) mod folio; // a folio's record and its flags
 mod transitions; // which flags may change where
 pub(crate) mod list; // index-linked lists
+pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
 pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod mm; // address spaces: mappings over a page table

@@ -8,7 +8,7 @@ use crate::units::NodeId;
 
 /// What a page is used for, which decides which pages it may lie beside. [machine 2.8]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // kernel memory will ask for the others
+#[allow(dead_code)] // nobody asks for the last one
 pub(crate) enum MigrateType {
     /// Kernel memory that stays where it is.
     Unmovable = 0,
@@ -107,6 +107,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// A page of the kernel's own, which every address must reach.
+    pub(crate) fn kernel(migrate_type: MigrateType, gfp: Gfp, node: NodeId) -> Request {
+        Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node }
+    }
+
     /// A page of a process or a file.
     pub(crate) fn movable(gfp: Gfp, node: NodeId) -> Request {
         Request { order: 0, migrate_type: MigrateType::Movable, class: ZoneType::Movable, gfp, node }

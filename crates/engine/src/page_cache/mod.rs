@@ -34,6 +34,11 @@ impl Core {
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
         let mark = self.mark_of(self.lruvec_of(pfn));
+        let folio = &self.memory.folios[pfn];
+        let (memcg, file, page) = (folio.memcg, FileId(folio.owner), u64::from(folio.index));
+        if self.memory.file(file).index.is_node_empty(page) {
+            self.index_nodes_make(memcg, file, page);
+        }
         let (found, change) = self.memory.index_insert(pfn, mark);
         self.work.inserted += 1;
         self.index_changed(pfn, change);
@@ -47,6 +52,11 @@ impl Core {
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
         self.page_cache_count(pfn, -1);
+        let folio = &self.memory.folios[pfn];
+        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        if self.memory.file(file).index.is_node_empty(page) {
+            self.index_nodes_free(file, page);
+        }
     }
 
     #[inline(always)]

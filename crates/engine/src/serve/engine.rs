@@ -8,6 +8,7 @@ use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::Work;
 use crate::memory::mm::{Advice, Backing, Mm};
+use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
@@ -99,7 +100,8 @@ impl Engine {
     /// Creates a file.
     pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
         check_range("pages of a file", spec.pages, 1, TABLE_PAGES_MAX)?;
-        check_room("a file", spec.pages, Table::bytes_for(spec.pages))?;
+        let nodes = Nodes::bytes_for(NodeKind::Index, spec.pages);
+        check_room("a file", spec.pages, Table::bytes_for(spec.pages) + nodes)?;
         Ok(self.core.memory.add_file(spec))
     }
 
@@ -200,7 +202,8 @@ impl Engine {
         let mm = self.core.memory.mm_mut(mm_id);
         let sum = mm.table.pages() + pages;
         check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
-        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES))?;
+        let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
+        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
         let vma = mm.map(pages, backing, advice, executable);
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;
@@ -249,14 +252,16 @@ impl Engine {
     }
 
     /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
-    /// page-cache indexes and swap caches.
+    /// page-cache indexes and swap caches with what tells of their nodes.
     pub fn metadata_bytes(&self) -> usize {
         let files = self.core.memory.files.iter().map(|file| &file.index);
         let tables = files
             .chain(self.core.memory.mms.iter().map(|mm| &mm.table))
             .chain(self.core.memory.swap.indexes());
         let frames = self.core.memory.folios.bytes() + self.core.memory.places.bytes();
-        frames + tables.map(crate::memory::table::Table::bytes).sum::<usize>()
+        let nodes = self.core.memory.files.iter().map(|file| &file.nodes);
+        let nodes = nodes.chain(self.core.memory.mms.iter().map(|mm| &mm.nodes)).map(Nodes::bytes);
+        frames + tables.map(Table::bytes).sum::<usize>() + nodes.sum::<usize>()
     }
 
     /// A device has completed a transfer, its interrupt arriving on `cpu`.

@@ -34,6 +34,7 @@ impl Engine {
         let task_of = &mut self.tasks[task.index()];
         task_of.objects = Vec::new();
         task_of.high_debt = 0;
+        self.free_stack(task);
         self.leave(task, mm, Stage::Exited)
     }
 

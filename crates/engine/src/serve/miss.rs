@@ -30,8 +30,11 @@ pub(crate) struct Attempt {
     pub(super) write: bool,
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
-    /// A frame for the page, until it is charged.
-    frame: Option<Pfn>,
+    /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
+    pub(super) frame: Option<Pfn>,
+    charged: ChargeOutcome,
+    /// Frames of the kernel's own, until there are as many as the access needs.
+    pub(super) kernel_pages: Vec<Pfn>,
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
     pub(super) started_read: bool,
@@ -83,14 +86,14 @@ pub(super) enum Source {
 }
 
 /// Until when an access pauses.
-enum Pause {
+pub(super) enum Pause {
     /// A batch of reclaim is over, and others may have their turn.
     Reclaim,
     Io,
 }
 
 /// Why a page can't be brought in at once.
-enum Stop {
+pub(super) enum Stop {
     Pause(Pause),
     Oom(Box<OomReport>),
 }
@@ -105,6 +108,7 @@ impl Engine {
         loop {
             let is_charging = self.tasks[task.index()].attempt.charge.is_some();
             let brought_in = match self.find(task) {
+                _ if self.wants_kernel_pages(task) => self.provide_kernel_pages(task),
                 Found::Absent(source) => self.bring_in(task, Some(source)),
                 // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
                 // reclaim call but its end.
@@ -132,24 +136,31 @@ impl Engine {
     #[inline]
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
-        self.allocate(task, memcg)?;
-        let charged = match self.charge_page(task, memcg) {
-            Err(Stop::Oom(report)) => {
-                self.give_back(task);
-                return Err(Stop::Oom(report));
-            }
-            charged => charged?,
-        };
+        if let Some(source) = source {
+            self.provide_slab(task, memcg, source)?;
+        }
+        let request = Request::movable(Gfp::KERNEL, self.core.current_node());
+        let pfn = self.allocate(task, memcg, &request)?;
+        if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
+            let charged = self.charge_page(task, memcg);
+            let charged = charged.map_err(|stop| self.give_up(task, stop))?;
+            self.tasks[task.index()].attempt.charged = charged;
+            self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+        }
+        let has_room = self.provide_bytes(task, memcg, source);
+        if !has_room.map_err(|stop| self.give_up(task, stop))? {
+            self.give_back(task);
+            return Ok(());
+        }
         let Some(source) = source else {
-            self.core.charge_cancel(memcg);
             self.give_back(task);
             return Ok(());
         };
         // The charge may have reclaimed, which takes pages away but brings none in.
         debug_assert!(matches!(self.find(task), Found::Absent(_)));
-        let pfn =
-            self.tasks[task.index()].attempt.frame.take().expect("it was allocated before it was charged");
-        self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+        let Attempt { frame, charged, .. } = &mut self.tasks[task.index()].attempt;
+        let charged = *charged;
+        *frame = None;
         self.core.in_lru_fault = self.is_fault_with_recency(task);
         if self.core.is_telling() {
             self.tell_filled(task, pfn, source, charged);
@@ -163,31 +174,45 @@ impl Engine {
         }
     }
 
-    /// Takes a frame for the page, which stays in the task's hands until it is charged.
+    /// Takes a frame, which stays in the task's hands until something is in it.
     #[inline(always)]
-    fn allocate(&mut self, task: TaskId, memcg: MemcgId) -> Result<(), Stop> {
-        if self.tasks[task.index()].attempt.frame.is_some() {
-            return Ok(());
+    pub(super) fn allocate(&mut self, task: TaskId, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
+        if let Some(pfn) = self.tasks[task.index()].attempt.frame {
+            return Ok(pfn);
         }
-        let request = Request::movable(Gfp::KERNEL, self.core.current_node());
-        let Some(pfn) = self.core.alloc_pages(&request, memcg) else {
+        let Some(pfn) = self.core.alloc_pages(request, memcg) else {
             return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
         };
         self.core.memory.folios[pfn].refs = 1;
         self.tasks[task.index()].attempt.frame = Some(pfn);
-        Ok(())
+        Ok(pfn)
     }
 
     /// The page is not needed, or can't be paid for.
-    fn give_back(&mut self, task: TaskId) {
+    pub(super) fn give_back(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.frame.take() {
-            self.core.memory.folios[pfn].refs -= 1;
+            let folio = &mut self.core.memory.folios[pfn];
+            folio.refs -= 1;
+            if folio.has(FolioFlags::CHARGED) {
+                folio.clear(FolioFlags::CHARGED);
+                let memcg = folio.memcg;
+                self.core.charge_cancel(memcg);
+            }
             self.core.free_folio(pfn);
         }
+        self.give_kernel_pages_back(task);
+    }
+
+    /// What an access has got so far is given back if it ends here.
+    pub(super) fn give_up(&mut self, task: TaskId, stop: Stop) -> Stop {
+        if matches!(stop, Stop::Oom(_)) {
+            self.give_back(task);
+        }
+        stop
     }
 
     #[inline]
-    fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<ChargeOutcome, Stop> {
+    pub(super) fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<ChargeOutcome, Stop> {
         let mut charge = match self.tasks[task.index()].attempt.charge.take() {
             Some(charge) => *charge,
             None if self.core.stock_take(memcg) => return Ok(ChargeOutcome::default()),

@@ -1,6 +1,7 @@
 //! Tasks: what each is in the middle of, and how a call from the machine takes it further.
 
 use crate::kernfs::LruGenWrite;
+use crate::kmem::Stack;
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
@@ -17,6 +18,8 @@ pub(crate) struct Task {
     pub(crate) mm: Option<MmId>,
     pub(crate) cpu: CpuId,
     pub(crate) objects: Vec<Object>,
+    /// Its kernel stack, from when it first needs memory.
+    pub(crate) stack: Option<Stack>,
     /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
     pub(crate) high_debt: u64,
     /// The read it waited for has failed.
@@ -68,6 +71,7 @@ impl Task {
             mm,
             cpu,
             objects: Vec::new(),
+            stack: None,
             high_debt: 0,
             read_failed: false,
             stage,

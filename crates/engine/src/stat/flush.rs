@@ -9,7 +9,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Stat, UPDATES_BATCH};
-use crate::units::{CpuId, MemcgId, Nanos, NodeId};
+use crate::units::{CpuId, MemcgId, Nanos, NodeId, PAGE_SIZE};
 
 impl Core {
     /// Counts an event of a memcg, in its statistics and on the node.
@@ -27,21 +27,31 @@ impl Core {
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
     #[inline]
     pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        self.count_weighing(lruvec, stat, n, n.unsigned_abs());
+    }
+
+    /// The same for a counter of bytes, where a change within a page is one update.
+    pub(crate) fn count_memcg_bytes(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+        self.count_weighing(lruvec, stat, n, (n.unsigned_abs() / PAGE_SIZE).max(1));
+    }
+
+    #[inline]
+    fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
         let counters = &mut self.lruvecs[lruvec];
         counters.stat_local[stat as usize] += n;
         let memcg = counters.memcg;
         let updates = &mut self.cpus[self.cpu.index()].updates;
-        let made = updates.made + n.unsigned_abs();
+        let made = updates.made + weight;
         if updates.memcg == Some(memcg) && made < updates.room {
             updates.made = made;
         } else {
-            self.count_slowly(lruvec, stat, n);
+            self.count_slowly(lruvec, stat, n, weight);
         }
     }
 
     /// The rarer updates: the first of a group, one that completes a batch, and all where nothing may be stale.
     #[cold]
-    fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+    fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
         if self.config.stat_flush == crate::StatFlush::Live {
             return self.count_flushed(lruvec, stat, n);
         }
@@ -49,7 +59,7 @@ impl Core {
         // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
         self.push_updates(cpu);
         let updates = &mut self.cpus[cpu.index()].updates;
-        (updates.memcg, updates.made) = (Some(memcg), n.unsigned_abs());
+        (updates.memcg, updates.made) = (Some(memcg), weight);
         self.push_updates(cpu);
         let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
         let room = UPDATES_BATCH - gathered.max().unwrap_or(0);

@@ -38,6 +38,8 @@ stats! {
     NrMlock = "nr_mlock",
     NrIsolatedAnon = "nr_isolated_anon",
     NrIsolatedFile = "nr_isolated_file",
+    /// Of the machine, in pages.
+    NrSlabReclaimable = "nr_slab_reclaimable",
     WorkingsetNodes = "workingset_nodes",
     WorkingsetRefaultAnon = "workingset_refault_anon",
     WorkingsetRefaultFile = "workingset_refault_file",
@@ -56,6 +58,9 @@ stats! {
     NrVmscanImmediateReclaim = "nr_vmscan_immediate_reclaim",
     NrDirtied = "nr_dirtied",
     NrWritten = "nr_written",
+    /// In KiB.
+    NrKernelStack = "nr_kernel_stack",
+    NrPageTablePages = "nr_page_table_pages",
     NrSwapcached = "nr_swapcached",
     Pgpgin = "pgpgin",
     Pgpgout = "pgpgout",
@@ -87,6 +92,17 @@ stats! {
     UnevictablePgsRescued = "unevictable_pgs_rescued",
     UnevictablePgsMlocked = "unevictable_pgs_mlocked",
     UnevictablePgsMunlocked = "unevictable_pgs_munlocked",
+    /// Of groups only: pages of kernel memory.
+    Kernel = "kernel",
+    /// Of groups only: bytes of objects that share pages.
+    SlabReclaimable = "slab_reclaimable",
+}
+
+impl Stat {
+    /// Whether it is one of `/proc/vmstat`. The others are of groups only.
+    pub fn is_in_vmstat(self) -> bool {
+        !matches!(self, Stat::Kernel | Stat::SlabReclaimable)
+    }
 }
 
 /// How many counters there are.

@@ -24,6 +24,7 @@ pub(crate) struct Setup {
     pub(crate) writes_won: u8,
     pub(crate) swappiness: u8,
     pub(crate) live_stats: bool,
+    pub(crate) kmem: bool,
     pub(crate) policy: Policy,
     pub(crate) advice: Advice,
 }
@@ -188,11 +189,13 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![Just(0u8), Just(50), Just(100)],
     );
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
-    let switches = (any::<bool>(), any::<bool>(), policy(), advice);
+    let kmem = prop::bool::weighted(0.3);
+    let switches = (any::<bool>(), any::<bool>(), kmem, policy(), advice);
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
-        |(limits, swap, cpus, sizes, (nested, live_stats, policy, advice), swappiness)| Setup {
-            limits: [limits.0, limits.1],
+        |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice), swappiness)| Setup {
+            // Stacks and page tables of three tasks leave some room.
+            limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
             nested,
             swap,
             cpus,
@@ -203,6 +206,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
             writes_won: sizes.4,
             swappiness,
             live_stats,
+            kmem,
             policy,
             advice,
         },

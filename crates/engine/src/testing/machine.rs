@@ -124,6 +124,7 @@ impl Machine {
             plug_requests: setup.plug_requests,
             writes_won: setup.writes_won,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
+            kmem: setup.kmem,
             policy: setup.policy,
             ..Config::default()
         })
@@ -684,6 +685,9 @@ impl Machine {
         }
         self.carry_out();
         self.engine.check_invariants();
+        let kernel = self.engine.core.kernel_frames().len() as i64;
+        let stacks = self.engine.vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
+        assert_eq!(kernel, stacks + self.engine.vmstat(Stat::NrSlabReclaimable), "no page table is left");
         for pfn in self.engine.used_folios() {
             let folio = &self.engine.core.memory.folios[pfn];
             assert!(

@@ -9,7 +9,8 @@ impl Engine {
     /// Folios that are not free, by their first frames.
     pub(crate) fn used_folios(&self) -> Vec<Pfn> {
         let nodes = self.core.memory.nodes();
-        nodes.flat_map(|node| self.core.folios_in_use(node, &self.core.free_frames(node))).collect()
+        let used = nodes.flat_map(|node| self.core.folios_in_use(node, &self.core.free_frames(node)));
+        used.filter(|&pfn| !self.core.memory.folios[pfn].has(FolioFlags::KERNEL)).collect()
     }
 
     /// Pages of a group and its descendants that nothing keeps in memory: a group out of memory has none to speak of.

@@ -33,6 +33,8 @@ const LAYERS: &[(&str, Layer)] = &[
     ("swap/mod.rs", Layer::State),
     ("swap/slots.rs", Layer::State),
     ("memcg/mod.rs", Layer::State),
+    ("kmem/mod.rs", Layer::State),
+    ("kmem/slab.rs", Layer::State),
     ("stat/mod.rs", Layer::State),
     ("lru/mod.rs", Layer::State),
     ("lru/lruvec.rs", Layer::State),

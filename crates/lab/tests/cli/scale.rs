@@ -38,7 +38,8 @@ fn a_hundred_thousand_tasks_are_run() {
             "[[task]]\nname = \"t{index}\"\ncopies = 10000\n[[task.object]]\nchannel = \"anonymous\"\nsize = \"4KiB\"\nworkload = {{ pattern = \"sequential\" }}\n"
         )
     };
-    let scenario: String = (0..10).map(task).collect();
+    // A stack of 16 KiB each, and page tables.
+    let scenario = "[machine]\nmemory = \"8GiB\"\n".to_string() + &(0..10).map(task).collect::<String>();
     let printed = run(&scenario, &[]);
     assert!(printed.contains("100,000 accesses"), "{}", &printed[..500]);
 }

@@ -24,12 +24,12 @@ pub(crate) const LEAF_PAGES: u64 = 512;
 /// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
 pub(crate) const NODE_SLOTS: u64 = 64;
 
-/// Population of an index node of 64 slots: present pages, shadows.
+/// Population of an index node of 64 slots: pages, present or in swap, and shadows.
 type NodeCount = [u8; 2];
 
 /// Holds nothing but shadows, so that it may be freed without losing a page.
-fn is_shadow_only([present, shadows]: NodeCount) -> bool {
-    present == 0 && shadows > 0
+fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
+    pages == 0 && shadows > 0
 }
 
 /// What replacing a word did to its index node.
@@ -212,8 +212,8 @@ impl Table {
         }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
         let before = is_shadow_only(*node);
-        node[0] += u8::from(new.is_present());
-        node[0] -= u8::from(old.is_present());
+        node[0] += u8::from(new.is_page());
+        node[0] -= u8::from(old.is_page());
         node[1] += u8::from(new.is_shadow());
         node[1] -= u8::from(old.is_shadow());
         let change = match (before, is_shadow_only(*node)) {
@@ -222,6 +222,12 @@ impl Table {
             _ => NodeChange::None,
         };
         (old, change)
+    }
+
+    /// Whether there is nothing in the index node of this page.
+    #[inline]
+    pub(crate) fn is_node_empty(&self, page: u64) -> bool {
+        self.nodes[(page / NODE_SLOTS) as usize] == [0; 2]
     }
 
     /// Whether this leaf exists: an upper entry that leads to none is passed by.
@@ -265,13 +271,9 @@ impl Table {
     /// Panics unless the nodes' counts agree with the words.
     pub(crate) fn check_invariants(&self) {
         for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
-            let present = words.iter().filter(|&&word| Word(word).is_present()).count() as u8;
+            let pages = words.iter().filter(|&&word| Word(word).is_page()).count() as u8;
             let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
-            assert_eq!(
-                self.nodes[node],
-                [present, shadows],
-                "present pages and shadows of index node {node}"
-            );
+            assert_eq!(self.nodes[node], [pages, shadows], "pages and shadows of index node {node}");
         }
     }
 }

@@ -194,6 +194,12 @@ impl Word {
         self.0 & (Self::PRESENT | Shadow::TAG) == Shadow::TAG
     }
 
+    /// A page, in memory or in swap.
+    #[inline]
+    pub(crate) fn is_page(self) -> bool {
+        self.is_present() || self.0 & (Shadow::TAG | Self::SWAP_TAG) == Self::SWAP_TAG
+    }
+
     #[inline]
     pub(crate) fn pfn(self) -> Pfn {
         Pfn((self.0 >> Self::PFN_SHIFT) as u32)

@@ -2,7 +2,7 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `policy=lru` |
+//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
@@ -10,6 +10,7 @@
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
 //! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
+//! | `T moves PATH` | its process joins another group |
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
 //! | `device fails` | transfers end at once, and badly |
@@ -69,6 +70,7 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("writes_won", value) => config.writes_won = number(value) as u8,
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
+            ("kmem", value) => config.kmem = value == "on",
             ("stat", "live") => config.stat_flush = StatFlush::Live,
             ("policy", name) => config.policy = Policy::by_name(name).expect("a profile"),
             (name, value) if name.contains('.') => {
@@ -103,6 +105,7 @@ struct Machine {
     now: Nanos,
     files: BTreeMap<String, FileId>,
     tasks: BTreeMap<String, TaskId>,
+    processes: BTreeMap<TaskId, MmId>,
     objects: BTreeMap<(TaskId, String), ObjectId>,
     /// Steps that a transfer takes; `None` if it waits to be told.
     latency: Option<u64>,
@@ -120,6 +123,7 @@ impl Machine {
             now: Nanos::ZERO,
             files: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            processes: BTreeMap::new(),
             objects: BTreeMap::new(),
             latency: Some(0),
             answer: Ok(()),
@@ -249,6 +253,11 @@ impl Machine {
                 .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
             ["free", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
+            ["moves", path] => {
+                let process = self.processes[&task];
+                self.engine.process_move(process, self.memcg(path));
+                String::new()
+            }
             ["dontneed", file, pages] => {
                 let file = self.files[*file];
                 range(pages).for_each(|page| self.engine.fadvise_dontneed(task, file, page).unwrap());
@@ -292,7 +301,9 @@ impl Machine {
 
     fn task(&mut self, name: &str, path: &str, cpu: u64) -> String {
         let mm = self.engine.process_create(self.memcg(path));
-        self.tasks.insert(name.to_owned(), self.engine.task_create(mm, CpuId(cpu as u16)));
+        let task = self.engine.task_create(mm, CpuId(cpu as u16));
+        self.tasks.insert(name.to_owned(), task);
+        self.processes.insert(task, mm);
         String::new()
     }
 

@@ -1,0 +1,45 @@
+//! Kernel memory: what the kernel itself takes to keep track of pages and tasks, and who pays for it.
+//!
+//! | what | size | charged to | freed |
+//! |---|---|---|---|
+//! | node of a page-cache index | 576 bytes, 7 a page | the group of the page being inserted, 584 bytes | when nothing is in it; one of shadows only, when reclaim takes it |
+//! | page-table page (PTE, PMD, PUD) | a page | the group of the address space | when the mappings below it go; not when their pages are reclaimed |
+//! | kernel stack | 4 pages | the group of the task | when the task ends |
+//!
+//! Each takes frames of the machine, whoever pays. With `memcg.kmem` groups pay too, and reclaim at their limits makes room for
+//! it. The root pays for nothing. Page tables and stacks are charged by the page. Objects that share a page are charged by their
+//! bytes (`memcg/objcg.rs`), and the rest of the page costs no group anything. [machine 7]
+//!
+//! *Where it differs:* a stack is charged when its task first needs memory, not at the fork, because only accesses can wait here.
+//! Inodes, dentries, mappings' own records and buffer heads are left out, and so are the nodes of swap caches: no group pays
+//! for those either.
+
+pub(crate) mod slab; // objects that share pages
+mod pages; // frames for the kernel's own use
+mod nodes; // the nodes of page-cache indexes and page tables
+
+pub(crate) use nodes::IndexRoom;
+
+use crate::units::Pfn;
+use slab::Slab;
+
+/// What a node of an index costs its group: the object, and a pointer that says whose it is.
+pub(crate) const INDEX_NODE_BYTES: u64 = 576 + 8;
+/// Nodes of an index in a page.
+const INDEX_NODES_PER_PAGE: u16 = 7;
+/// Pages of a kernel stack.
+pub(crate) const STACK_PAGES: usize = 4;
+
+/// The frames of a task's kernel stack.
+pub(crate) type Stack = [Pfn; STACK_PAGES];
+
+/// What the kernel's own memory holds, beside page tables and stacks, which are with whom they belong to.
+pub(crate) struct KernelMemory {
+    pub(crate) index_nodes: Slab,
+}
+
+impl Default for KernelMemory {
+    fn default() -> KernelMemory {
+        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE) }
+    }
+}

@@ -1,0 +1,55 @@
+//! Frames for the kernel's own use, and their charge where one is paid by the page.
+
+use crate::core::Core;
+use crate::lru::lruvec::PoolId;
+use crate::memory::folio::FolioFlags;
+use crate::stat::Stat;
+use crate::units::{MemcgId, PAGE_SIZE, Pfn};
+
+impl Core {
+    /// Who is charged for kernel memory on behalf of a task of this group; the root stands for nobody.
+    pub(crate) fn kmem_payer(&self, memcg: MemcgId) -> MemcgId {
+        if self.config.kmem { memcg } else { MemcgId::ROOT }
+    }
+
+    /// Makes an allocated frame the kernel's own. Nothing a machine knows of is in it.
+    pub(crate) fn kernel_page_new(&mut self, pfn: Pfn, payer: MemcgId) {
+        let folio = &mut self.memory.folios[pfn];
+        folio.refs = 0;
+        folio.memcg = payer;
+        folio.set(FolioFlags::KERNEL);
+    }
+
+    /// Gives a frame of the kernel's back.
+    pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
+        self.memory.folios[pfn].clear(FolioFlags::KERNEL);
+        self.free_folio(pfn);
+    }
+
+    /// Makes an allocated frame a page-table page or part of a stack. Where a group pays for it, it has been charged.
+    pub(crate) fn kmem_page_new(&mut self, pfn: Pfn, payer: MemcgId, gauge: Stat) {
+        self.kernel_page_new(pfn, payer);
+        if payer != MemcgId::ROOT {
+            self.objcg_charged(payer, 1);
+        }
+        self.kmem_page_count(pfn, gauge, 1);
+    }
+
+    /// Gives such a page back, and its charge.
+    pub(crate) fn kmem_page_free(&mut self, pfn: Pfn, gauge: Stat) {
+        let payer = self.memory.folios[pfn].memcg;
+        self.kmem_page_count(pfn, gauge, -1);
+        self.kernel_page_free(pfn);
+        if payer != MemcgId::ROOT {
+            self.objcg_uncharge_pages(self.memcgs.online(payer), 1);
+        }
+    }
+
+    fn kmem_page_count(&mut self, pfn: Pfn, gauge: Stat, sign: i64) {
+        let folio = self.memory.folios[pfn];
+        let lruvec = self.lruvecs.id(self.memcgs.online(folio.memcg), PoolId::of_node(folio.node));
+        // Stacks are counted in KiB, as a stack need not be a number of pages.
+        let unit = if gauge == Stat::NrKernelStack { (PAGE_SIZE / 1024) as i64 } else { 1 };
+        self.count(lruvec, gauge, sign * unit);
+    }
+}

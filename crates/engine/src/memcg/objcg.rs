@@ -1,0 +1,106 @@
+//! Charging kernel memory: by the page where an object fills pages, by the byte where several share one.
+//!
+//! A CPU holds bytes of one group ahead. An object takes its bytes from there. Where they don't suffice, a page is charged like any
+//! other, and what the object leaves of it joins the stock:
+//!
+//! ```text
+//!   charge 584   stock of this group has them ──► take
+//!                it has not                   ──► charge a page, stock += 4096, take
+//!   free 584     stock += 584; above a page, the whole pages go back to the page stock
+//!   other group  the stock's whole pages go back, its rest stays noted with its group until a CPU stocks for it again
+//! ```
+//! So usage moves in whole pages, some seven index nodes each. What was charged to a group that is removed is its parent's from
+//! then on: objects know the group that they were charged to, and the first one above it that is still there pays. [machine 7]
+
+use crate::core::Core;
+use crate::lru::lruvec::PoolId;
+use crate::stat::Stat;
+use crate::units::{CpuId, MemcgId, NodeId, PAGE_SIZE};
+
+/// Bytes charged ahead by a CPU, for one group; the root's are none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ByteStock {
+    pub(crate) memcg: MemcgId,
+    pub(crate) bytes: u64,
+}
+
+impl Default for ByteStock {
+    fn default() -> ByteStock {
+        ByteStock { memcg: MemcgId::ROOT, bytes: 0 }
+    }
+}
+
+impl Core {
+    /// Bytes that this CPU has charged ahead to a group.
+    #[inline]
+    pub(crate) fn objcg_stock(&self, memcg: MemcgId) -> u64 {
+        let stock = self.cpus[self.cpu.index()].bytes;
+        if stock.memcg == memcg { stock.bytes } else { 0 }
+    }
+
+    /// Pages that were charged to a group are kernel memory.
+    pub(crate) fn objcg_charged(&mut self, memcg: MemcgId, pages: u64) {
+        self.memcgs[memcg].kmem += pages;
+        self.kernel_count(memcg, pages as i64);
+    }
+
+    pub(crate) fn objcg_uncharge_pages(&mut self, memcg: MemcgId, pages: u64) {
+        if pages > 0 {
+            self.memcgs[memcg].kmem -= pages;
+            self.kernel_count(memcg, -(pages as i64));
+            self.stock_refill(memcg, pages);
+        }
+    }
+
+    /// `kernel` of `memory.stat`. It is the group's as a whole, so it counts with the first node.
+    fn kernel_count(&mut self, memcg: MemcgId, pages: i64) {
+        let lruvec = self.lruvecs.id(memcg, PoolId::of_node(NodeId(0)));
+        self.count_memcg(lruvec, Stat::Kernel, pages);
+    }
+
+    /// Adds a page that was charged to the CPU's bytes.
+    pub(crate) fn objcg_stock_page(&mut self, memcg: MemcgId) {
+        self.objcg_charged(memcg, 1);
+        self.objcg_refill(memcg, PAGE_SIZE, false);
+    }
+
+    /// Charges an object. Where the CPU's stock doesn't suffice, limits are passed over: who can wait makes sure that it does.
+    pub(crate) fn objcg_charge_now(&mut self, memcg: MemcgId, bytes: u64) {
+        while self.objcg_stock(memcg) < bytes {
+            if !self.stock_take(memcg) {
+                self.memcgs.charge_beyond_limits(memcg, 1);
+            }
+            self.objcg_stock_page(memcg);
+        }
+        self.cpus[self.cpu.index()].bytes.bytes -= bytes;
+    }
+
+    /// An object is freed.
+    pub(crate) fn objcg_uncharge_bytes(&mut self, memcg: MemcgId, bytes: u64) {
+        self.objcg_refill(memcg, bytes, true);
+    }
+
+    fn objcg_refill(&mut self, memcg: MemcgId, bytes: u64, may_uncharge: bool) {
+        let mut may_uncharge = may_uncharge;
+        if self.cpus[self.cpu.index()].bytes.memcg != memcg {
+            self.objcg_drain(self.cpu);
+            let rest = std::mem::take(&mut self.memcgs[memcg].kmem_rest);
+            self.cpus[self.cpu.index()].bytes = ByteStock { memcg, bytes: rest };
+            may_uncharge = true;
+        }
+        let stock = &mut self.cpus[self.cpu.index()].bytes;
+        stock.bytes += bytes;
+        if may_uncharge && stock.bytes > PAGE_SIZE {
+            let pages = stock.bytes / PAGE_SIZE;
+            stock.bytes %= PAGE_SIZE;
+            self.objcg_uncharge_pages(memcg, pages);
+        }
+    }
+
+    /// Gives back what a CPU has charged ahead in bytes, as far as that is whole pages.
+    pub(crate) fn objcg_drain(&mut self, cpu: CpuId) {
+        let ByteStock { memcg, bytes } = std::mem::take(&mut self.cpus[cpu.index()].bytes);
+        self.memcgs[memcg].kmem_rest += bytes % PAGE_SIZE;
+        self.objcg_uncharge_pages(memcg, bytes / PAGE_SIZE);
+    }
+}

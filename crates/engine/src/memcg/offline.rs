@@ -1,0 +1,97 @@
+//! Removal of groups: what a group leaves behind when its directory goes, and when that is gone, too.
+//!
+//! ```text
+//!   online ── rmdir: no tasks, no children ──► offline ── last page and last swap slot are gone ──► released
+//!                     │                           │                                                 │
+//!                     │ charged ahead: given back │ its pages stay charged to it, on its own lists   │ its counters join
+//!                     │ kernel memory: the        │ reclaim comes by, and takes at least a batch     │ its parent's
+//!                     ▼ parent's from now on      ▼ where an online one would be spared              ▼
+//! ```
+//! A removed group has no name: its path is free for another group. Its pages keep it until somebody reclaims them, an ancestor at
+//! its limit or the machine. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on
+//! shared pages of the kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
+//! [`crate::memcg::Memcgs::online`] who does now. [reclaim 2.3, 4.4, 4.9; machine 7]
+//!
+//! *Where the specification is silent:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to
+//! be protected. A shadow whose clock was that of a removed group tells nothing: the refault counts and has no consequence.
+
+use crate::core::Core;
+use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::memcg::Protection;
+use crate::stat::Stat;
+use crate::units::{CpuId, MemcgId, PAGE_SIZE};
+
+/// Gauges of kernel memory, which moves to the parent.
+const KMEM_GAUGES: [Stat; 4] =
+    [Stat::Kernel, Stat::SlabReclaimable, Stat::NrKernelStack, Stat::NrPageTablePages];
+
+impl Core {
+    /// Removes a group in which nobody runs and below which no group is left.
+    pub(crate) fn memcg_offline(&mut self, memcg: MemcgId) {
+        let parent = self.memcgs[memcg].parent.expect("the root is never removed");
+        debug_assert!(self.memcgs[memcg].is_online && self.memcgs[memcg].mms.is_empty());
+        for cpu in (0..self.config.cpus).map(CpuId) {
+            if self.cpus[cpu.index()].bytes.memcg == memcg {
+                self.objcg_drain(cpu);
+            }
+        }
+        self.memcgs.set_protection(memcg, Protection::default());
+        self.objcg_reparent(memcg, parent);
+        for cpu in (0..self.config.cpus).map(CpuId) {
+            if self.cpus[cpu.index()].stock.memcg == memcg {
+                self.stock_drain(cpu);
+            }
+        }
+        self.memcgs.unlink_name(memcg);
+        self.release_empty_memcgs();
+    }
+
+    /// What a group pays for kernel memory is its parent's from now on, and so are the nodes of shadows that reclaim looks for.
+    fn objcg_reparent(&mut self, memcg: MemcgId, parent: MemcgId) {
+        self.memcgs.reparent_kmem(memcg, parent);
+        for pool in self.lruvecs.pools() {
+            let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
+            let nodes = self.shadow_nodes.reparent(from, to) as i64;
+            self.move_local(from, to, Stat::WorkingsetNodes, nodes);
+            for gauge in KMEM_GAUGES {
+                let value = self.lruvecs[from].stat_local[gauge as usize];
+                self.move_local(from, to, gauge, value);
+            }
+        }
+        self.objcg_uncharge_rest(parent);
+    }
+
+    /// Whole pages of what no object has go back.
+    fn objcg_uncharge_rest(&mut self, memcg: MemcgId) {
+        let pages = self.memcgs[memcg].kmem_rest / PAGE_SIZE;
+        self.memcgs[memcg].kmem_rest %= PAGE_SIZE;
+        self.objcg_uncharge_pages(memcg, pages);
+    }
+
+    fn move_local(&mut self, from: LruvecId, to: LruvecId, stat: Stat, n: i64) {
+        if n != 0 {
+            self.count_memcg_bytes(from, stat, -n);
+            self.count_memcg_bytes(to, stat, n);
+        }
+    }
+
+    /// Lets go of removed groups that nothing is charged to any more. Reclaimers who have one in hand find it empty.
+    pub(crate) fn release_empty_memcgs(&mut self) {
+        while let Some(memcg) = self.memcgs.take_empty() {
+            let parent = self.memcgs[memcg].parent.expect("the root is never removed");
+            for pool in self.lruvecs.pools() {
+                self.join_counters(memcg, parent, pool);
+            }
+            self.memcgs.release(memcg);
+        }
+    }
+
+    /// What happened in a group stays counted in those above it.
+    fn join_counters(&mut self, memcg: MemcgId, parent: MemcgId, pool: PoolId) {
+        let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
+        let counted = self.lruvecs[from].stat_local;
+        for &stat in Stat::ALL {
+            self.move_local(from, to, stat, counted[stat as usize]);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Kernel memory that an access can't do without: the task's stack, the page tables that lead to its page, and nodes of a file's
+//! index.
+//!
+//! A fault makes sure of the stack and the page tables before it looks for the page. A page of a file is charged first, and the
+//! nodes after it. Each may reclaim at a limit, so each is a place where the access pauses and goes on from the start. Frames and
+//! charges that it has got by then stay in its hands. [machine 7]
+
+use crate::kmem::{IndexRoom, STACK_PAGES};
+use crate::page_alloc::request::{Gfp, MigrateType, Request};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::miss::{Source, Stop};
+use crate::stat::Stat;
+use crate::units::{FileId, MemcgId, MmId, TaskId};
+
+/// What frames of the kernel's own are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Stack,
+    PageTables(MmId, u64),
+}
+
+impl Purpose {
+    fn gauge(self) -> Stat {
+        match self {
+            Purpose::Stack => Stat::NrKernelStack,
+            Purpose::PageTables(..) => Stat::NrPageTablePages,
+        }
+    }
+}
+
+impl Source {
+    /// The page of a file that it becomes.
+    fn indexed(self) -> Option<(FileId, u64)> {
+        match self {
+            Source::File(file, page) | Source::NewTmpfs(file, page) => Some((file, page)),
+            // What comes back from swap finds its node kept by the swap entry.
+            Source::NewAnon | Source::Swap(_) => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Whether the access lacks a stack to run on, or page tables.
+    #[inline(always)]
+    pub(super) fn wants_kernel_pages(&self, task: TaskId) -> bool {
+        let task = &self.tasks[task.index()];
+        let lacks_tables = match *task.accessed() {
+            Object::File { .. } => false,
+            Object::Mapping { mm, start, .. } => {
+                self.core.memory.mm(mm).nodes.leaf(start + task.attempt.page).is_none()
+            }
+        };
+        task.stack.is_none() || lacks_tables
+    }
+
+    fn purpose(&self, task: TaskId) -> (Purpose, usize) {
+        let task = &self.tasks[task.index()];
+        match *task.accessed() {
+            Object::Mapping { mm, start, .. } if task.stack.is_some() => {
+                let page = start + task.attempt.page;
+                (Purpose::PageTables(mm, page), self.core.memory.mm(mm).nodes.missing(page) as usize)
+            }
+            _ => (Purpose::Stack, STACK_PAGES),
+        }
+    }
+
+    /// Gets them, frame by frame.
+    #[cold]
+    pub(super) fn provide_kernel_pages(&mut self, task: TaskId) -> Result<(), Stop> {
+        let memcg = self.memcg_of(task);
+        let payer = self.core.kmem_payer(memcg);
+        let (purpose, count) = self.purpose(task);
+        while self.tasks[task.index()].attempt.kernel_pages.len() < count {
+            let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
+            let pfn = self.allocate(task, memcg, &request).map_err(|stop| self.give_up(task, stop))?;
+            if payer != MemcgId::ROOT {
+                let charged = self.charge_page(task, memcg);
+                charged.map_err(|stop| self.give_up(task, stop))?;
+            }
+            let attempt = &mut self.tasks[task.index()].attempt;
+            attempt.frame = None;
+            attempt.kernel_pages.push(pfn);
+            self.core.kmem_page_new(pfn, payer, purpose.gauge());
+        }
+        let mut pages = std::mem::take(&mut self.tasks[task.index()].attempt.kernel_pages);
+        // Another thread may have made some of the tables meanwhile.
+        for pfn in pages.drain(count..) {
+            self.core.kmem_page_free(pfn, purpose.gauge());
+        }
+        match purpose {
+            Purpose::Stack => {
+                let stack = pages.try_into().expect("as many as a stack has");
+                self.tasks[task.index()].stack = Some(stack);
+            }
+            Purpose::PageTables(mm, page) => self.core.page_tables_make(mm, page, pages, payer),
+        }
+        Ok(())
+    }
+
+    /// The access does without them.
+    pub(super) fn give_kernel_pages_back(&mut self, task: TaskId) {
+        let pages = std::mem::take(&mut self.tasks[task.index()].attempt.kernel_pages);
+        let gauge = match self.tasks[task.index()].stack {
+            None => Stat::NrKernelStack,
+            Some(_) => Stat::NrPageTablePages,
+        };
+        for pfn in pages {
+            self.core.kmem_page_free(pfn, gauge);
+        }
+    }
+
+    /// The task has ended, and with it what it ran on.
+    pub(super) fn free_stack(&mut self, task: TaskId) {
+        for pfn in self.tasks[task.index()].stack.take().into_iter().flatten() {
+            self.core.kmem_page_free(pfn, Stat::NrKernelStack);
+        }
+    }
+
+    /// Makes sure that there are frames for the nodes of an index, before there is one for the page.
+    #[inline]
+    pub(super) fn provide_slab(&mut self, task: TaskId, memcg: MemcgId, source: Source) -> Result<(), Stop> {
+        let Some((file, page)) = source.indexed() else { return Ok(()) };
+        let is_first = self.tasks[task.index()].attempt.frame.is_none();
+        if is_first && !self.core.index_has_slab(file, page) {
+            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
+            let pfn = self.allocate(task, memcg, &request)?;
+            self.tasks[task.index()].attempt.frame = None;
+            self.core.index_nodes_grow(pfn);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the bytes of nodes of an index are charged. False if others have used up the frames meanwhile.
+    #[inline]
+    pub(super) fn provide_bytes(
+        &mut self,
+        task: TaskId,
+        memcg: MemcgId,
+        source: Option<Source>,
+    ) -> Result<bool, Stop> {
+        // A charge that is under way is for these: the page has been paid for.
+        let is_charging = self.tasks[task.index()].attempt.charge.is_some();
+        let indexed = source.and_then(Source::indexed);
+        if indexed.is_none() && !is_charging {
+            return Ok(true);
+        }
+        let mut must_charge = is_charging;
+        loop {
+            if must_charge {
+                self.charge_page(task, memcg)?;
+                self.core.objcg_stock_page(memcg);
+            }
+            let Some((file, page)) = indexed else { return Ok(true) };
+            match self.core.index_room(memcg, file, page) {
+                IndexRoom::Ready => return Ok(true),
+                IndexRoom::Charge => must_charge = true,
+                IndexRoom::Frame => return Ok(false),
+            }
+        }
+    }
+
+    /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is.
+    pub fn process_move(&mut self, mm: MmId, memcg: MemcgId) {
+        assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        self.core.lru_gen_migrate_mm(mm, memcg);
+    }
+}
