@@ -70,6 +70,8 @@ impl Core {
                     !folio.has(FolioFlags::LOCKED),
                     "{pfn:?}: busy and locked differ"
                 );
+                let is_marked = folio.has(FolioFlags::RECLAIM) && !folio.has(FolioFlags::SWAPBACKED);
+                assert_eq!(word.is_readahead(), is_marked, "{pfn:?}: the mark in its word and its flag");
                 users.entry(pfn).or_default();
             }
         }
@@ -297,7 +299,7 @@ impl Core {
         for id in self.memcgs.ids() {
             assert_eq!(self.memcgs[id].swap_usage, by_memcg[id.index()], "swap of {}", self.memcgs.path(id));
         }
-        for (pfn, is_write) in self.io.iter() {
+        for (pfn, is_write) in self.transfers() {
             let flag = if is_write { FolioFlags::WRITEBACK } else { FolioFlags::LOCKED };
             assert!(self.memory.folios[pfn].has(flag), "{pfn:?} has a transfer in flight but not {flag:?}");
         }

@@ -39,8 +39,8 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush, SwapKind,
-    SwapSpec,
+    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush,
+    SwapKind, SwapSpec,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile};
 pub use kthread::ThreadInfo;
@@ -50,6 +50,7 @@ pub use machine::op::{IoError, Op};
 pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Step, Touched, Wait};
 pub use machine::work::Work;
 pub use memory::mm::Advice;
+pub use memory::table::ReadaheadStats;
 pub use page_alloc::info::ZoneInfo;
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
@@ -63,5 +64,6 @@ pub use story::{
 };
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
-    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, PAGE_SIZE, Pfn, SwapId, TaskId,
+    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, SwapId,
+    TaskId,
 };

@@ -7,7 +7,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::units::{MmId, Pfn};
+use crate::units::{FileId, MmId, Pfn};
 
 impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
@@ -54,6 +54,10 @@ impl Core {
         if self.memory.folios[pfn].mapped == 1 {
             let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
             self.count(self.lruvec_of(pfn), stat, pages);
+        }
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) {
+            self.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
         }
         if locked {
             self.mlock_folio(pfn);

@@ -56,6 +56,10 @@ index! {
     FileId(u32)
 }
 index! {
+    /// An open file: a position and a readahead window, which all objects that were made from it share.
+    OpenFileId(u32)
+}
+index! {
     /// A thread of execution that accesses pages.
     TaskId(u32)
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pageout_engine::{
-    Access, Advice, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, ObjectId, Op, Policy, Step,
-    TaskId,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, ObjectId, Op, Policy,
+    Step, TaskId,
 };
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
@@ -131,7 +131,7 @@ fn bare_walk(words: &mut [u64], accesses: &[pageout_workload::Access]) {
 }
 
 fn decode(access: pageout_workload::Access) -> Access {
-    Access { object: ObjectId(access.object()), page: access.page(), write: access.is_write() }
+    Access::new(ObjectId(access.object()), access.page(), access.is_write())
 }
 
 fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
@@ -141,7 +141,12 @@ fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
     let mm = engine.process_create(group);
     let task = engine.task_create(mm, CpuId(0));
     let file = engine
-        .file_create(FileSpec { name: "data".to_string(), pages: PAGES, kind: FileKind::Regular })
+        .file_create(FileSpec {
+            name: "data".to_string(),
+            pages: PAGES,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        })
         .unwrap();
     match by {
         By::Read => engine.open(task, file).unwrap(),

@@ -40,7 +40,7 @@ impl Bench {
         let memory = engine.map_anon(task, PAGES, Advice::Normal).unwrap();
         let mut bench = Bench { engine, group, task, memory };
         for page in 0..PAGES {
-            let step = bench.engine.start(task, Access { object: memory, page, write: true });
+            let step = bench.engine.start(task, Access::new(memory, page, true));
             assert!(matches!(step, Step::Done(_)));
             bench.engine.take_ops(&mut Vec::new());
         }
@@ -50,7 +50,7 @@ impl Bench {
 
     fn touch(&mut self, pages: &[u64]) {
         let object = self.memory;
-        let access = |page| Access { object, page, write: false };
+        let access = |page| Access::new(object, page, false);
         assert_eq!(self.engine.run_hits(self.task, pages, access), pages.len());
         self.engine.take_work();
     }

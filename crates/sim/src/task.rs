@@ -373,5 +373,5 @@ impl Accesses {
 /// An access in the engine's terms.
 #[inline]
 pub(crate) fn decode(access: Access) -> engine::Access {
-    engine::Access { object: ObjectId(access.object()), page: access.page(), write: access.is_write() }
+    engine::Access::new(ObjectId(access.object()), access.page(), access.is_write())
 }

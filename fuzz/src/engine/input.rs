@@ -5,7 +5,7 @@
 //! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
 
 use arbitrary::{Result, Unstructured};
-use pageout_engine::{Advice, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec};
+use pageout_engine::{Advice, Bdi, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec};
 
 /// A machine to build.
 #[derive(Clone, Debug)]
@@ -21,6 +21,7 @@ pub(super) struct Setup {
     pub(super) tasks: Vec<(u8, u8)>,
     pub(super) anon_pages: u64,
     pub(super) advice: Advice,
+    pub(super) bdi: Bdi,
 }
 
 /// A memory group to create.
@@ -146,6 +147,7 @@ impl Setup {
             files,
             anon_pages: pick(bytes, &[24, 8, 48])?,
             advice: pick(bytes, &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse])?,
+            bdi: Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? },
         })
     }
 }
@@ -159,6 +161,8 @@ pub(super) enum Action {
         object: u8,
         page: u8,
         write: bool,
+        /// Pages that the read(2) call wants from this one on.
+        wanted: u32,
     },
     /// Accesses to consecutive pages, as long as they are hits.
     Run {
@@ -267,7 +271,10 @@ impl Action {
         let (task, object) = (a & 7, a >> 3);
         Ok(match code {
             95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },
-            0..80 => Action::Access { task, object, page: b, write: c & 1 != 0 },
+            0..80 => {
+                let wanted = u32::from(c >> 4) + 1;
+                Action::Access { task, object, page: b, write: c & 1 != 0, wanted }
+            }
             80..96 => Action::Run { task, object, page: b, count: c >> 1 & 15, write: c & 1 != 0 },
             96..150 => Action::Resume { which: a },
             150..190 => Action::Complete { which: a, fails: b < 24, early: b & 1 != 0, cpu: c },

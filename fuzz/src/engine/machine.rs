@@ -75,6 +75,7 @@ pub(super) struct Machine {
     frames_total: u64,
     anon_pages: u64,
     advice: Advice,
+    bdi: Bdi,
     files: Vec<(FileId, FileKind, u64)>,
     groups: Vec<(MemcgId, String)>,
     tasks: Vec<Task>,
@@ -102,6 +103,7 @@ impl Machine {
             frames_total: setup.config.node_pages.iter().sum(),
             anon_pages: setup.anon_pages,
             advice: setup.advice,
+            bdi: setup.bdi,
             files: Vec::new(),
             groups: vec![(MemcgId::ROOT, String::new())],
             tasks: Vec::new(),
@@ -114,7 +116,7 @@ impl Machine {
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {
-            let file = machine.engine.file_create(FileSpec { name: format!("file{at}"), pages, kind });
+            let file = machine.engine.file_create(FileSpec { name: format!("file{at}"), pages, kind, bdi: setup.bdi });
             machine.files.push((file.expect("every file is in range"), kind, pages));
         }
         for group in &setup.groups {
@@ -194,10 +196,12 @@ impl Machine {
             self.engine.check_invariants();
         }
         let free = self.engine.vmstat(Stat::NrFreePages);
-        // A task that is charging a page has its frame in its hands, and nothing in it.
+        // A task that is charging a page has its frame in its hands, and nothing in it, and so have the pages that it has gathered
+        // to be read ahead.
         let unfilled = (self.frames_total - self.store.frames() as u64) as i64 - free - self.kernel_frames();
+        let gathered = i64::from(self.bdi.ra_pages.max(self.bdi.io_pages));
         assert!(
-            (0..=self.tasks.len() as i64).contains(&unfilled),
+            (0..=self.tasks.len() as i64 * (1 + gathered)).contains(&unfilled),
             "{unfilled} frames handed out and not filled"
         );
     }
@@ -211,17 +215,18 @@ impl Machine {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Access { task, object, page, write } => {
+            Action::Access { task, object, page, write, wanted } => {
                 let Some((task, (id, object))) = self.idle_object(task, object) else { return };
                 // One page beyond the end, now and then.
                 let page = self.page_at(object, page, 1);
-                self.start(task, Access { object: id, page, write }, object);
+                let access = Access { wanted: wanted * PAGE_SIZE as u32, ..Access::new(id, page, write) };
+                self.start(task, access, object);
             }
             Action::Run { task, object, page, count, write } => {
                 let Some((task, (id, object))) = self.idle_object(task, object) else { return };
                 let first = self.page_at(object, page, 0);
                 let pages = first..(first + u64::from(count) + 1).min(self.pages_of(object) + 1);
-                let accesses: Vec<Access> = pages.map(|page| Access { object: id, page, write }).collect();
+                let accesses: Vec<Access> = pages.map(|page| Access::new(id, page, write)).collect();
                 self.run_hits(task, &accesses, object);
             }
             Action::Resume { which } => {
@@ -430,7 +435,7 @@ impl Machine {
         assert_eq!(result.is_ok(), !matches!(object, Object::Open(_)), "{result:?}");
         self.carry_out(None);
         if result.is_ok() {
-            let step = self.engine.start(TaskId(task as u32), Access { object: id, page: 0, write: false });
+            let step = self.engine.start(TaskId(task as u32), Access::new(id, 0, false));
             let gone = AccessError::BeyondObject { page: 0, pages: 0 };
             assert_eq!(step, Step::Done(Served::Failed(gone)), "an access to what is unmapped");
             self.contents.unmapped(TaskId(task as u32), id);
@@ -572,7 +577,7 @@ impl Machine {
             if self.show {
                 eprintln!("    {op:?}");
             }
-            self.store.carry_out(op, page);
+            self.store.carry_out(&self.engine, op, page);
         }
         let mut events = Vec::new();
         self.engine.take_page_cache_events(&mut events);
@@ -611,7 +616,7 @@ impl Machine {
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);
-        self.wake(fails && !transfer.is_write);
+        self.wake(fails && !transfer.is_write && !transfer.is_readahead);
         self.carry_out(None);
     }
 
@@ -648,7 +653,7 @@ impl Machine {
     /// batch, and reclaim that finds something to look at empties the rest. False if memory is too full for that.
     fn drain_batches(&mut self, shell: usize) -> bool {
         let (id, name) = (TaskId(shell as u32), format!("filler{shell}"));
-        let file = self.engine.file_create(FileSpec { name, pages: BATCH_MAX, kind: FileKind::Regular });
+        let file = self.engine.file_create(FileSpec { name, pages: BATCH_MAX, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD });
         let file = file.expect("it is in range");
         let object = self.engine.open(id, file).expect("it was just created");
         self.files.push((file, FileKind::Regular, BATCH_MAX));
@@ -661,7 +666,7 @@ impl Machine {
                 self.settle();
             }
             self.is_out_of_memory = false;
-            self.start(shell, Access { object, page, write: false }, kind);
+            self.start(shell, Access::new(object, page, false), kind);
             self.settle();
             is_full = self.is_out_of_memory;
         }
@@ -685,7 +690,7 @@ impl Machine {
                 Page::Regular(..) => unreachable!("it can't be written"),
             };
             let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
-            self.start(task, Access { object: object.0, page: at, write: false }, object.1);
+            self.start(task, Access::new(object.0, at, false), object.1);
             self.settle();
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pageout_engine::{FileId, IoId, Op, PageCacheEvent, Pfn, SwapId};
+use pageout_engine::{Engine, FileId, IoId, Op, PageCacheEvent, Pfn, SwapId};
 
 use super::contents::{Page, of_file};
 
@@ -19,12 +19,14 @@ enum Medium {
     Slot(SwapId, u32),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Transfer {
     pub(super) io: IoId,
     medium: Medium,
-    pfn: Pfn,
+    frames: Vec<Pfn>,
     pub(super) is_write: bool,
+    /// Nobody's access depends on it.
+    pub(super) is_readahead: bool,
     /// What the frame held when a write began.
     at_start: u64,
 }
@@ -82,32 +84,35 @@ impl Store {
     }
 
     /// Carries an operation out. `page`: what the task of the present call accesses.
-    pub(super) fn carry_out(&mut self, op: Op, page: Option<Page>) {
+    pub(super) fn carry_out(&mut self, engine: &Engine, op: Op, page: Option<Page>) {
         match op {
             Op::Zero { pfn, pages } => {
                 assert_eq!(pages, 1);
                 self.fill(pfn, page.expect("memory is zeroed for an access"), 0);
             }
-            Op::ReadFile { io, file, page, pfn, pages } => {
-                for at in 0..pages {
-                    self.fill(Pfn(pfn.0 + at), Page::Regular(file, page + u64::from(at)), GARBAGE);
+            Op::ReadFile { io, file, page, pages, readahead: is_readahead } => {
+                let frames: Vec<Pfn> = engine.frames_of(io).collect();
+                assert_eq!(frames.len(), pages as usize, "a frame for each page");
+                for (at, &pfn) in (0..).zip(&frames) {
+                    self.fill(pfn, Page::Regular(file, page + at), GARBAGE);
                 }
-                assert_eq!(pages, 1);
                 let medium = Medium::File(file, page);
-                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
             }
             Op::ReadSwap { io, swap, slot, pfn } => {
                 self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
                 let medium = Medium::Slot(swap, slot);
-                self.begin(Transfer { io, medium, pfn, is_write: false, at_start: 0 });
+                let (frames, is_readahead) = (vec![pfn], false);
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
             }
             Op::WriteSwap { io, swap, slot, pfn } => {
                 let held = self.frame(pfn);
                 self.begin(Transfer {
                     io,
                     medium: Medium::Slot(swap, slot),
-                    pfn,
+                    frames: vec![pfn],
                     is_write: true,
+                    is_readahead: false,
                     at_start: held.value,
                 });
                 let garbage = Held { value: GARBAGE, ..held };
@@ -123,7 +128,7 @@ impl Store {
             }
             Op::FreeFrame { pfn, pages } => {
                 for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
-                    let busy = self.transfers.iter().find(|transfer| transfer.pfn == pfn);
+                    let busy = self.transfers.iter().find(|transfer| transfer.frames.contains(&pfn));
                     assert!(busy.is_none(), "{pfn:?} is freed under {busy:?}");
                     let held =
                         self.frames.remove(&pfn).unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
@@ -151,7 +156,7 @@ impl Store {
     fn begin(&mut self, transfer: Transfer) {
         // Two transfers of the same frame, or of the same slot, might end in either order.
         let races = |other: &&Transfer| {
-            other.pfn == transfer.pfn
+            other.frames.iter().any(|pfn| transfer.frames.contains(pfn))
                 || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
         };
         let other = self.transfers.iter().find(races);
@@ -170,24 +175,26 @@ impl Store {
     /// Ends a transfer: moves its data, or leaves garbage if it fails. `early`: a write takes what the frame held when it began.
     pub(super) fn end(&mut self, at: usize, fails: bool, early: bool) -> Transfer {
         let transfer = self.transfers.swap_remove(at);
-        let data = match transfer.medium {
-            _ if fails => GARBAGE,
-            Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
-            Medium::Slot(..) if transfer.is_write => self.frame(transfer.pfn).value,
-            Medium::Slot(swap, slot) => self.slot(swap, slot).value,
-            Medium::File(file, page) => of_file(file, page),
-        };
-        match transfer.medium {
-            Medium::Slot(swap, slot) if transfer.is_write => {
-                self.slots.get_mut(&(swap, slot)).expect("a slot that is written stays taken").value = data;
-            }
-            _ => {
-                let held =
-                    self.frames.get_mut(&transfer.pfn).expect("a frame that is read into stays in use");
-                held.value = data;
-                if fails {
-                    // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
-                    self.home.remove(&held.page);
+        for (at, &pfn) in (0..).zip(&transfer.frames) {
+            let data = match transfer.medium {
+                _ if fails => GARBAGE,
+                Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
+                Medium::Slot(..) if transfer.is_write => self.frame(pfn).value,
+                Medium::Slot(swap, slot) => self.slot(swap, slot).value,
+                Medium::File(file, page) => of_file(file, page + at),
+            };
+            match transfer.medium {
+                Medium::Slot(swap, slot) if transfer.is_write => {
+                    let held = self.slots.get_mut(&(swap, slot));
+                    held.expect("a slot that is written stays taken").value = data;
+                }
+                _ => {
+                    let held = self.frames.get_mut(&pfn).expect("a frame that is read into stays in use");
+                    held.value = data;
+                    if fails {
+                        // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
+                        self.home.remove(&held.page);
+                    }
                 }
             }
         }

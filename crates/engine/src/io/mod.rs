@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::machine::op::{IoError, Op};
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::{SwapEntry, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
@@ -15,12 +15,36 @@ enum Direction {
     Write,
 }
 
+/// What is being transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Contents {
+    Folio(Pfn),
+    /// Pages of a file, which are found in its index: a page that is being read can't leave it.
+    FilePages {
+        file: FileId,
+        first: u64,
+        end: u64,
+        readahead: bool,
+    },
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     direction: Direction,
-    pfn: Pfn,
+    contents: Contents,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
+}
+
+/// What the end of a transfer means to those who waited for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    Well,
+    /// A read has failed.
+    ReadFailed,
+    /// Readahead has failed: nobody has been promised anything yet.
+    ReadaheadFailed,
+    WriteFailed,
 }
 
 /// All transfers in flight.
@@ -41,8 +65,8 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    fn start(&mut self, direction: Direction, pfn: Pfn, starter: Option<TaskId>) -> IoId {
-        let transfer = Some(Transfer { direction, pfn, starter });
+    fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
+        let transfer = Some(Transfer { direction, contents, starter });
         self.writes += usize::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
@@ -65,10 +89,18 @@ impl Transfers {
         transfer
     }
 
-    /// Puts a task behind those that wait for the transfer of this folio. Rare (two tasks want the same page at once), so
-    /// the transfer is searched for rather than remembered.
-    fn join(&mut self, pfn: Pfn, task: TaskId) {
-        let is_of_folio = |slot: &Option<Transfer>| slot.is_some_and(|transfer| transfer.pfn == pfn);
+    /// Puts a task behind those that wait for the transfer of this folio. Few are in flight at a time, so the transfer is searched
+    /// for rather than remembered.
+    fn join(&mut self, pfn: Pfn, folio: &Folio, task: TaskId) {
+        let owner = FileId(folio.owner);
+        let page = u64::from(folio.index);
+        let is_of_folio = |slot: &Option<Transfer>| match slot.map(|transfer| transfer.contents) {
+            Some(Contents::Folio(other)) => other == pfn,
+            Some(Contents::FilePages { file, first, end, .. }) => {
+                folio.has(FolioFlags::INDEXED) && file == owner && (first..end).contains(&page)
+            }
+            None => false,
+        };
         let slot = self.slots.iter().position(is_of_folio);
         let slot = slot.expect("a locked folio has a transfer in flight");
         self.joined.push((IoId(slot as u32), task));
@@ -86,24 +118,66 @@ impl Transfers {
         self.writes > 0
     }
 
-    /// Folios with a transfer in flight, and whether it is a write; for checkers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Pfn, bool)> {
-        self.slots.iter().flatten().map(|transfer| (transfer.pfn, transfer.direction == Direction::Write))
+    fn get(&self, io: IoId) -> Transfer {
+        self.slots[io.index()].unwrap_or_else(|| panic!("transfer {} isn't in flight", io.0))
     }
 }
 
 impl Core {
     /// Starts reading a folio of a file; `task` is woken when it is there.
     pub(crate) fn start_read_file(&mut self, pfn: Pfn, task: TaskId) {
-        let io = self.start_read(pfn, task);
+        let io = self.gather_read_file(pfn, None, false);
+        self.submit_read_file(io, Some(task));
+    }
+
+    /// Makes a folio of a file part of the read that has gathered the pages before it, or of a new one.
+    pub(crate) fn gather_read_file(&mut self, pfn: Pfn, gathered: Option<IoId>, readahead: bool) -> IoId {
         let folio = self.memory.folios[pfn];
-        self.ops.push(Op::ReadFile {
-            io,
-            file: FileId(folio.owner),
-            page: folio.index.into(),
-            pfn,
-            pages: folio.pages() as u32,
+        debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
+        self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
+        let (file, first) = (FileId(folio.owner), u64::from(folio.index));
+        let end = first + folio.pages();
+        let Some(io) = gathered else {
+            return self.io.start(Direction::Read, Contents::FilePages { file, first, end, readahead }, None);
+        };
+        let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
+        let Contents::FilePages { end: behind, .. } = &mut transfer.contents else {
+            unreachable!("a read of a file stays one")
+        };
+        debug_assert_eq!(*behind, first, "a read has no gaps");
+        *behind = end;
+        io
+    }
+
+    /// Hands a gathered read over to the machine; `task`, if any, is woken when it is done.
+    pub(crate) fn submit_read_file(&mut self, io: IoId, task: Option<TaskId>) {
+        let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
+        transfer.starter = task;
+        let Contents::FilePages { file, first, end, readahead } = transfer.contents else {
+            unreachable!("a read of a file stays one")
+        };
+        self.ops.push(Op::ReadFile { io, file, page: first, pages: (end - first) as u32, readahead });
+    }
+
+    /// The frames that a transfer fills or empties, in the order of what is on the device.
+    pub(crate) fn frames_of(&self, io: IoId) -> impl Iterator<Item = Pfn> {
+        let (folio, pages) = match self.io.get(io).contents {
+            Contents::Folio(pfn) => (Some(pfn), None),
+            Contents::FilePages { file, first, end, .. } => (None, Some((file, first..end))),
+        };
+        let cached = pages.into_iter().flat_map(move |(file, pages)| {
+            pages.map(move |page| self.memory.file(file).index.word(page)).filter(|word| word.is_present())
         });
+        let folios = folio.into_iter().chain(cached.map(Word::pfn));
+        folios.flat_map(move |pfn| (0..self.memory.folios[pfn].pages() as u32).map(move |at| Pfn(pfn.0 + at)))
+    }
+
+    /// Transfers in flight with the folios they fill or empty, and whether they empty them; for checkers.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = (Pfn, bool)> {
+        let in_flight = (0..).zip(&self.io.slots).filter_map(|(io, slot)| Some((IoId(io), (*slot)?)));
+        in_flight.flat_map(|(io, transfer)| {
+            self.frames_of(io).map(move |pfn| (pfn, transfer.direction == Direction::Write))
+        })
     }
 
     /// Starts reading a swap slot; `task` is woken when it is there.
@@ -114,7 +188,7 @@ impl Core {
     }
 
     fn start_read(&mut self, pfn: Pfn, task: TaskId) -> IoId {
-        let io = self.io.start(Direction::Read, pfn, Some(task));
+        let io = self.io.start(Direction::Read, Contents::Folio(pfn), Some(task));
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
@@ -123,13 +197,13 @@ impl Core {
 
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
-        let io = self.io.start(Direction::Write, pfn, None);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         self.plug(plug, io, pfn, entry);
     }
 
     /// Puts a task to sleep until the transfer of this folio ends.
     pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) {
-        self.io.join(pfn, task);
+        self.io.join(pfn, &self.memory.folios[pfn], task);
     }
 
     /// Puts a task to sleep until any write has ended.
@@ -137,14 +211,30 @@ impl Core {
         self.io.write_waiters.push(task);
     }
 
-    /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns whether its waiters wanted to read.
+    /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns what that means to its waiters.
     #[inline(always)]
-    pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> bool {
+    pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> Ended {
         self.cpu = cpu;
         let transfer = self.io.end(io);
-        match transfer.direction {
-            Direction::Read => self.read_done(transfer.pfn, result),
-            Direction::Write => self.write_done(transfer.pfn, result),
+        let mut failed = Ended::ReadFailed;
+        match (transfer.direction, transfer.contents) {
+            (Direction::Read, Contents::Folio(pfn)) => self.read_done(pfn, result),
+            (Direction::Read, Contents::FilePages { file, first, end, readahead }) => {
+                if readahead {
+                    failed = Ended::ReadaheadFailed;
+                }
+                let mut page = first;
+                while page < end {
+                    let pfn = self.memory.file(file).index.word(page).pfn();
+                    page += self.memory.folios[pfn].pages();
+                    self.read_done(pfn, result);
+                }
+            }
+            (Direction::Write, Contents::Folio(pfn)) => {
+                failed = Ended::WriteFailed;
+                self.write_done(pfn, result);
+            }
+            (Direction::Write, Contents::FilePages { .. }) => unreachable!("files are not written yet"),
         }
         self.woken.extend(transfer.starter);
         if !self.io.joined.is_empty() {
@@ -153,7 +243,7 @@ impl Core {
         if transfer.direction == Direction::Write {
             self.woken.append(&mut self.io.write_waiters);
         }
-        transfer.direction == Direction::Read
+        if result.is_ok() { Ended::Well } else { failed }
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
@@ -184,7 +274,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Written { ok: result.is_ok() });
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
-        self.memory.folios[pfn].clear(FolioFlags::RECLAIM);
+        self.change_reclaim(pfn, false);
         match result {
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]

@@ -195,7 +195,7 @@ impl Core {
                 self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
                 let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
-                    self.memory.folios[pfn].set(FolioFlags::RECLAIM);
+                    self.change_reclaim(pfn, true);
                     Arrival::Added
                 } else {
                     self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);

@@ -15,7 +15,8 @@ pub enum Op {
         /// Frames in the folio.
         pages: u32,
     },
-    /// Start reading pages of a file; report with [`crate::Engine::io_done`].
+    /// Start reading pages of a file that follow each other, into the frames that [`crate::Engine::frames_of`] names; report with
+    /// [`crate::Engine::io_done`]. A machine whose device takes less in one request splits it, and reports once.
     ReadFile {
         /// Names the transfer in the report.
         io: IoId,
@@ -23,10 +24,10 @@ pub enum Op {
         file: FileId,
         /// First page of the file to read.
         page: u64,
-        /// First frame to fill.
-        pfn: Pfn,
         /// Pages to read.
         pages: u32,
+        /// Issued by readahead. If it fails, whoever waits for a page of it tries once more and reads that page by itself.
+        readahead: bool,
     },
     /// Start reading a swap slot into a frame; report with [`crate::Engine::io_done`].
     ReadSwap {

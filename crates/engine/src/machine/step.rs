@@ -9,7 +9,7 @@
 //! completions can come in between, as they do on a real machine.
 
 use crate::kernfs::error::FileError;
-use crate::units::{MemcgId, Nanos, ObjectId, Pfn};
+use crate::units::{MemcgId, Nanos, ObjectId, PAGE_SIZE, Pfn};
 use std::fmt;
 
 /// One access of a task to one page of one of its objects.
@@ -21,6 +21,17 @@ pub struct Access {
     pub page: u64,
     /// A store or write(2) of the whole page, else a load or read(2).
     pub write: bool,
+    /// Bytes that the read(2) call of which this is a page still wants, counted from the beginning of this page. A call for several
+    /// pages is an access to each, in order: the first page of three says `3 * PAGE_SIZE`, the last `PAGE_SIZE`, or less where
+    /// the call ends within it. Readahead goes by it; a mapping's accesses don't have any.
+    pub wanted: u32,
+}
+
+impl Access {
+    /// A load or store, or a call that reads or writes one whole page.
+    pub const fn new(object: ObjectId, page: u64, write: bool) -> Access {
+        Access { object, page, write, wanted: PAGE_SIZE as u32 }
+    }
 }
 
 /// What became of a call that advances a task.

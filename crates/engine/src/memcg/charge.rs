@@ -7,6 +7,7 @@
 use crate::core::Core;
 use crate::machine::step::OomReport;
 use crate::memcg::MemcgEvent;
+use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, Nanos};
@@ -36,7 +37,7 @@ pub(crate) struct Charge {
     drained: bool,
     /// Reclaim at the limit of this group.
     reclaim: Option<(MemcgId, Box<Reclaim>)>,
-    may_enter_fs: bool,
+    gfp: Gfp,
     /// Writes that had ended when the attempts began.
     writes_ended: u64,
     pub(crate) outcome: ChargeOutcome,
@@ -63,20 +64,22 @@ pub(crate) enum Charged {
     Yes,
     /// A reclaim batch is over; call again.
     Again,
+    /// There is no room, and it was not to insist.
+    No,
     /// Every attempt found only pages whose write is in flight; try again when one is written.
     WaitForWriteback,
     Oom(Box<OomReport>),
 }
 
 impl Core {
-    pub(crate) fn charge_begin(&self, memcg: MemcgId, may_enter_fs: bool) -> Charge {
+    pub(crate) fn charge_begin(&self, memcg: MemcgId, gfp: Gfp) -> Charge {
         Charge {
             memcg,
             ask: self.config.charge_stock,
             attempts: 0,
             drained: false,
             reclaim: None,
-            may_enter_fs,
+            gfp,
             writes_ended: self.io.writes_ended(),
             outcome: ChargeOutcome::default(),
         }
@@ -119,7 +122,7 @@ impl Core {
                     self.memcgs.event(limited, MemcgEvent::Max);
                     let target = self.config.reclaim_batch.max(1);
                     let by = Reclaimer {
-                        may_enter_fs: charge.may_enter_fs,
+                        may_enter_fs: charge.gfp.contains(Gfp::FS),
                         ..Reclaimer::new(limited, Why::Limit, self.config.swappiness)
                     };
                     charge.reclaim = Some((limited, Reclaim::new(ScanControl::new(by, target))));
@@ -144,11 +147,10 @@ impl Core {
             self.stock_drain_below(limited);
             return None;
         }
-        if !charge.may_enter_fs {
-            // A file read's first attempt doesn't insist. Where it fails, the read goes on page by page in a way that may
-            // enter the file system, and tmpfs pages can be swapped out for it. [6.12 2.10]
-            *charge = Charge { outcome: charge.outcome, ..self.charge_begin(charge.memcg, true) };
-            return None;
+        if charge.gfp.contains(Gfp::NORETRY) {
+            // The read goes on page by page in a way that may enter the file system, and tmpfs pages can be swapped out for
+            // it. [6.12 2.10]
+            return Some(Charged::No);
         }
         // A single page is sure to fit sooner or later while reclaim makes progress.
         if reclaimed > 0 {

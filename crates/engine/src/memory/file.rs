@@ -3,7 +3,7 @@
 //! The index is a [`Table`]: a slot holds the resident page's word, a shadow where reclaim took the page, or, for tmpfs, the
 //! swap entry of a page that was swapped out.
 
-use crate::config::{FileKind, FileSpec};
+use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::units::MmId;
@@ -12,6 +12,7 @@ use crate::units::MmId;
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) kind: FileKind,
+    pub(crate) bdi: Bdi,
     pub(crate) index: Table,
     /// What the index consists of.
     pub(crate) nodes: Nodes,
@@ -21,13 +22,9 @@ pub(crate) struct File {
 
 impl File {
     pub(crate) fn new(spec: FileSpec) -> File {
-        File {
-            name: spec.name,
-            kind: spec.kind,
-            index: Table::new(spec.pages),
-            nodes: Nodes::new(NodeKind::Index, spec.pages),
-            mappings: Vec::new(),
-        }
+        let FileSpec { name, pages, kind, bdi } = spec;
+        let nodes = Nodes::new(NodeKind::Index, pages);
+        File { name, kind, bdi, index: Table::new(pages), nodes, mappings: Vec::new() }
     }
 
     pub(crate) fn is_tmpfs(&self) -> bool {

@@ -24,7 +24,8 @@ bitflags::bitflags! {
         const DIRTY = 1 << 4;
         /// A write of it is in flight.
         const WRITEBACK = 1 << 5;
-        /// Reclaim wants it at the tail of its list when the write ends.
+        /// Reclaim wants it at the tail of its list when the write ends. Without a write in flight, of a page of a regular file: the
+        /// mark of readahead (PG_readahead, the same bit), which its index word shows too.
         const RECLAIM = 1 << 6;
         /// Counted as unevictable instead of being on a list.
         const UNEVICTABLE = 1 << 7;

@@ -6,6 +6,7 @@ pub(crate) mod list; // index-linked lists
 pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
 pub(crate) mod file; // files: page-cache index, shadow entries
+pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table
 pub(crate) mod tlb; // translations that the processor holds, whose use leaves no trace
 
@@ -14,13 +15,14 @@ use crate::lru::Place;
 use crate::memory::file::File;
 use crate::memory::folio::{FolioFlags, FolioTable, PerFrame, UseBits};
 use crate::memory::mm::Mm;
+use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::page_alloc::zones::Zones;
 use crate::swap::Swap;
-use crate::units::{FileId, MemcgId, MmId, NodeId, Pfn};
+use crate::units::{FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
 
 /// All memory of the machine.
 pub(crate) struct Memory {
@@ -29,6 +31,7 @@ pub(crate) struct Memory {
     pub(crate) places: PerFrame<Place>,
     pub(crate) zones: Zones,
     pub(crate) files: Vec<File>,
+    pub(crate) open_files: Vec<OpenFile>,
     pub(crate) mms: Vec<Mm>,
     pub(crate) swap: Swap,
 }
@@ -40,6 +43,7 @@ impl Memory {
             places: PerFrame::default(),
             zones: Zones::new(config),
             files: Vec::new(),
+            open_files: Vec::new(),
             mms: Vec::new(),
             swap: Swap::default(),
         }
@@ -48,6 +52,17 @@ impl Memory {
     pub(crate) fn add_file(&mut self, spec: FileSpec) -> FileId {
         self.files.push(File::new(spec));
         FileId((self.files.len() - 1) as u32)
+    }
+
+    pub(crate) fn open_file(&mut self, file: FileId) -> OpenFileId {
+        self.open_files.push(OpenFile::new(file, self.file(file).bdi.ra_pages));
+        OpenFileId((self.open_files.len() - 1) as u32)
+    }
+
+    /// A program opens its file anew: it is at its start again, and as the device says.
+    pub(crate) fn open_again(&mut self, open: OpenFileId) {
+        let file = self.open_files[open.index()].file;
+        self.open_files[open.index()] = OpenFile::new(file, self.file(file).bdi.ra_pages);
     }
 
     pub(crate) fn add_mm(&mut self, mm: Mm) -> MmId {

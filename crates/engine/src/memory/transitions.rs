@@ -62,6 +62,8 @@ const TRANSITIONS: &[Transition] = &[
         "anonymous memory is in no file's index"),
     row(FolioFlags::INDEXED, To::Cleared, FolioFlags::INDEXED, NOTHING,
         "a page leaves its index once"),
+    row(FolioFlags::RECLAIM, To::Set, FolioFlags::CHARGED, NOTHING,
+        "it is about a folio's place on a group's lists, or about reading on behind it: of a free frame it means nothing"),
     row(FolioFlags::PINNED, To::Set, FolioFlags::INDEXED, NOTHING,
         "buffers and devices hold pages of files"),
 ];

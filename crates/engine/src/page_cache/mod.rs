@@ -1,5 +1,7 @@
 //! The page cache and the swap cache: a folio is added, found there by what it holds, and removed.
 
+pub(crate) mod readahead; // which pages to read before anyone asks for them
+
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;

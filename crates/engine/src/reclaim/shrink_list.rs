@@ -81,7 +81,7 @@ impl Core {
         if folio.has(FolioFlags::WRITEBACK) {
             // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
             // write's end brings it to the tail.
-            self.memory.folios[pfn].set(FolioFlags::RECLAIM);
+            self.change_reclaim(pfn, true);
             return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
         }
         let references = self.folio_check_references(pfn, sc);

@@ -9,23 +9,20 @@
 
 use crate::machine::step::{Access, AccessError, Touched};
 use crate::memory::mm::Mm;
+use crate::memory::open_file::{NO_PAGE, OpenFile};
 use crate::memory::table::{Entry, Marked, Table};
 use crate::serve::engine::Engine;
-use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
+use crate::units::{FileId, MmId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 
 /// Something a task accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Object {
-    /// An open file: read(2) and write(2) of whole pages.
-    File {
-        file: FileId,
-        pages: u64,
-        is_tmpfs: bool,
-        /// Page read or written last through this descriptor.
-        last_page: u64,
-    },
+    /// An open file: read(2) and write(2).
+    File { open: OpenFileId, file: FileId, pages: u64, is_tmpfs: bool },
     /// A mapping: loads and stores.
     Mapping {
+        /// What was mapped, unless it is anonymous memory.
+        open: Option<OpenFileId>,
         mm: MmId,
         vma: usize,
         start: u64,
@@ -34,9 +31,6 @@ pub(crate) enum Object {
         is_regular_file: bool,
     },
 }
-
-/// No page has been read yet.
-pub(crate) const NO_PAGE: u64 = u64::MAX;
 
 impl Object {
     pub(crate) fn pages(&self) -> u64 {
@@ -93,13 +87,10 @@ impl Engine {
                         }
                     }
                 }
-                Object::File { file, is_tmpfs, .. } => {
-                    let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[id.index()]
-                    else {
-                        unreachable!("an object keeps its kind")
-                    };
+                Object::File { open, file, is_tmpfs, .. } => {
                     let index = &mut self.core.memory.files[file.index()].index;
-                    file_hits(index, is_tmpfs, last_page, id, &accesses[done..], &decode)
+                    let open = &mut self.core.memory.open_files[open.index()];
+                    file_hits(index, is_tmpfs, open, id, &accesses[done..], &decode)
                 }
             };
             done += hits;
@@ -123,7 +114,7 @@ fn mapped_hits<A: Copy>(
     decode: &impl Fn(A) -> Access,
 ) -> (usize, Stopped) {
     for (hits, &access) in accesses.iter().enumerate() {
-        let Access { object, page, write } = decode(access);
+        let Access { object, page, write, .. } = decode(access);
         if object != id {
             return (hits, Stopped::RunOver);
         }
@@ -142,16 +133,17 @@ fn mapped_hits<A: Copy>(
 fn file_hits<A: Copy>(
     index: &mut Table,
     is_tmpfs: bool,
-    last_page: &mut u64,
+    open: &mut OpenFile,
     id: ObjectId,
     accesses: &[A],
     decode: &impl Fn(A) -> Access,
 ) -> (usize, Stopped) {
     // No page, so never equal, where every read marks.
-    let mut last = if is_tmpfs { NO_PAGE } else { *last_page };
+    let mut last = if is_tmpfs { NO_PAGE } else { open.last_page };
+    let mut position = open.prev_pos;
     let mut end = (accesses.len(), Stopped::RunOver);
     for (hits, &access) in accesses.iter().enumerate() {
-        let Access { object, page, write } = decode(access);
+        let Access { object, page, write, wanted } = decode(access);
         if object != id {
             end = (hits, Stopped::RunOver);
             break;
@@ -168,12 +160,17 @@ fn file_hits<A: Copy>(
         if !is_tmpfs {
             last = page;
         }
+        // The position moves when the call is over.
+        if wanted <= PAGE_SIZE as u32 {
+            position = page * PAGE_SIZE + u64::from(wanted);
+        }
         if let Marked::Slow(pfn) = marked {
             end = (hits + 1, Stopped::Mark(pfn));
             break;
         }
     }
-    *last_page = last;
+    open.last_page = last;
+    open.prev_pos = position;
     end
 }
 

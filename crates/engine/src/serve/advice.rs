@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Advice;
 use crate::memory::table::{Entry, Word};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
@@ -69,6 +70,29 @@ impl Engine {
             core.memory.folios[pfn].clear(FolioFlags::DIRTY);
             core.lru_lazyfree(pfn);
         })
+    }
+
+    /// `posix_fadvise` on an open file, through any object made from it: how it will be read. A mapping made from it goes by this,
+    /// too, as far as the kernel's do. [machine-6.12 1.8]
+    pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
+        let open = match self.tasks[task.index()].objects.get(object.index()) {
+            Some(&Object::File { open, .. } | &Object::Mapping { open: Some(open), .. }) => open,
+            _ => {
+                return Err(ConfigError::Unknown(format!(
+                    "file behind object {} of task {}",
+                    object.0, task.0
+                )));
+            }
+        };
+        let open = &mut self.core.memory.open_files[open.index()];
+        let ra_pages = u64::from(self.core.memory.files[open.file.index()].bdi.ra_pages);
+        match advice {
+            Advice::Normal => (open.ra_pages, open.random, open.no_reuse) = (ra_pages, false, false),
+            Advice::Sequential => (open.ra_pages, open.random) = (2 * ra_pages, false),
+            Advice::Random => open.random = true,
+            Advice::NoReuse => open.no_reuse = true,
+        }
+        Ok(())
     }
 
     /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.

@@ -3,13 +3,14 @@
 use crate::Policy;
 use crate::config::{Config, ConfigError, FileSpec, SwapSpec, check_range, check_room};
 use crate::core::Core;
+use crate::io::Ended;
 use crate::lru::GenerationInfo;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::Work;
 use crate::memory::mm::{Advice, Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::table::{LEAF_PAGES, ReadaheadStats, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
@@ -18,7 +19,9 @@ use crate::serve::task::Task;
 use crate::stat::Stat;
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
-use crate::units::{CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, SwapId, TaskId};
+use crate::units::{
+    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
+};
 
 /// The reclaim engine of one machine.
 ///
@@ -168,7 +171,8 @@ impl Engine {
         let opened = self.core.memory.files.get(file.index());
         let opened = opened.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
         let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
-        Ok(self.add_object(task, access::Object::File { file, pages, is_tmpfs, last_page: access::NO_PAGE }))
+        let open = self.core.memory.open_file(file);
+        Ok(self.add_object(task, access::Object::File { open, file, pages, is_tmpfs }))
     }
 
     /// Maps anonymous memory, private to the task's process.
@@ -204,6 +208,11 @@ impl Engine {
         check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
         let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
         check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
+        let open = match backing {
+            Backing::Anon => None,
+            Backing::File(file) => Some(self.core.memory.open_file(file)),
+        };
+        let mm = self.core.memory.mm_mut(mm_id);
         let vma = mm.map(pages, backing, advice, executable);
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;
@@ -212,7 +221,10 @@ impl Engine {
             file.mappings.push((mm_id, vma));
             is_regular_file = !file.is_tmpfs();
         }
-        Ok(self.add_object(task, access::Object::Mapping { mm: mm_id, vma, start, pages, is_regular_file }))
+        Ok(self.add_object(
+            task,
+            access::Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file },
+        ))
     }
 
     fn add_object(&mut self, task: TaskId, object: access::Object) -> ObjectId {
@@ -267,12 +279,26 @@ impl Engine {
     /// A device has completed a transfer, its interrupt arriving on `cpu`.
     pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
         let first = self.core.woken.len();
-        let is_read = self.core.transfer_done(io, cpu, result);
-        if is_read && result.is_err() {
+        let ended = self.core.transfer_done(io, cpu, result);
+        if matches!(ended, Ended::ReadFailed | Ended::ReadaheadFailed) {
             for task in &self.core.woken[first..] {
-                self.tasks[task.index()].read_failed = true;
+                let task = &mut self.tasks[task.index()];
+                match ended {
+                    Ended::ReadFailed => task.read_failed = true,
+                    _ => task.attempt.has_read_ahead = true,
+                }
             }
         }
+        if ended == Ended::ReadaheadFailed {
+            for at in first..self.core.woken.len() {
+                self.let_go(self.core.woken[at]);
+            }
+        }
+    }
+
+    /// The frames that a transfer in flight fills or empties, in the order of what is on the device.
+    pub fn frames_of(&self, io: IoId) -> impl Iterator<Item = Pfn> {
+        self.core.frames_of(io)
     }
 
     /// Brings all statistics up to date, as the kernel's periodic worker does: call it every [`Engine::stat_flush_period`].
@@ -315,6 +341,11 @@ impl Engine {
         self.core.memory.zones.total_reserve()
     }
 
+    /// What has become of the pages that were read ahead.
+    pub fn readahead_stats(&self) -> ReadaheadStats {
+        self.core.readahead_stats()
+    }
+
     /// Whether a group's folios are still being moved to the lists of another policy.
     pub fn is_switching(&self, memcg: MemcgId) -> bool {
         self.core.is_switching(memcg)
@@ -337,7 +368,7 @@ impl Engine {
 
     /// The page that a task reaches through one of its objects.
     pub fn page_name(&self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
-        self.check_access(task, Access { object, page, write: false })?;
+        self.check_access(task, Access::new(object, page, false))?;
         Ok(self.name_through(self.tasks[task.index()].objects[object.index()], page))
     }
 

@@ -49,8 +49,11 @@ impl Engine {
         task_of.mm = Some(new);
         for object in &mut task_of.objects {
             match object {
-                access::Object::File { last_page, .. } => *last_page = access::NO_PAGE,
-                access::Object::Mapping { mm, .. } => *mm = new,
+                access::Object::File { open, .. } => self.core.memory.open_again(*open),
+                access::Object::Mapping { open, mm, .. } => {
+                    *mm = new;
+                    open.iter().for_each(|&open| self.core.memory.open_again(open));
+                }
             }
         }
         self.core.memory.mm_mut(new).users += 1;

@@ -6,7 +6,7 @@ use crate::memory::table::Entry;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::miss::{Attempt, Found};
-use crate::units::{Pfn, TaskId};
+use crate::units::{PAGE_SIZE, Pfn, TaskId};
 
 impl Engine {
     /// The page is in memory: makes the access.
@@ -15,7 +15,7 @@ impl Engine {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.
         attempt.charge = None;
-        let Attempt { object, page, write, held, started_read, created, .. } = *attempt;
+        let Attempt { object, page, write, wanted, held, started_read, created, .. } = *attempt;
         if let Found::Ready(pfn) = found
             && self.core.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.core.memory.folios[pfn].has(FolioFlags::ANON)
@@ -23,20 +23,22 @@ impl Engine {
             self.tmpfs_from_swap_cache(pfn);
         }
         match *self.tasks[task.index()].accessed() {
-            Object::File { is_tmpfs, last_page, .. } => {
+            Object::File { open, file, is_tmpfs, .. } => {
                 self.core.work.file_calls += 1;
-                let is_reread = !is_tmpfs && page == last_page;
+                let is_reread = !is_tmpfs && page == self.core.memory.open_files[open.index()].last_page;
+                self.core.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created
                 {
                     let mark = self.core.mark_of(self.core.lruvec_of(pfn));
-                    if mark.counts(held == Some(pfn), is_reread) {
+                    if mark.counts(started_read && held == Some(pfn), is_reread) {
                         self.core.mark_accessed_by(pfn, mark);
                     }
                 }
-                if let Object::File { last_page, .. } = &mut self.tasks[task.index()].objects[object.index()]
-                {
-                    *last_page = page;
+                let open = &mut self.core.memory.open_files[open.index()];
+                open.last_page = page;
+                if u64::from(wanted) <= PAGE_SIZE {
+                    open.prev_pos = page * PAGE_SIZE + u64::from(wanted);
                 }
             }
             Object::Mapping { mm, start, .. } => {
@@ -46,7 +48,7 @@ impl Engine {
         }
         self.let_go(task);
         let touched = if let Found::Ready(pfn) = found { Touched::Frame(pfn) } else { Touched::Zeroes };
-        let access = Access { object, page, write };
+        let access = Access { object, page, write, wanted };
         let served = if started_read { Served::Major(touched) } else { Served::Minor(touched) };
         self.return_to_user(task, access, served)
     }
@@ -63,10 +65,21 @@ impl Engine {
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
     pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
         debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
+        // The page that readahead brought in for it may have been lost to a failed read.
+        self.let_go(task);
         self.tasks[task.index()].attempt.held = Some(pfn);
     }
 
-    pub(super) fn let_go(&mut self, task: TaskId) {
+    /// A reader holds the page that he waits for, whoever has it read.
+    pub(super) fn hold_awaited(&mut self, task: TaskId, pfn: Pfn) {
+        let is_regular = matches!(self.tasks[task.index()].accessed(), Object::File { is_tmpfs: false, .. });
+        if is_regular && self.tasks[task.index()].attempt.held.is_none() {
+            self.core.memory.folios[pfn].refs += 1;
+            self.tasks[task.index()].attempt.held = Some(pfn);
+        }
+    }
+
+    pub(crate) fn let_go(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.held.take() {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.release_if_unused(pfn);

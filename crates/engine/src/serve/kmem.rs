@@ -75,7 +75,7 @@ impl Engine {
             let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
             let pfn = self.allocate(task, memcg, &request).map_err(|stop| self.give_up(task, stop))?;
             if payer != MemcgId::ROOT {
-                let charged = self.charge_page(task, memcg);
+                let charged = self.charge_page(task, memcg, Gfp::KERNEL);
                 charged.map_err(|stop| self.give_up(task, stop))?;
             }
             let attempt = &mut self.tasks[task.index()].attempt;
@@ -138,6 +138,7 @@ impl Engine {
         task: TaskId,
         memcg: MemcgId,
         source: Option<Source>,
+        gfp: Gfp,
     ) -> Result<bool, Stop> {
         // A charge that is under way is for these: the page has been paid for.
         let is_charging = self.tasks[task.index()].attempt.charge.is_some();
@@ -148,7 +149,7 @@ impl Engine {
         let mut must_charge = is_charging;
         loop {
             if must_charge {
-                self.charge_page(task, memcg)?;
+                self.charge_page(task, memcg, gfp)?;
                 self.core.objcg_stock_page(memcg);
             }
             let Some((file, page)) = indexed else { return Ok(true) };

@@ -3,6 +3,7 @@
 //! ```text
 //!   find ──► Ready ───────────────────────────────────────────────► finish: map or mark, Done
 //!    ▲  └──► InFlight ── wait for the transfer ──┐
+//!    │  └──► Absent, or marked ── read_ahead ────┤                  (regular files)
 //!    │  └──► Absent ── allocate ── charge (reclaims at a limit) ── fill: cache, refault, add batch, start reading
 //!    └───────────────────────────────────────────┴───────────────────────┘
 //! ```
@@ -16,11 +17,12 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, SwapEntry};
 use crate::page_alloc::request::{Gfp, Request};
+use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::Task;
 use crate::story::{Filled, PageEvent};
-use crate::units::{FileId, MemcgId, ObjectId, Pfn, TaskId};
+use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn, TaskId};
 
 /// An access under way.
 #[derive(Default)]
@@ -28,13 +30,21 @@ pub(crate) struct Attempt {
     pub(super) object: ObjectId,
     pub(super) page: u64,
     pub(super) write: bool,
+    /// Bytes that its call wants, from the beginning of the page.
+    pub(super) wanted: u32,
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
     /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
     pub(super) frame: Option<Pfn>,
-    charged: ChargeOutcome,
+    pub(super) charged: ChargeOutcome,
     /// Frames of the kernel's own, until there are as many as the access needs.
     pub(super) kernel_pages: Vec<Pfn>,
+    /// Pages to be read ahead before anything else.
+    pub(super) readahead: Option<Readahead>,
+    /// Readahead has had its chance to bring the page in: from now on it is read by itself.
+    pub(crate) has_read_ahead: bool,
+    /// The mark of the page has been seen to.
+    pub(super) has_seen_mark: bool,
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
     pub(super) started_read: bool,
@@ -45,13 +55,21 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Begins an access where the last one was.
     pub(crate) fn begin(&mut self, access: Access) {
-        debug_assert!(self.charge.is_none() && self.frame.is_none());
+        debug_assert!(self.charge.is_none() && self.frame.is_none() && self.readahead.is_none());
         self.object = access.object;
         self.page = access.page;
         self.write = access.write;
+        self.wanted = access.wanted;
+        self.has_read_ahead = false;
+        self.has_seen_mark = false;
         self.held = None;
         self.started_read = false;
         self.created = false;
+    }
+
+    /// Pages that its call still wants, this one included.
+    pub(super) fn pages_wanted(&self) -> u64 {
+        u64::from(self.wanted).div_ceil(PAGE_SIZE)
     }
 
     pub(crate) fn object(&self) -> ObjectId {
@@ -96,6 +114,8 @@ pub(super) enum Pause {
 pub(super) enum Stop {
     Pause(Pause),
     Oom(Box<OomReport>),
+    /// There is no room for a page that is not needed at once.
+    NoRoom,
 }
 
 impl Engine {
@@ -106,15 +126,20 @@ impl Engine {
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let is_charging = self.tasks[task.index()].attempt.charge.is_some();
+            let Attempt { charge, readahead, .. } = &self.tasks[task.index()].attempt;
+            let (is_charging, is_reading_ahead) = (charge.is_some(), readahead.is_some());
             let brought_in = match self.find(task) {
                 _ if self.wants_kernel_pages(task) => self.provide_kernel_pages(task),
+                _ if is_reading_ahead => self.read_ahead(task),
+                Found::Absent(Source::File(..)) if !is_charging && self.begin_readahead(task) => Ok(()),
                 Found::Absent(source) => self.bring_in(task, Some(source)),
                 // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
                 // reclaim call but its end.
                 _ if is_charging => self.bring_in(task, None),
+                Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
                 found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
                 Found::InFlight(pfn) => {
+                    self.hold_awaited(task, pfn);
                     self.core.wait_for_folio(pfn, task);
                     Err(Stop::Pause(Pause::Io))
                 }
@@ -123,6 +148,7 @@ impl Engine {
                 Ok(()) => continue,
                 Err(Stop::Pause(pause)) => pause,
                 Err(Stop::Oom(report)) => return Step::Done(Served::Failed(AccessError::Oom(report))),
+                Err(Stop::NoRoom) => unreachable!("a page that is needed is charged as long as that helps"),
             };
             self.tasks[task.index()].suspend_access();
             return match pause {
@@ -136,22 +162,7 @@ impl Engine {
     #[inline]
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
-        if let Some(source) = source {
-            self.provide_slab(task, memcg, source)?;
-        }
-        let request = Request::movable(Gfp::KERNEL, self.core.current_node());
-        let pfn = self.allocate(task, memcg, &request)?;
-        if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
-            let charged = self.charge_page(task, memcg);
-            let charged = charged.map_err(|stop| self.give_up(task, stop))?;
-            self.tasks[task.index()].attempt.charged = charged;
-            self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
-        }
-        let has_room = self.provide_bytes(task, memcg, source);
-        if !has_room.map_err(|stop| self.give_up(task, stop))? {
-            self.give_back(task);
-            return Ok(());
-        }
+        let Some(pfn) = self.prepare(task, memcg, source, Gfp::KERNEL)? else { return Ok(()) };
         let Some(source) = source else {
             self.give_back(task);
             return Ok(());
@@ -172,6 +183,35 @@ impl Engine {
         } else {
             Ok(())
         }
+    }
+
+    /// Gets what a page needs: a frame, the charge of it, and nodes of the index that it belongs into. `None` if others have used these
+    /// up meanwhile. Without a source, what is under way is taken to its end.
+    #[inline(always)]
+    pub(super) fn prepare(
+        &mut self,
+        task: TaskId,
+        memcg: MemcgId,
+        source: Option<Source>,
+        gfp: Gfp,
+    ) -> Result<Option<Pfn>, Stop> {
+        if let Some(source) = source {
+            self.provide_slab(task, memcg, source)?;
+        }
+        let request = Request::movable(gfp, self.core.current_node());
+        let pfn = self.allocate(task, memcg, &request)?;
+        if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
+            let charged = self.charge_page(task, memcg, gfp);
+            let charged = charged.map_err(|stop| self.give_up(task, stop))?;
+            self.tasks[task.index()].attempt.charged = charged;
+            self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+        }
+        let has_room = self.provide_bytes(task, memcg, source, gfp);
+        if !has_room.map_err(|stop| self.give_up(task, stop))? {
+            self.give_back(task);
+            return Ok(None);
+        }
+        Ok(Some(pfn))
     }
 
     /// Takes a frame, which stays in the task's hands until something is in it.
@@ -205,29 +245,30 @@ impl Engine {
 
     /// What an access has got so far is given back if it ends here.
     pub(super) fn give_up(&mut self, task: TaskId, stop: Stop) -> Stop {
-        if matches!(stop, Stop::Oom(_)) {
+        if matches!(stop, Stop::Oom(_) | Stop::NoRoom) {
             self.give_back(task);
         }
         stop
     }
 
     #[inline]
-    pub(super) fn charge_page(&mut self, task: TaskId, memcg: MemcgId) -> Result<ChargeOutcome, Stop> {
+    pub(super) fn charge_page(
+        &mut self,
+        task: TaskId,
+        memcg: MemcgId,
+        gfp: Gfp,
+    ) -> Result<ChargeOutcome, Stop> {
         let mut charge = match self.tasks[task.index()].attempt.charge.take() {
             Some(charge) => *charge,
             None if self.core.stock_take(memcg) => return Ok(ChargeOutcome::default()),
-            None => {
-                // A read of a regular file may hold locks that reclaim of its file system would wait for. tmpfs holds none.
-                let object = self.tasks[task.index()].accessed();
-                let may_enter_fs = !matches!(object, Object::File { is_tmpfs: false, .. });
-                self.core.charge_begin(memcg, may_enter_fs)
-            }
+            None => self.core.charge_begin(memcg, gfp),
         };
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
                 self.tasks[task.index()].high_debt += charge.outcome.over_high;
                 return Ok(charge.outcome);
             }
+            Charged::No => return Err(Stop::NoRoom),
             Charged::Oom(report) => return Err(Stop::Oom(report)),
             Charged::Again => Pause::Reclaim,
             Charged::WaitForWriteback => {
@@ -254,7 +295,7 @@ impl Engine {
     }
 
     /// Whether the page is wanted by a fault that says it will be used again.
-    fn is_fault_with_recency(&self, task: TaskId) -> bool {
+    pub(super) fn is_fault_with_recency(&self, task: TaskId) -> bool {
         match *self.tasks[task.index()].accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, vma, .. } => self.core.memory.mm(mm).vmas[vma].advice.has_recency(),

@@ -5,6 +5,7 @@ pub(crate) mod task; // what each task is in the middle of
 pub(crate) mod access; // hits: what an access to a resident page writes
 mod kmem; // kernel memory that an access needs
 mod miss; // misses: finding the page, charging and allocating for it
+mod read_ahead; // readahead as a part of an access
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise

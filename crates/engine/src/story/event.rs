@@ -116,6 +116,8 @@ pub enum Whereabouts {
 pub enum Filled {
     /// A read of a regular file.
     File,
+    /// The same, before anyone asked for it.
+    Readahead,
     /// Zeroes: new anonymous memory.
     Anon,
     /// Zeroes: a new page of a tmpfs file.

@@ -177,7 +177,8 @@ impl Core {
             unreachable!("it is told of pages that are filled")
         };
         if self.story.as_ref().is_some_and(|story| story.follows(page)) {
-            let kind = if with == Filled::File { LruType::File } else { LruType::Anon };
+            let is_file = matches!(with, Filled::File | Filled::Readahead);
+            let kind = if is_file { LruType::File } else { LruType::Anon };
             let state = PageState { kind, ..self.state_of(pfn) };
             self.push_page(self.lruvec_of(pfn), page, state, filled);
         }

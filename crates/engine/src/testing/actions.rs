@@ -5,7 +5,7 @@
 //! choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
 
 use crate::memory::mm::Advice;
-use crate::{PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
+use crate::{Bdi, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
 use proptest::prelude::*;
 
 /// A machine to build.
@@ -16,6 +16,7 @@ pub(crate) struct Setup {
     /// The second group is a child of the first.
     pub(crate) nested: bool,
     pub(crate) swap: Vec<SwapSpec>,
+    pub(crate) bdi: Bdi,
     pub(crate) cpus: u16,
     pub(crate) folio_batch: usize,
     pub(crate) charge_stock: u64,
@@ -57,6 +58,8 @@ pub(crate) enum Action {
         kind: Kind,
         page: u64,
         write: bool,
+        /// Pages that the read(2) call wants from this one on.
+        wanted: u32,
         patience: usize,
     },
     /// A run of accesses to the same pages of two objects, as long as they are hits.
@@ -188,16 +191,19 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![Just(1u32), Just(3), Just(32)],
         prop_oneof![Just(0u8), Just(50), Just(100)],
     );
+    let bdi = (prop_oneof![1 => Just(0u32), 2 => 1..8u32, 1 => Just(32)], prop_oneof![Just(0u32), 1..12u32])
+        .prop_map(|(ra_pages, io_pages)| Bdi { ra_pages, io_pages });
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
     let kmem = prop::bool::weighted(0.3);
-    let switches = (any::<bool>(), any::<bool>(), kmem, policy(), advice);
+    let switches = (any::<bool>(), any::<bool>(), kmem, policy(), advice, bdi);
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
-        |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice), swappiness)| Setup {
+        |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi), swappiness)| Setup {
             // Stacks and page tables of three tasks leave some room.
             limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
             nested,
             swap,
+            bdi,
             cpus,
             folio_batch: sizes.0,
             charge_stock: sizes.1,
@@ -217,8 +223,11 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
     let task = || 0..TASKS;
     let patience = prop_oneof![1 => Just(0usize), 2 => Just(100)];
     prop_oneof![
-        40 => (task(), kind(), page(), any::<bool>(), patience)
-            .prop_map(|(task, kind, page, write, patience)| Action::Access { task, kind, page, write, patience }),
+        40 => (task(), kind(), page(), any::<bool>(), 1..6u32, patience).prop_map(
+            |(task, kind, page, write, wanted, patience)| {
+                Action::Access { task, kind, page, write, wanted, patience }
+            },
+        ),
         6 => (task(), [kind(), kind()], page(), 1..6u64, any::<bool>())
             .prop_map(|(task, kinds, page, count, write)| Action::Run { task, kinds, page, count, write }),
         15 => (0..TASKS, 1..30usize).prop_map(|(which, steps)| Action::Resume { which, steps }),

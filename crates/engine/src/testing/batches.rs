@@ -18,7 +18,8 @@ impl Bench {
     fn new(pages: u64) -> Bench {
         let mut engine = Engine::new(Config::default()).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
-        let spec = FileSpec { name: "data".to_owned(), pages: 100, kind: FileKind::Regular };
+        let spec =
+            FileSpec { name: "data".to_owned(), pages: 100, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
         let file = engine.file_create(spec).unwrap();
         engine.swap_on(SwapSpec { pages: 100, kind: SwapKind::Device }).unwrap();
         let mm = engine.process_create(memcg);
@@ -35,7 +36,7 @@ impl Bench {
     }
 
     fn read(&mut self, page: u64) {
-        let mut step = self.engine.start(self.task, Access { object: self.file, page, write: false });
+        let mut step = self.engine.start(self.task, Access::new(self.file, page, false));
         while step == Step::Wait(Wait::Io) {
             let mut ops = Vec::new();
             self.engine.take_ops(&mut ops);
@@ -50,12 +51,12 @@ impl Bench {
     }
 
     fn write_heap(&mut self, page: u64) {
-        let step = self.engine.start(self.task, Access { object: self.heap, page, write: true });
+        let step = self.engine.start(self.task, Access::new(self.heap, page, true));
         assert!(matches!(step, Step::Done(Served::Minor(_))), "{step:?}");
     }
 
     fn pfn(&self, object: ObjectId, page: u64) -> Pfn {
-        match self.engine.touched(self.task, Access { object, page, write: false }) {
+        match self.engine.touched(self.task, Access::new(object, page, false)) {
             Touched::Frame(pfn) => pfn,
             touched => panic!("page {page} is {touched:?}"),
         }
@@ -237,7 +238,7 @@ fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
     let mut bench = Bench::new(0);
     let random = bench.engine.map_anon(bench.task, 8, Advice::Random).unwrap();
     bench.write_heap(0);
-    let step = bench.engine.start(bench.task, Access { object: random, page: 0, write: true });
+    let step = bench.engine.start(bench.task, Access::new(random, 0, true));
     assert!(matches!(step, Step::Done(Served::Minor(_))), "{step:?}");
     let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
     assert_eq!([normal, random].map(|pfn| bench.engine.core.folio_referenced(pfn, false).young), [1, 0]);

@@ -23,7 +23,12 @@ impl Bench {
         let config = Config { policy, stat_flush: StatFlush::Live, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
-        let spec = FileSpec { name: "data".to_owned(), pages: PAGES * FOLIOS, kind: FileKind::Regular };
+        let spec = FileSpec {
+            name: "data".to_owned(),
+            pages: PAGES * FOLIOS,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
         let file = engine.file_create(spec).unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));

@@ -38,13 +38,14 @@ enum Medium {
     Slot(SwapId, u32),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Transfer {
     io: IoId,
     medium: Medium,
-    pfn: Pfn,
-    pages: u32,
+    frames: Vec<Pfn>,
     is_write: bool,
+    /// Nobody's access depends on it.
+    is_readahead: bool,
     /// What the frame held when a write started.
     at_start: u64,
 }
@@ -135,7 +136,9 @@ impl Machine {
             engine.swap_on(spec).unwrap();
         }
         let file = |engine: &mut Engine, name: &str, kind| {
-            engine.file_create(FileSpec { name: name.to_owned(), pages: PAGES, kind }).unwrap()
+            engine
+                .file_create(FileSpec { name: name.to_owned(), pages: PAGES, kind, bdi: setup.bdi })
+                .unwrap()
         };
         let regular = file(&mut engine, "data", FileKind::Regular);
         let tmpfs = file(&mut engine, "shm", FileKind::Tmpfs);
@@ -213,10 +216,11 @@ impl Machine {
     /// Lets an action happen.
     pub(crate) fn perform(&mut self, action: Action) {
         match action {
-            Action::Access { task, kind, page, write, patience } => {
+            Action::Access { task, kind, page, write, wanted, patience } => {
                 self.help(TaskId(task as u32), patience);
                 if let Some(task) = self.idle(task) {
-                    let access = Access { object: self.object(task, kind), page, write };
+                    let access = Access::new(self.object(task, kind), page, write);
+                    let access = Access { wanted: wanted * PAGE_SIZE as u32, ..access };
                     self.start(task, Doing::Access(kind, access));
                 }
             }
@@ -372,7 +376,7 @@ impl Machine {
         let object = self.object(task, kind);
         self.engine.munmap(task, object).unwrap();
         self.carry_out();
-        let access = Access { object, page: 0, write: false };
+        let access = Access::new(object, 0, false);
         let gone = AccessError::BeyondObject { page: 0, pages: 0 };
         assert_eq!(self.engine.start(task, access), Step::Done(Served::Failed(gone)));
         self.make_object(task, kind);
@@ -385,7 +389,7 @@ impl Machine {
     }
 
     fn run(&mut self, task: TaskId, kinds: [Kind; 2], pages: std::ops::Range<u64>, write: bool) {
-        let access = |(kind, page)| (kind, Access { object: self.object(task, kind), page, write });
+        let access = |(kind, page)| (kind, Access::new(self.object(task, kind), page, write));
         let both = |page| kinds.map(|kind| (kind, page));
         let accesses: Vec<(Kind, Access)> = pages.flat_map(both).map(access).collect();
         let hits = self.engine.run_hits(task, &accesses, |(_, access)| access);
@@ -565,23 +569,27 @@ impl Machine {
             Op::Zero { pfn, pages } => (0..pages).for_each(|at| {
                 self.frames.insert(Pfn(pfn.0 + at), 0);
             }),
-            Op::ReadFile { io, file, page, pfn, pages } => {
+            Op::ReadFile { io, file, page, pages, readahead } => {
+                let frames: Vec<Pfn> = self.engine.frames_of(io).collect();
+                assert_eq!(frames.len(), pages as usize, "a frame for each page");
                 self.begin(Transfer {
                     io,
                     medium: Medium::File(file, page),
-                    pfn,
-                    pages,
+                    frames,
                     is_write: false,
+                    is_readahead: readahead,
                     at_start: 0,
                 });
             }
             Op::ReadSwap { io, swap, slot, pfn } => {
-                let medium = Medium::Slot(swap, slot);
-                self.begin(Transfer { io, medium, pfn, pages: 1, is_write: false, at_start: 0 });
+                let (medium, frames) = (Medium::Slot(swap, slot), vec![pfn]);
+                let (is_write, is_readahead) = (false, false);
+                self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start: 0 });
             }
             Op::WriteSwap { io, swap, slot, pfn } => {
-                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
-                self.begin(Transfer { io, medium, pfn, pages: 1, is_write: true, at_start });
+                let (medium, frames, at_start) = (Medium::Slot(swap, slot), vec![pfn], self.frame(pfn));
+                let (is_write, is_readahead) = (true, false);
+                self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
             }
             Op::ReadSwapNow { swap, slot, pfn } => {
                 let data = self.slot(swap, slot);
@@ -593,7 +601,7 @@ impl Machine {
             }
             Op::FreeFrame { pfn, pages } => (0..pages).for_each(|at| {
                 let pfn = Pfn(pfn.0 + at);
-                let busy = self.transfers.iter().any(|transfer| transfer.pfn == pfn);
+                let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&pfn));
                 assert!(!busy || self.checks == Checks::Contents, "{pfn:?} is freed under a transfer");
                 self.frames.remove(&pfn);
             }),
@@ -608,7 +616,7 @@ impl Machine {
     fn begin(&mut self, transfer: Transfer) {
         // Two transfers of the same frame, or of the same slot, might end in either order.
         let races = |other: &Transfer| {
-            other.pfn == transfer.pfn
+            other.frames.iter().any(|pfn| transfer.frames.contains(pfn))
                 || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
         };
         let raced = self.transfers.iter().any(races);
@@ -619,8 +627,7 @@ impl Machine {
     /// A transfer ends: moves its data, or leaves garbage if it fails, and tells the engine.
     fn complete(&mut self, at: usize, fails: bool, early: bool) {
         let transfer = self.transfers.swap_remove(at);
-        for at in 0..transfer.pages {
-            let pfn = Pfn(transfer.pfn.0 + at);
+        for (at, &pfn) in (0..).zip(&transfer.frames) {
             match transfer.medium {
                 Medium::Slot(swap, slot) if transfer.is_write => {
                     let data = if early { transfer.at_start } else { self.frame(pfn) };
@@ -631,14 +638,14 @@ impl Machine {
                     self.frames.insert(pfn, if fails { GARBAGE } else { data });
                 }
                 Medium::File(file, page) => {
-                    let data = file_contents(file, page + u64::from(at));
+                    let data = file_contents(file, page + at);
                     self.frames.insert(pfn, if fails { GARBAGE } else { data });
                 }
             }
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(0), result);
-        self.wake(fails && !transfer.is_write);
+        self.wake(fails && !transfer.is_write && !transfer.is_readahead);
         self.carry_out();
     }
 
@@ -656,7 +663,7 @@ impl Machine {
         for task in (0..TASKS as u32).map(TaskId) {
             for kind in Kind::ALL {
                 for page in 0..PAGES {
-                    let access = Access { object: self.object(task, kind), page, write: false };
+                    let access = Access::new(self.object(task, kind), page, false);
                     self.start(task, Doing::Access(kind, access));
                     self.settle();
                 }

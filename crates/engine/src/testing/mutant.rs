@@ -16,6 +16,8 @@ pub(crate) enum Mutant {
     FrameReusedBeforeWritten,
     /// `serve/fill.rs`: a slot is given up when the read of it has started.
     SlotFreedBeforeRead,
+    /// `serve/read_ahead.rs`: a page that is read ahead can be used before its read has ended.
+    ReadaheadNotAwaited,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
 }
@@ -43,6 +45,11 @@ fn a_frame_reused_before_it_was_written_is_noticed() {
 #[test]
 fn a_slot_freed_before_it_was_read_is_noticed() {
     check(Mutant::SlotFreedBeforeRead);
+}
+
+#[test]
+fn a_page_used_before_its_readahead_has_ended_is_noticed() {
+    check(Mutant::ReadaheadNotAwaited);
 }
 
 #[test]

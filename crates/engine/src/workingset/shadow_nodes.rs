@@ -167,7 +167,8 @@ mod tests {
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let pages = 5 * crate::memory::table::NODE_SLOTS;
-        let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular };
+        let spec =
+            FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
         let file = engine.file_create(spec).unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));

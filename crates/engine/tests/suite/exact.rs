@@ -109,13 +109,14 @@ fn a_list_of_pages_that_were_all_used_is_gone_round_before_memory_is_out() {
     let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(memcg);
     let task = engine.task_create(mm, CpuId(0));
-    let spec = FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular };
+    let spec =
+        FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
     let file = engine.file_create(spec).unwrap();
     let object = engine.map_file(task, file, Advice::Normal, false).unwrap();
     let limit = (PAGES * 3 / 4 * PAGE_SIZE).to_string();
     assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit).is_ok());
     for page in 0..PAGES {
-        let mut step = engine.start(task, Access { object, page, write: false });
+        let mut step = engine.start(task, Access::new(object, page, false));
         while !matches!(step, Step::Done(_)) {
             let mut ops = Vec::new();
             engine.take_ops(&mut ops);

@@ -30,8 +30,14 @@ impl Machine {
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
         for kind in [FileKind::Regular, FileKind::Tmpfs] {
-            let file =
-                engine.file_create(FileSpec { name: format!("{kind:?}"), pages: PAGES, kind }).unwrap();
+            let file = engine
+                .file_create(FileSpec {
+                    name: format!("{kind:?}"),
+                    pages: PAGES,
+                    kind,
+                    bdi: Bdi::NO_READAHEAD,
+                })
+                .unwrap();
             engine.open(task, file).unwrap();
             engine.map_file(task, file, Advice::Normal, false).unwrap();
         }
@@ -77,7 +83,7 @@ fn accesses() -> impl Strategy<Value = Vec<Access>> {
     let run = (object, 0..PAGES + 1, any::<bool>()).prop_map(|((object, len), page, write)| {
         let write = write && object >= 2;
         let pages = page..page + len;
-        pages.map(move |page| Access { object: ObjectId(object), page, write }).collect::<Vec<_>>()
+        pages.map(move |page| Access::new(ObjectId(object), page, write)).collect::<Vec<_>>()
     });
     prop::collection::vec(run, 1..200).prop_map(|runs| runs.concat())
 }

@@ -26,7 +26,12 @@ impl Machine {
         let task = engine.task_create(mm, CpuId(0));
         let root = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(root, CpuId(0));
-        let spec = FileSpec { name: "data".to_owned(), pages: 1000, kind: FileKind::Regular };
+        let spec = FileSpec {
+            name: "data".to_owned(),
+            pages: 1000,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
         let file = engine.file_create(spec).unwrap();
         let file = engine.open(task, file).unwrap();
         let heap = engine.map_anon(task, 1000, Advice::Normal).unwrap();
@@ -52,7 +57,7 @@ impl Machine {
 
     fn access(&mut self, object: ObjectId, pages: std::ops::Range<u64>, write: bool) {
         for page in pages {
-            let step = self.engine.start(self.task, Access { object, page, write });
+            let step = self.engine.start(self.task, Access::new(object, page, write));
             let served = self.finish(self.task, step);
             assert!(!matches!(served, Served::Failed(_)), "{served:?}");
         }
@@ -365,7 +370,8 @@ fn switch_at_the_limit(from: Policy, to: &str, switching: &str) -> Option<Access
     let mut policy = from;
     assert!(Switch::by_name("lru.switching").unwrap().set(&mut policy, switching));
     let mut machine = Machine::new(policy);
-    let spec = FileSpec { name: "large".to_owned(), pages: PAGES, kind: FileKind::Regular };
+    let spec =
+        FileSpec { name: "large".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
     let large = machine.engine.file_create(spec).unwrap();
     let large = machine.engine.open(machine.task, large).unwrap();
     machine.write("/sys/fs/cgroup/job/memory.max", &(PAGES * PAGE_SIZE).to_string()).unwrap();
@@ -376,7 +382,7 @@ fn switch_at_the_limit(from: Policy, to: &str, switching: &str) -> Option<Access
     while step == Step::Again {
         machine.engine.check_invariants();
         for _ in 0..150 {
-            let access = Access { object: machine.heap, page, write: true };
+            let access = Access::new(machine.heap, page, true);
             let write = machine.engine.start(machine.task, access);
             if let Served::Failed(error) = machine.finish(machine.task, write) {
                 return Some(error);

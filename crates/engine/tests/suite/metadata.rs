@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 
 use pageout_engine::{
-    Access, Advice, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, Op, Policy, Served, Step,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, Op, Policy, Served, Step,
 };
 
 /// A whole number of sections, so that no record lies beyond the last frame.
@@ -19,12 +19,13 @@ fn metadata(policy: Policy) -> f64 {
     let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(group);
     let task = engine.task_create(mm, CpuId(0));
-    let spec = FileSpec { name: "data".to_owned(), pages: FRAMES, kind: FileKind::Regular };
+    let spec =
+        FileSpec { name: "data".to_owned(), pages: FRAMES, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
     let file = engine.file_create(spec).unwrap();
     let object = engine.map_file(task, file, Advice::Normal, false).unwrap();
     let mut ops = Vec::new();
     for page in 0..FRAMES - KERNEL {
-        let mut step = engine.start(task, Access { object, page, write: false });
+        let mut step = engine.start(task, Access::new(object, page, false));
         engine.take_ops(&mut ops);
         for op in ops.drain(..) {
             let Op::ReadFile { io, .. } = op else { panic!("a first read asks for {op:?}") };

@@ -26,7 +26,7 @@ impl Group {
         let mut frames = BTreeSet::new();
         let mut ops = Vec::new();
         for page in 0..PAGES {
-            let step = engine.start(task, Access { object, page, write: true });
+            let step = engine.start(task, Access::new(object, page, true));
             assert!(matches!(step, Step::Done(Served::Minor(_))), "{step:?}");
             engine.mark_idle(task, object, page).unwrap();
             engine.take_ops(&mut ops);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test helper: failing is what it is for
 
 use pageout_engine::{
-    Access, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, ObjectId, Op, Served, Step, TaskId, Wait,
+    Access, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, ObjectId, Op, Served, Step, TaskId, Wait,
 };
 use proptest::prelude::*;
 
@@ -20,8 +20,14 @@ impl Reader {
     pub(crate) fn new(config: Config, limit: u64, pages: u64) -> Reader {
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
-        let file =
-            engine.file_create(FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular }).unwrap();
+        let file = engine
+            .file_create(FileSpec {
+                name: "data".to_owned(),
+                pages,
+                kind: FileKind::Regular,
+                bdi: Bdi::NO_READAHEAD,
+            })
+            .unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
         let object = engine.open(task, file).unwrap();
@@ -34,7 +40,7 @@ impl Reader {
     /// Reads a page; true if it had to be read from the device.
     pub(crate) fn read(&mut self, page: u64) -> bool {
         let mut missed = false;
-        let mut step = self.engine.start(self.task, Access { object: self.object, page, write: false });
+        let mut step = self.engine.start(self.task, Access::new(self.object, page, false));
         loop {
             self.engine.take_ops(&mut self.ops);
             for op in self.ops.drain(..) {

@@ -15,7 +15,14 @@ struct Machine {
 fn machine() -> Machine {
     let mut engine = Engine::new(Config::default()).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "g").unwrap();
-    let file = engine.file_create(FileSpec { name: "f".into(), pages: 64, kind: FileKind::Regular }).unwrap();
+    let file = engine
+        .file_create(FileSpec {
+            name: "f".into(),
+            pages: 64,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        })
+        .unwrap();
     let mm = engine.process_create(group);
     let task = engine.task_create(mm, CpuId(0));
     let object = engine.open(task, file).unwrap();
@@ -43,7 +50,7 @@ impl Machine {
     }
 
     fn read(&mut self, page: u64) -> Served {
-        let step = self.engine.start(self.task, Access { object: self.object, page, write: false });
+        let step = self.engine.start(self.task, Access::new(self.object, page, false));
         self.finish(step)
     }
 
@@ -58,7 +65,7 @@ fn a_hit_finds_its_page_in_the_frame_that_the_miss_has_named() {
     let mut machine = machine();
     let Served::Major(Touched::Frame(pfn)) = machine.read(7) else { panic!("it was read from a device") };
     assert_eq!(machine.read(7), Served::Hit(Touched::Frame(pfn)));
-    let access = Access { object: machine.object, page: 8, write: false };
+    let access = Access::new(machine.object, 8, false);
     assert_eq!(machine.engine.touched(machine.task, access), Touched::Gone);
 }
 

@@ -17,7 +17,9 @@ fn engine(policy: Policy) -> (Engine, TaskId) {
     let mm = engine.process_create(memcg);
     let task = engine.task_create(mm, CpuId(0));
     for kind in [FileKind::Regular, FileKind::Tmpfs] {
-        let file = engine.file_create(FileSpec { name: format!("{kind:?}"), pages: PAGES, kind }).unwrap();
+        let file = engine
+            .file_create(FileSpec { name: format!("{kind:?}"), pages: PAGES, kind, bdi: Bdi::NO_READAHEAD })
+            .unwrap();
         engine.open(task, file).unwrap();
         engine.map_file(task, file, Advice::Normal, false).unwrap();
     }
@@ -50,7 +52,7 @@ fn run(policy: Policy, filter: Option<StoryFilter>) -> Run {
         let page = ((seed >> 20) % PAGES).min((seed >> 40) % PAGES);
         let write = object >= 2 && seed >> 33 & 3 == 0 || object == 4;
         engine.set_now(Nanos(at * 100_000));
-        let mut step = engine.start(task, Access { object: ObjectId(object), page, write });
+        let mut step = engine.start(task, Access::new(ObjectId(object), page, write));
         loop {
             let mut ops = Vec::new();
             engine.take_ops(&mut ops);

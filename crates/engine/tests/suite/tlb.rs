@@ -34,7 +34,7 @@ impl Machine {
     }
 
     fn access(&mut self, page: u64, write: bool) {
-        let step = self.engine.start(self.task, Access { object: self.memory, page, write });
+        let step = self.engine.start(self.task, Access::new(self.memory, page, write));
         assert!(matches!(step, Step::Done(Served::Hit(_) | Served::Minor(_))), "{step:?}");
         self.engine.take_ops(&mut Vec::new());
     }

@@ -1,7 +1,8 @@
 //! Carrying out what the engine asked for: operations become device requests or CPU time.
 //!
 //! Transfers of one engine call that lie side by side on a device become one request, as with plugging in the block layer. A
-//! batch of swap writes to neighbouring slots seeks once. If a request fails, all its transfers fail.
+//! batch of swap writes to neighbouring slots seeks once. If a request fails, all its transfers fail. A transfer that is larger than
+//! a request may be is split; it is over when all its requests are, and fails if one of them does.
 
 use pageout_engine::{CpuId, IoId, Nanos, Op};
 
@@ -72,10 +73,15 @@ impl Machine {
                 self.ios.push(io);
             }
             let device = self.device_of(request.area);
-            let completion = self.devices[device].submit(self.agenda.now(), request);
-            admitted = admitted.max(completion.admitted + spent);
+            let (mut done_at, mut failed) = (Nanos::ZERO, false);
+            for piece in pieces(request) {
+                let completion = self.devices[device].submit(self.agenda.now(), piece);
+                admitted = admitted.max(completion.admitted + spent);
+                done_at = done_at.max(completion.at + spent);
+                failed |= completion.failed;
+            }
             for io in self.ios.drain(..) {
-                self.agenda.push(completion.at + spent, Event::IoDone { io, cpu, failed: completion.failed });
+                self.agenda.push(done_at, Event::IoDone { io, cpu, failed });
             }
         }
         admitted
@@ -105,6 +111,15 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
     Some((io, Request { direction, area, block, blocks }))
 }
 
+/// The requests that a transfer, or neighbours together, become.
+fn pieces(whole: Request) -> impl Iterator<Item = Request> {
+    (0..whole.blocks).step_by(REQUEST_PAGES_MAX as usize).map(move |from| Request {
+        block: whole.block + u64::from(from),
+        blocks: (whole.blocks - from).min(REQUEST_PAGES_MAX),
+        ..whole
+    })
+}
+
 /// Makes `next` part of `request` if it continues it.
 fn absorb(request: &mut Request, next: &Request) -> bool {
     let continues = request.direction == next.direction
@@ -120,7 +135,7 @@ fn absorb(request: &mut Request, next: &Request) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pageout_engine::{Pfn, SwapId};
+    use pageout_engine::{FileId, Pfn, SwapId};
 
     /// Blocks of the requests that swap writes to these slots become.
     fn requests(slots: &[u32]) -> Vec<(u64, u32)> {
@@ -133,6 +148,14 @@ mod tests {
             }
         }
         requests.iter().map(|request| (request.block, request.blocks)).collect()
+    }
+
+    #[test]
+    fn a_read_larger_than_a_request_is_split() {
+        let whole =
+            Request { direction: Direction::Read, area: Area::File(FileId(0)), block: 7, blocks: 700 };
+        let pieces: Vec<(u64, u32)> = pieces(whole).map(|piece| (piece.block, piece.blocks)).collect();
+        assert_eq!(pieces, [(7, 320), (327, 320), (647, 60)]);
     }
 
     #[test]

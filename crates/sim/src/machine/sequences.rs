@@ -1,6 +1,6 @@
 //! How many pages are read from files in order. Linux would notice, and read ahead.
 //!
-//! Readahead is not modelled: every page of such a stream is a request of its own. So a run says how many there were.
+//! Where readahead is off, every page of such a stream is a request of its own. So a run says how many there were.
 
 use pageout_engine::FileId;
 

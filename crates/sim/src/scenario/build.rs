@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
+    Bdi, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
     MemcgId, Nanos, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
 };
 use pageout_workload::rng::SplitMix64;
@@ -177,7 +177,12 @@ impl Scenario {
                 FileKind::Regular => EngineFileKind::Regular,
                 FileKind::Tmpfs => EngineFileKind::Tmpfs,
             };
-            let spec = FileSpec { name: file.name.clone(), pages: file.size.pages_ceil(), kind };
+            let spec = FileSpec {
+                name: file.name.clone(),
+                pages: file.size.pages_ceil(),
+                kind,
+                bdi: Bdi::NO_READAHEAD,
+            };
             let id =
                 engine.file_create(spec).map_err(|error| problem(&format!("file[{index}].size"), error))?;
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
@@ -197,7 +202,7 @@ impl Scenario {
                     Channel::Tmpfs => EngineFileKind::Tmpfs,
                     _ => EngineFileKind::Regular,
                 };
-                let spec = FileSpec { name: name.clone(), pages, kind };
+                let spec = FileSpec { name: name.clone(), pages, kind, bdi: Bdi::NO_READAHEAD };
                 let id = engine.file_create(spec).map_err(|error| problem(&key, error))?;
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));

@@ -1,7 +1,7 @@
 //! A small machine for tests: one 1 GiB node, four CPUs, one NVMe device, memcgs as they are named.
 
 use pageout_engine::{
-    Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Step, SwapKind, SwapSpec, TaskId,
+    Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Step, SwapKind, SwapSpec, TaskId,
 };
 use pageout_sim::cost::Channel;
 use pageout_sim::device::DeviceSpec;
@@ -51,7 +51,8 @@ impl Rig {
     }
 
     pub(crate) fn file(&mut self, pages: u64) -> FileId {
-        let spec = FileSpec { name: "data".to_string(), pages, kind: FileKind::Regular };
+        let spec =
+            FileSpec { name: "data".to_string(), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
         let file = self.engine.file_create(spec).unwrap();
         self.spec.files.push((file, 0));
         file

@@ -261,7 +261,7 @@ impl Core {
         let use_bits = self.memory.use_bits(pfn);
         self.memory.set_use_bits(pfn, references.isolated(use_bits));
         if references == References::Linux6_16 {
-            self.memory.folios[pfn].clear(FolioFlags::RECLAIM);
+            self.change_reclaim(pfn, false);
         }
     }
 

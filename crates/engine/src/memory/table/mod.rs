@@ -32,6 +32,17 @@ fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
     pages == 0 && shadows > 0
 }
 
+/// Pages that readahead brought in without anyone having asked for them. (Linux counts none of them.)
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadaheadStats {
+    /// All of them since the beginning.
+    pub pages: u64,
+    /// Those in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
+    pub unused: u64,
+    /// Those that have left memory before anyone used them.
+    pub dropped: u64,
+}
+
 /// What replacing a word did to its index node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeChange {
@@ -63,6 +74,7 @@ pub(crate) struct Table {
     /// By leaf: some page below has been present at some time, so that the leaf exists.
     exists: Vec<bool>,
     nodes: Vec<NodeCount>,
+    readahead: ReadaheadStats,
 }
 
 /// What accesses to one mapping find on their way.
@@ -108,6 +120,7 @@ impl Table {
             young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
+            readahead: ReadaheadStats::default(),
         }
     }
 
@@ -131,6 +144,7 @@ impl Table {
         grown.young[..self.young.len()].copy_from_slice(&self.young);
         grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
         grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
+        grown.readahead = self.readahead;
         *self = grown;
     }
 
@@ -171,13 +185,16 @@ impl Table {
         const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
         const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
-        if *word & (Word::PRESENT | Word::BUSY | Word::SETTLED) == Word::PRESENT | Word::SETTLED {
+        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
+        if *word & HIT == Word::PRESENT | Word::SETTLED {
             return Marked::Done;
         }
-        let marked = Word(*word);
-        if !marked.is_plain() {
+        if !Word(*word).is_hit() {
             return Marked::Absent;
         }
+        self.readahead.unused -= u64::from(Word(*word).is_unused());
+        *word &= !Word::UNUSED;
+        let marked = Word(*word);
         let use_bits = marked.use_bits();
         let hotter = match *word & Word::MARK {
             Word::MARK_CLASSIC if !use_bits.contains(UseBits::REFERENCED) => use_bits | UseBits::REFERENCED,
@@ -194,11 +211,37 @@ impl Table {
     #[inline]
     pub(crate) fn reread(&mut self, page: u64) -> Marked {
         let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
-        match word.is_plain() {
+        match word.is_hit() {
             true if word.0 & Word::MARK == Word::MARK_VISITED => self.mark(page),
-            true => Marked::Done,
+            true => {
+                self.note_use(page);
+                Marked::Done
+            }
             false => Marked::Absent,
         }
+    }
+
+    /// Notes that a page has been read ahead, and nobody has used it yet.
+    pub(crate) fn set_unused(&mut self, page: u64) {
+        let word = &mut self.words[page as usize];
+        *word = (*word | Word::UNUSED) & !Word::SETTLED;
+        self.readahead.pages += 1;
+        self.readahead.unused += 1;
+    }
+
+    /// Notes that a page is used, where that is not known already.
+    #[inline]
+    pub(crate) fn note_use(&mut self, page: u64) {
+        let word = Word(self.words[page as usize]);
+        if word.is_unused() {
+            self.words[page as usize] = Word(word.0 & !Word::UNUSED).settled().0;
+            self.readahead.unused -= 1;
+        }
+    }
+
+    /// What has become of the pages that were read ahead.
+    pub(crate) fn readahead(&self) -> ReadaheadStats {
+        self.readahead
     }
 
     /// Replaces a word; returns the old one and what this means for its index node.
@@ -210,6 +253,9 @@ impl Table {
             self.exists[leaf] = true;
             self.young[leaf] |= new.is_young();
         }
+        let unused = u64::from(old.is_unused());
+        self.readahead.unused -= unused;
+        self.readahead.dropped += unused;
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
         let before = is_shadow_only(*node);
         node[0] += u8::from(new.is_page());
@@ -270,6 +316,8 @@ impl Table {
 
     /// Panics unless the nodes' counts agree with the words.
     pub(crate) fn check_invariants(&self) {
+        let unused = self.words.iter().filter(|&&word| Word(word).is_unused()).count() as u64;
+        assert_eq!(self.readahead.unused, unused, "pages that were read ahead and not used");
         for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
             let pages = words.iter().filter(|&&word| Word(word).is_page()).count() as u8;
             let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;

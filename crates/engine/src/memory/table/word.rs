@@ -1,7 +1,7 @@
 //! What a table knows of one page: a word of 64 bits.
 //!
 //! ```text
-//!   resident   63..32 frame    | 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
@@ -120,6 +120,10 @@ impl Word {
     pub(super) const SETTLED: u64 = 1 << 13;
     /// Maps the shared page of zeroes, which a write must replace.
     pub(super) const ZERO: u64 = 1 << 12;
+    /// Where its reader meets it, the next pages are to be read: the mark of readahead (PG_readahead).
+    pub(super) const READAHEAD: u64 = 1 << 14;
+    /// It was read ahead, and nobody has used it yet.
+    pub(super) const UNUSED: u64 = 1 << 15;
     pub(super) const PFN_SHIFT: u32 = 32;
     pub(super) const SWAP_TAG: u64 = 1 << 2;
 
@@ -148,7 +152,7 @@ impl Word {
 
     /// Notes whether a further access through a file descriptor would change anything, so that a hit has one thing to test.
     #[inline]
-    fn settled(self) -> Word {
+    pub(super) fn settled(self) -> Word {
         let top = match self.0 & Self::MARK {
             Self::MARK_CLASSIC => UseBits::REFERENCED | UseBits::ACTIVE,
             Self::MARK_VISITED => UseBits::REFERENCED,
@@ -158,7 +162,7 @@ impl Word {
             // An LRU that is told of each access.
             _ => return Word(self.0 & !Self::SETTLED),
         };
-        if self.use_bits().contains(top) {
+        if self.use_bits().contains(top) && self.0 & Self::UNUSED == 0 {
             Word(self.0 | Self::SETTLED)
         } else {
             Word(self.0 & !Self::SETTLED)
@@ -242,6 +246,26 @@ impl Word {
     #[inline]
     pub(crate) fn with_use_bits(self, use_bits: UseBits) -> Word {
         Word(self.0 & !Self::USE | u64::from(use_bits.bits()) << Self::USE_SHIFT).settled()
+    }
+
+    /// A read(2) of it needs no more than the word: it is there, and no mark has to be seen to.
+    #[inline]
+    pub(super) fn is_hit(self) -> bool {
+        self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
+    }
+
+    #[inline]
+    pub(crate) fn is_readahead(self) -> bool {
+        self.0 & (Self::PRESENT | Self::READAHEAD) == Self::PRESENT | Self::READAHEAD
+    }
+
+    #[inline]
+    pub(crate) fn is_unused(self) -> bool {
+        self.0 & (Self::PRESENT | Self::UNUSED) == Self::PRESENT | Self::UNUSED
+    }
+
+    pub(crate) fn set_readahead(&mut self, marked: bool) {
+        if marked { self.0 |= Self::READAHEAD } else { self.0 &= !Self::READAHEAD }
     }
 
     pub(crate) fn set_busy(&mut self, busy: bool) {

@@ -257,7 +257,7 @@ fn a_major_fault_is_one_that_reads_not_one_that_waits() {
 }
 
 #[test]
-fn a_failed_read_fails_all_who_waited_and_the_next_one_reads_again() {
+fn a_read_that_fails_twice_fails_all_who_waited_and_the_next_one_reads_again() {
     check(
         "
         config charge_stock=1
@@ -270,12 +270,13 @@ fn a_failed_read_fails_all_who_waited_and_the_next_one_reads_again() {
         device holds
         a read f 3                => W
         b read f 3                => W
+        io fails                  => read, a W, b W   # what readahead could not read is read by itself
         io fails                  => read, a E, b E
         why                       => the device failed to read the page (EIO)
         a read f 3                => W
         io                        => read, a M
         b read f 3                => H
-        usage job                 => 2     # the page that could not be read waits in its batch
+        usage job                 => 3     # what could not be read, twice, waits in its batch
     ",
     );
 }

@@ -110,7 +110,7 @@ fn machine() -> (Engine, MmId, TaskId) {
 
 fn write(engine: &mut Engine, task: TaskId, object: ObjectId, pages: std::ops::Range<u64>) {
     for page in pages {
-        let step = engine.start(task, Access { object, page, write: true });
+        let step = engine.start(task, Access::new(object, page, true));
         assert!(matches!(step, Step::Done(Served::Minor(_) | Served::Hit(_))), "{step:?}");
         engine.take_ops(&mut Vec::new());
     }
@@ -156,5 +156,5 @@ fn an_exit_goes_on_table_by_table_and_passes_by_what_was_never_used() {
 fn nothing_may_be_asked_of_a_task_that_has_exited() {
     let (mut engine, _, task) = machine();
     assert_eq!(engine.task_exit(task), Step::Done(Served::Exited));
-    let _ = engine.start(task, Access { object: ObjectId(0), page: 0, write: false });
+    let _ = engine.start(task, Access::new(ObjectId(0), 0, false));
 }

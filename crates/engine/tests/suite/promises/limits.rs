@@ -1,7 +1,7 @@
 //! Limits: when a charge reclaims, what is protected, and when there is nothing left.
 
 use pageout_engine::{
-    Access, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, Policy, Served, Step, Wait,
+    Access, Bdi, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, Policy, Served, Step, Wait,
 };
 
 use super::scenario::check;
@@ -398,12 +398,13 @@ fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
     let group = engine.memcg_create_with(MemcgId::ROOT, "job", Policy::classic_6_12()).unwrap();
     let process = engine.process_create(group);
     let task = engine.task_create(process, CpuId(0));
-    let spec = FileSpec { name: "data".to_string(), pages: 1, kind: FileKind::Regular };
+    let spec =
+        FileSpec { name: "data".to_string(), pages: 1, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
     let file = engine.file_create(spec).unwrap();
     // A page that is active and stays: the only hope is to age it.
     for _ in 0..2 {
         let object = engine.open(task, file).unwrap();
-        if engine.start(task, Access { object, page: 0, write: false }) == Step::Wait(Wait::Io) {
+        if engine.start(task, Access::new(object, 0, false)) == Step::Wait(Wait::Io) {
             engine.io_done(IoId(0), CpuId(0), Ok(()));
             let _ = engine.resume(task);
         }

@@ -289,7 +289,7 @@ impl Machine {
     }
 
     fn file(&mut self, name: &str, pages: &str, kind: FileKind) -> String {
-        let spec = FileSpec { name: name.to_owned(), pages: number(pages), kind };
+        let spec = FileSpec { name: name.to_owned(), pages: number(pages), kind, bdi: Bdi::NO_READAHEAD };
         self.files.insert(name.to_owned(), self.engine.file_create(spec).unwrap());
         String::new()
     }
@@ -340,7 +340,7 @@ impl Machine {
         let object = self.object(task, object);
         let mut runs: Vec<(u64, String)> = Vec::new();
         for page in pages {
-            let step = self.engine.start(task, Access { object, page, write });
+            let step = self.engine.start(task, Access::new(object, page, write));
             let served = self.go_on(task, step);
             match runs.last_mut() {
                 Some((count, last)) if *last == served => *count += 1,

@@ -191,6 +191,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             let task = telling.tasks.get(&task.0).map_or("a task", String::as_str);
             let mut text = match with {
                 Filled::File => format!("missing; read from its file for {task}"),
+                Filled::Readahead => format!("read ahead for {task}, which has not asked for it yet"),
                 Filled::Anon => format!("first touched, by {task}: a new page of zeroes"),
                 Filled::Tmpfs => format!("first written, by {task}: a new page of tmpfs"),
                 Filled::Swap => format!("missing; read back from swap for {task}"),

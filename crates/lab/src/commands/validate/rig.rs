@@ -33,9 +33,9 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use pageout_engine::{
-    Access, Advice, Config, CpuId, Engine, FileId, FileKind, FileSpec, GenerationInfo, IoId, MemcgId, MmId,
-    Nanos, NodeId, ObjectId, Op, PROFILES, PageCacheEvent, Policy, Served, Stat, StatFlush, Step, SwapKind,
-    SwapSpec, TaskId,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, GenerationInfo, IoId, MemcgId,
+    MmId, Nanos, NodeId, ObjectId, Op, PROFILES, PageCacheEvent, Policy, Served, Stat, StatFlush, Step,
+    SwapKind, SwapSpec, TaskId,
 };
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
@@ -268,7 +268,12 @@ impl Stage {
         };
         let limit = run.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
-        let program = FileSpec { name: "program".to_string(), pages: PROGRAM_PAGES, kind: FileKind::Regular };
+        let program = FileSpec {
+            name: "program".to_string(),
+            pages: PROGRAM_PAGES,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
         let program = engine.file_create(program)?;
         let mut stage = Stage {
             engine,
@@ -295,7 +300,12 @@ impl Stage {
     }
 
     fn add_file(&mut self, name: &str, pages: u64, kind: FileKind) -> Result<FileId, Unplayable> {
-        let file = self.engine.file_create(FileSpec { name: name.to_string(), pages, kind })?;
+        let file = self.engine.file_create(FileSpec {
+            name: name.to_string(),
+            pages,
+            kind,
+            bdi: Bdi::NO_READAHEAD,
+        })?;
         self.files.push(file);
         Ok(file)
     }
@@ -384,7 +394,7 @@ impl Stage {
     }
 
     fn touch_for(&mut self, object: ObjectId, page: u64, write: bool) -> Result<(), Unplayable> {
-        serve(&mut self.engine, self.task, Access { object, page, write })
+        serve(&mut self.engine, self.task, Access::new(object, page, write))
     }
 
     fn flag_of(&self, access: &workload::Access) -> Option<u64> {
@@ -440,7 +450,7 @@ impl Stage {
         if run.exit_pages > 0 {
             let last = engine.map_anon(task, run.exit_pages, Advice::Normal)?;
             for page in 0..run.exit_pages {
-                serve(engine, task, Access { object: last, page, write: true })?;
+                serve(engine, task, Access::new(last, page, true))?;
             }
         }
         engine.process_exit(process);
@@ -479,7 +489,7 @@ fn leave_queued(engine: &mut Engine, folios: u64) -> Result<(), Unplayable> {
     let mm = engine.process_create(MemcgId::ROOT);
     let task = engine.task_create(mm, CpuId(0));
     let object = engine.map_anon(task, folios, Advice::Normal)?;
-    (0..folios).try_for_each(|page| serve(engine, task, Access { object, page, write: true }))
+    (0..folios).try_for_each(|page| serve(engine, task, Access::new(object, page, true)))
 }
 
 /// Serves an access to its end; transfers take no time.

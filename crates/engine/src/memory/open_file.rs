@@ -1,0 +1,50 @@
+//! Open files: what the objects that were made from one of them share, wherever it is read or mapped.
+//!
+//! The position and the window are the kernel's `file_ra_state`. They belong to the open file and not to the file: two readers that have
+//! opened a file each for himself don't disturb each other's windows, two that share one do. [machine-6.12 1.1]
+
+use crate::units::{FileId, PAGE_SIZE};
+
+/// No page has been read yet.
+pub(crate) const NO_PAGE: u64 = u64::MAX;
+
+/// An open file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenFile {
+    pub(crate) file: FileId,
+    /// Page read or written last.
+    pub(crate) last_page: u64,
+    /// Byte behind the last one that the last call has read. A call that is under way has not moved it.
+    pub(crate) prev_pos: u64,
+    /// The window that was issued last: its first page, its size, and how many pages before its end the mark stands.
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) async_size: u64,
+    /// Largest window; 0 for no readahead.
+    pub(crate) ra_pages: u64,
+    /// Reads come in no order (FMODE_RANDOM).
+    pub(crate) random: bool,
+    /// What is read is not used again (FMODE_NOREUSE).
+    pub(crate) no_reuse: bool,
+}
+
+impl OpenFile {
+    pub(crate) fn new(file: FileId, ra_pages: u32) -> OpenFile {
+        OpenFile {
+            file,
+            last_page: NO_PAGE,
+            prev_pos: u64::MAX,
+            start: 0,
+            size: 0,
+            async_size: 0,
+            ra_pages: ra_pages.into(),
+            random: false,
+            no_reuse: false,
+        }
+    }
+
+    /// The page in which the last call ended; no page where there was none.
+    pub(crate) fn prev_page(&self) -> u64 {
+        self.prev_pos / PAGE_SIZE
+    }
+}

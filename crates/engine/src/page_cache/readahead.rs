@@ -1,0 +1,199 @@
+//! Which pages to read before anyone asks for them.
+//!
+//! ```text
+//!            start                    mark            start + size
+//!              │ wanted now │           │ read ahead       │                       the window of an open file
+//!              └────────────┴───────────┴──────────────────┘
+//!                            ◀── the reader walks on ──▶│
+//!                                                       └─ it meets the marked page: the next window is read now, so that it is
+//!                                                          there before the reader has used this one up
+//! ```
+//! A miss begins a window (`sync_readahead`), its marked page continues it (`async_readahead`). A window grows from four pages to the
+//! limit of the open file as long as reads follow each other. A read that follows nothing is taken to be random, unless enough pages
+//! before it are cached: then somebody else has read up to there, or the state of this stream was overwritten by another one's.
+//!
+//! Mechanisms here say what to read ([`Readahead`]); `serve/read_ahead.rs` takes page after page in, as each has to be allocated
+//! and charged and may wait for reclaim. [machine-6.12 1.3 to 1.6]
+//!
+//! The mark is the kernel's PG_readahead, which is the same bit as PG_reclaim: see [`FolioFlags::RECLAIM`].
+
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::memory::open_file::{NO_PAGE, OpenFile};
+use crate::memory::table::ReadaheadStats;
+use crate::units::{FileId, IoId, OpenFileId, Pfn};
+
+/// Pages of a file that are to be read as one batch, as far as it has got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Readahead {
+    pub(crate) file: FileId,
+    /// The next page to look at.
+    pub(crate) next: u64,
+    /// The page behind the last one.
+    pub(crate) end: u64,
+    /// The page that gets the mark.
+    pub(crate) mark: u64,
+    /// The read that the pages gathered last are part of: it is submitted where the next page is present already.
+    pub(crate) gathered: Option<IoId>,
+}
+
+/// The first window of a ramp for a read of `req` pages.
+fn init_window(req: u64, max: u64) -> u64 {
+    let size = req.next_power_of_two();
+    if size <= max / 32 {
+        4 * size
+    } else if size <= max / 4 {
+        2 * size
+    } else {
+        max
+    }
+}
+
+/// The window after one of `size` pages.
+fn next_window(size: u64, max: u64) -> u64 {
+    if size < max / 16 {
+        4 * size
+    } else if size <= max / 2 {
+        2 * size
+    } else {
+        max
+    }
+}
+
+impl Core {
+    /// What to read where the first of `req` wanted pages is absent; nothing where each is to be read by itself.
+    pub(crate) fn sync_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
+        let state = self.memory.open_files[open.index()];
+        if state.ra_pages == 0 {
+            return self.force_readahead(open, page, 1);
+        }
+        if state.random {
+            return self.force_readahead(open, page, req);
+        }
+        let max = self.window_max(&state, req);
+        let previous = state.prev_page();
+        if page == 0 || req > max || page == previous || page == previous.wrapping_add(1) {
+            let size = init_window(req, max);
+            let async_size = if size > req { size - req } else { size / 2 };
+            return self.move_window(open, page, size, async_size);
+        }
+        let cached = self.cached_before(state.file, page, max);
+        if cached <= req {
+            return self.batch(state.file, page, req, NO_PAGE);
+        }
+        // A run that begins with the file was most likely read from there on by this stream.
+        let run = if cached == page { 2 * cached } else { cached };
+        self.move_window(open, page, (run + req).min(max), 1)
+    }
+
+    /// What to read where a page with the mark is met, `req` pages being wanted from there on. The mark goes, unless there is a
+    /// reason not to read ahead at present.
+    pub(crate) fn async_readahead(&mut self, open: OpenFileId, pfn: Pfn, req: u64) -> Option<Readahead> {
+        let state = self.memory.open_files[open.index()];
+        // Of a page under writeback the bit means something else.
+        if state.ra_pages == 0 || self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+            return None;
+        }
+        self.change_reclaim(pfn, false);
+        let max = self.window_max(&state, req);
+        let page = u64::from(self.memory.folios[pfn].index);
+        if page == state.start + state.size - state.async_size {
+            let size = next_window(state.size, max).max(state.size);
+            return self.move_window(open, state.start + state.size, size, size);
+        }
+        // Another stream's mark, or the window was overwritten: go on behind what is cached.
+        let start = (page + 1..=page + max).find(|&page| !self.is_cached(state.file, page))?;
+        let size = next_window(start - page + req, max);
+        self.move_window(open, start, size, size)
+    }
+
+    /// Reads what is asked for in one piece, whatever the window; the window stays as it is.
+    pub(crate) fn force_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
+        let OpenFile { file, ra_pages, .. } = self.memory.open_files[open.index()];
+        let most = u64::from(self.memory.file(file).bdi.io_pages).max(ra_pages);
+        self.batch(file, page, req.min(most), NO_PAGE)
+    }
+
+    /// A call that wants more than the window gets as much at a time as the device takes in one request.
+    fn window_max(&self, state: &OpenFile, req: u64) -> u64 {
+        let io_pages = u64::from(self.memory.file(state.file).bdi.io_pages);
+        if req > state.ra_pages && io_pages > state.ra_pages { req.min(io_pages) } else { state.ra_pages }
+    }
+
+    fn move_window(&mut self, open: OpenFileId, start: u64, size: u64, async_size: u64) -> Option<Readahead> {
+        let state = &mut self.memory.open_files[open.index()];
+        (state.start, state.size, state.async_size) = (start, size, async_size);
+        let file = state.file;
+        // The mark is counted from the end of what is left of the window at the end of the file.
+        let pages = self.clip(file, start, size)?;
+        let mark = if async_size <= pages { start + pages - async_size } else { NO_PAGE };
+        self.batch(file, start, pages, mark)
+    }
+
+    /// How many of these pages the file has; `None` for none.
+    fn clip(&self, file: FileId, start: u64, pages: u64) -> Option<u64> {
+        let left = self.memory.file(file).index.pages().saturating_sub(start);
+        Some(pages.min(left)).filter(|&pages| pages > 0)
+    }
+
+    fn batch(&self, file: FileId, start: u64, pages: u64, mark: u64) -> Option<Readahead> {
+        let pages = self.clip(file, start, pages)?;
+        Some(Readahead { file, next: start, end: start + pages, mark, gathered: None })
+    }
+
+    /// Pages cached without a gap before this one. At most `max` are looked at; where all of them are cached, one less is
+    /// counted, as the kernel's search ends on the last one it looked at.
+    fn cached_before(&self, file: FileId, page: u64, max: u64) -> u64 {
+        let looked_at = max.min(page);
+        let cached = (1..=looked_at).take_while(|&back| self.is_cached(file, page - back)).count() as u64;
+        if cached == max { max - 1 } else { cached }
+    }
+
+    /// Whether a page is in the page cache, be it only on its way there.
+    pub(crate) fn is_cached(&self, file: FileId, page: u64) -> bool {
+        let index = &self.memory.file(file).index;
+        page < index.pages() && index.word(page).is_present()
+    }
+
+    /// Submits what a batch has gathered.
+    pub(crate) fn submit_readahead(&mut self, batch: &mut Readahead) {
+        if let Some(io) = batch.gathered.take() {
+            self.submit_read_file(io, None);
+        }
+    }
+
+    /// What has become of the pages that were read ahead.
+    pub(crate) fn readahead_stats(&self) -> ReadaheadStats {
+        let mut sum = ReadaheadStats::default();
+        for stats in self.memory.files.iter().map(|file| file.index.readahead()) {
+            sum.pages += stats.pages;
+            sum.unused += stats.unused;
+            sum.dropped += stats.dropped;
+        }
+        sum
+    }
+
+    /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
+    pub(crate) fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
+        self.memory.folios[pfn].change(FolioFlags::RECLAIM, is_set);
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED) {
+            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
+            index.update(folio.index.into(), |word| word.set_readahead(is_set));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_begin_small_and_double() {
+        let first: Vec<u64> = [1, 2, 3, 4, 5, 8, 9, 32].map(|req| init_window(req, 32)).to_vec();
+        assert_eq!(first, [4, 4, 8, 8, 16, 16, 32, 32]);
+        let ramp: Vec<u64> =
+            std::iter::successors(Some(4), |&size| Some(next_window(size, 128))).take(6).collect();
+        assert_eq!(ramp, [4, 16, 32, 64, 128, 128]);
+    }
+}

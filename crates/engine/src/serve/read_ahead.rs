@@ -1,0 +1,136 @@
+//! Readahead as a part of an access: when it begins, and how page after page is taken in.
+//!
+//! ```text
+//!   miss of a regular file ─▶ begin_readahead ─┐                                        which pages: `page_cache/readahead.rs`
+//!   page with the mark ─────▶ meets_mark ──────┴▶ read_ahead ─▶ find again
+//!                                                 │  each page: allocate, charge (may reclaim, in steps), insert, gather
+//!                                                 └▶ submit what was gathered at each page that is there already, and at the end
+//! ```
+//! A page that can't be had ends the batch: nobody has asked for it. If the accessed page is still absent then, it is read by
+//! itself, with more effort. The pages are locked until their read is over, so whoever comes for one of them waits for it.
+//! If the read fails, they leave the cache, and whoever waits reads the one he wants by itself. (The kernel leaves them there, not
+//! up to date; the next reader reads them by itself too.) [machine-6.12 1.2, 1.6, 1.9]
+
+use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::Gfp;
+use crate::page_cache::readahead::Readahead;
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::miss::{Source, Stop};
+use crate::story::{Filled, PageEvent, PageName};
+use crate::units::{Pfn, TaskId};
+
+impl Engine {
+    /// A page of a regular file is absent: decides what to read. False where it has been tried, or is to be read by itself.
+    pub(super) fn begin_readahead(&mut self, task: TaskId) -> bool {
+        let attempt = &mut self.tasks[task.index()].attempt;
+        if std::mem::replace(&mut attempt.has_read_ahead, true) {
+            return false;
+        }
+        let (page, wanted) = (attempt.page, attempt.pages_wanted());
+        let readahead = match *self.tasks[task.index()].accessed() {
+            Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),
+            Object::Mapping { .. } => None,
+        };
+        self.tasks[task.index()].attempt.readahead = readahead;
+        readahead.is_some()
+    }
+
+    /// The accessed page is there or on its way: whether its mark says that the next ones are to be read.
+    #[inline]
+    pub(super) fn meets_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
+        let folio = &self.core.memory.folios[pfn];
+        if !folio.has(FolioFlags::RECLAIM | FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
+            return false;
+        }
+        let attempt = &mut self.tasks[task.index()].attempt;
+        if std::mem::replace(&mut attempt.has_seen_mark, true) {
+            return false;
+        }
+        let wanted = attempt.pages_wanted();
+        let readahead = match *self.tasks[task.index()].accessed() {
+            Object::File { open, .. } => self.core.async_readahead(open, pfn, wanted),
+            Object::Mapping { .. } => None,
+        };
+        self.tasks[task.index()].attempt.readahead = readahead;
+        readahead.is_some()
+    }
+
+    /// Takes in the pages of a batch as far as it goes without waiting.
+    pub(super) fn read_ahead(&mut self, task: TaskId) -> Result<(), Stop> {
+        let mut batch = self.tasks[task.index()].attempt.readahead.expect("a batch is under way");
+        while batch.next < batch.end {
+            let is_cached = self.core.is_cached(batch.file, batch.next);
+            let is_charging = self.tasks[task.index()].attempt.charge.is_some();
+            match self.add_ahead(task, &mut batch, is_cached, is_charging) {
+                Ok(()) => {}
+                Err(Stop::Pause(pause)) => {
+                    self.tasks[task.index()].attempt.readahead = Some(batch);
+                    return Err(Stop::Pause(pause));
+                }
+                Err(Stop::Oom(_) | Stop::NoRoom) => break,
+            }
+        }
+        self.core.submit_readahead(&mut batch);
+        self.tasks[task.index()].attempt.readahead = None;
+        // What was meant for a page that others have brought in.
+        self.give_back(task);
+        Ok(())
+    }
+
+    /// Puts the next page of a batch into the page cache, and gathers it for the read; or goes past it.
+    fn add_ahead(
+        &mut self,
+        task: TaskId,
+        batch: &mut Readahead,
+        is_cached: bool,
+        is_charging: bool,
+    ) -> Result<(), Stop> {
+        let page = batch.next;
+        let memcg = self.memcg_of(task);
+        if is_cached {
+            if is_charging {
+                // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
+                self.prepare(task, memcg, None, Gfp::READAHEAD)?;
+            }
+            self.core.submit_readahead(batch);
+            batch.next += 1;
+            return Ok(());
+        }
+        let source = Source::File(batch.file, page);
+        let Some(pfn) = self.prepare(task, memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
+        let attempt = &mut self.tasks[task.index()].attempt;
+        attempt.frame = None;
+        let (is_wanted, charged) = (attempt.page == page, attempt.charged);
+        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        if self.core.is_telling() {
+            let with = if is_wanted { Filled::File } else { Filled::Readahead };
+            let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
+            let name = PageName::File { file: batch.file, page };
+            self.core.tell_filled(pfn, name, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
+        }
+        self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
+        self.core.page_cache_add(pfn, batch.file, page);
+        self.core.lru_add(pfn);
+        self.core.in_lru_fault = false;
+        if is_wanted {
+            // The reference with which it was allocated is the reader's, until it has used the page.
+            let attempt = &mut self.tasks[task.index()].attempt;
+            attempt.held = Some(pfn);
+            attempt.started_read = true;
+        } else {
+            self.core.memory.folios[pfn].refs -= 1;
+            self.core.memory.file_mut(batch.file).index.set_unused(page);
+        }
+        if page == batch.mark {
+            self.core.change_reclaim(pfn, true);
+        }
+        batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));
+        #[cfg(test)]
+        if self.core.mutant == Some(crate::testing::Mutant::ReadaheadNotAwaited) {
+            self.core.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false));
+        }
+        batch.next += 1;
+        Ok(())
+    }
+}

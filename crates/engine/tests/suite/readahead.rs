@@ -1,0 +1,650 @@
+//! Readahead: the table of cases of its rules, and the rules written a second time.
+//!
+//! A case is a line: what is read, and which reads of the device that causes. `28+2 -> 28+36` reads pages 28 and 29 in one call, for
+//! which 36 pages from 28 on are read. A call that is not listed causes none.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use pageout_engine::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A request of pages: the first and how many.
+type Run = (u64, u64);
+
+struct Machine {
+    engine: Engine,
+    task: TaskId,
+    file: FileId,
+}
+
+impl Machine {
+    fn new(pages: u64, bdi: Bdi) -> Machine {
+        let mut engine = Engine::new(Config::default()).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular, bdi };
+        let file = engine.file_create(spec).unwrap();
+        Machine { engine, task, file }
+    }
+
+    fn open(&mut self) -> ObjectId {
+        self.engine.open(self.task, self.file).unwrap()
+    }
+
+    /// Makes an access; each read of the device ends before anything else happens.
+    fn access(&mut self, access: Access) -> Vec<Run> {
+        let mut reads = Vec::new();
+        let mut step = self.engine.start(self.task, access);
+        loop {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, page, pages, .. } = op {
+                    assert_eq!(self.engine.frames_of(io).count(), pages as usize);
+                    reads.push((page, pages.into()));
+                    self.engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            self.engine.take_woken(&mut Vec::new());
+            if let Step::Done(served) = step {
+                assert!(!matches!(served, Served::Failed(_)), "{access:?}: {served:?}");
+                return reads;
+            }
+            step = self.engine.resume(self.task);
+        }
+    }
+
+    /// A read(2) call for so many bytes from a byte on, cut off at the end of the file.
+    fn read_bytes(&mut self, object: ObjectId, from: u64, bytes: u64) -> Vec<Run> {
+        let end = (from + bytes).min(self.engine.file_pages(self.file) * PAGE_SIZE);
+        let pages = from / PAGE_SIZE..end.div_ceil(PAGE_SIZE);
+        let access =
+            |page| Access { wanted: (end - page * PAGE_SIZE) as u32, ..Access::new(object, page, false) };
+        pages.flat_map(|page| self.access(access(page))).collect()
+    }
+
+    fn read(&mut self, object: ObjectId, (first, pages): Run) -> Vec<Run> {
+        self.read_bytes(object, first * PAGE_SIZE, pages * PAGE_SIZE)
+    }
+
+    /// Brings pages into the cache past this test's readers.
+    fn cache(&mut self, pages: std::ops::RangeInclusive<u64>) {
+        let object = self.open();
+        self.engine.fadvise(self.task, object, Advice::Random).unwrap();
+        pages.for_each(|page| assert_eq!(self.read(object, (page, 1)), [(page, 1)]));
+    }
+}
+
+fn runs(text: &str) -> Vec<Run> {
+    let run = |text: &str| {
+        let (first, pages) = text.split_once('+').unwrap_or((text, "1"));
+        (first.trim().parse().unwrap(), pages.trim().parse().unwrap())
+    };
+    text.split_whitespace().map(run).collect()
+}
+
+/// Reads `calls` in order, and compares the device's reads with the lines.
+#[track_caller]
+fn check_on(machine: &mut Machine, object: ObjectId, calls: impl IntoIterator<Item = Run>, lines: &str) {
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut expected: Vec<(Run, Vec<Run>)> = lines
+        .map(|line| {
+            let (call, reads) = line.split_once("->").unwrap();
+            (runs(call)[0], runs(reads))
+        })
+        .collect();
+    expected.reverse();
+    for call in calls {
+        let reads = machine.read(object, call);
+        match expected.last() {
+            Some((next, _)) if *next == call => {
+                assert_eq!(reads, expected.pop().unwrap().1, "reading {call:?}")
+            }
+            _ => assert_eq!(reads, [], "reading {call:?}"),
+        }
+    }
+    assert_eq!(expected, [], "was never read");
+    machine.engine.check_invariants();
+}
+
+#[track_caller]
+fn check(calls: impl IntoIterator<Item = Run>, lines: &str) {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    check_on(&mut machine, object, calls, lines);
+}
+
+fn in_order(from: u64, pages: u64, up_to: u64) -> impl Iterator<Item = Run> {
+    (from..up_to).step_by(pages as usize).map(move |first| (first, pages))
+}
+
+#[test]
+fn single_pages_in_order_ramp_up_to_the_window() {
+    check(
+        in_order(0, 1, 100),
+        "
+        0  -> 0+4
+        1  -> 4+8
+        4  -> 12+16
+        12 -> 28+32
+        28 -> 60+32
+        60 -> 92+32
+        92 -> 124+32
+        ",
+    );
+}
+
+#[test]
+fn larger_requests_begin_with_a_larger_window() {
+    check(
+        in_order(0, 4, 88),
+        "
+        0+4  -> 0+8
+        4+4  -> 8+16
+        8+4  -> 24+32
+        24+4 -> 56+32
+        56+4 -> 88+32
+        ",
+    );
+}
+
+#[test]
+fn a_request_of_a_whole_window_reads_the_next_one_in_the_same_call() {
+    check(
+        in_order(0, 32, 96),
+        "
+        0+32  -> 0+32 32+32
+        32+32 -> 64+32
+        64+32 -> 96+32
+        ",
+    );
+}
+
+#[test]
+fn a_first_read_in_the_middle_is_random_and_the_next_page_begins_a_ramp() {
+    check(
+        in_order(100, 1, 106),
+        "
+        100 -> 100+1
+        101 -> 101+4
+        102 -> 105+8
+        105 -> 113+16
+        ",
+    );
+}
+
+#[test]
+fn a_request_beyond_the_window_is_read_in_pieces_as_large_as_the_device_takes() {
+    check(
+        in_order(0, 256, 512),
+        "
+        0+256   -> 0+256 256+256
+        256+256 -> 512+256
+    ",
+    );
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 32, io_pages: 0 });
+    let object = machine.open();
+    check_on(
+        &mut machine,
+        object,
+        in_order(0, 256, 512),
+        "
+        0+256   -> 0+32 32+32 64+32 96+32 128+32 160+32 192+32 224+32 256+32
+        256+256 -> 288+32 320+32 352+32 384+32 416+32 448+32 480+32 512+32
+    ",
+    );
+}
+
+#[test]
+fn random_requests_read_what_they_ask_for_even_behind_a_few_cached_pages() {
+    check(
+        runs("500+2 10+2 300+2 12+2"),
+        "
+        500+2 -> 500+2
+        10+2  -> 10+2
+        300+2 -> 300+2
+        12+2  -> 12+2
+    ",
+    );
+}
+
+#[test]
+fn after_random_advice_a_request_is_read_in_one_piece() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    machine.engine.fadvise(machine.task, object, Advice::Random).unwrap();
+    check_on(
+        &mut machine,
+        object,
+        runs("0 1 2+40"),
+        "
+        0    -> 0
+        1    -> 1
+        2+40 -> 2+40
+    ",
+    );
+}
+
+#[test]
+fn without_readahead_each_page_of_a_request_is_a_read() {
+    for io_pages in [320, 0] {
+        let mut machine = Machine::new(1000, Bdi { ra_pages: 0, io_pages });
+        let object = machine.open();
+        check_on(
+            &mut machine,
+            object,
+            runs("0 1+3"),
+            "
+            0   -> 0
+            1+3 -> 1 2 3
+        ",
+        );
+    }
+}
+
+#[test]
+fn two_streams_through_one_open_file_find_their_way_by_what_is_cached() {
+    let calls = (0..10).flat_map(|at| [(at, 1), (500 + at, 1)]);
+    check(
+        calls,
+        "
+        0   -> 0+4
+        500 -> 500
+        1   -> 4+8
+        501 -> 501
+        502 -> 502+3
+        4   -> 12+18
+        504 -> 505+4
+        505 -> 509+8
+        509 -> 517+16
+    ",
+    );
+}
+
+#[test]
+fn a_short_stride_decays_into_sequential_readahead() {
+    check(
+        (0..4).map(|at| (4 * at, 1)),
+        "
+        0  -> 0+4
+        4  -> 4+9
+        12 -> 13+18
+    ",
+    );
+}
+
+#[test]
+fn cached_pages_before_a_first_read_are_taken_for_its_past() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    machine.cache(20..=27);
+    let object = machine.open();
+    check_on(&mut machine, object, runs("28"), "28 -> 28+9");
+    let mut machine = Machine::new(1000, Bdi::default());
+    machine.cache(0..=7);
+    let object = machine.open();
+    check_on(&mut machine, object, runs("8"), "8 -> 8+17");
+}
+
+#[test]
+fn of_a_past_as_long_as_the_window_one_page_less_is_counted_and_nothing_is_doubled() {
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320 });
+    machine.cache(0..=7);
+    let object = machine.open();
+    check_on(&mut machine, object, runs("8+7"), "8+7 -> 8+7");
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320 });
+    machine.cache(1..=8);
+    let object = machine.open();
+    check_on(&mut machine, object, runs("9+6"), "9+6 -> 9+8");
+}
+
+#[test]
+fn the_window_ends_with_the_file_and_nothing_is_marked_there() {
+    let mut machine = Machine::new(10, Bdi::default());
+    let object = machine.open();
+    check_on(
+        &mut machine,
+        object,
+        in_order(0, 1, 10),
+        "
+        0 -> 0+4
+        1 -> 4+6
+    ",
+    );
+}
+
+#[test]
+fn half_pages_read_as_whole_ones_do() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    let half = PAGE_SIZE / 2;
+    let mut reads = BTreeMap::new();
+    for at in 0..60 {
+        let caused = machine.read_bytes(object, at * half, half);
+        if !caused.is_empty() {
+            reads.insert(at, caused);
+        }
+    }
+    let expected = [(0, (0, 4)), (2, (4, 8)), (8, (12, 16)), (24, (28, 32)), (56, (60, 32))];
+    assert_eq!(reads, expected.map(|(at, run)| (at, vec![run])).into());
+}
+
+#[test]
+fn present_pages_split_a_window_into_reads_without_gaps() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    machine.cache(6..=8);
+    let object = machine.open();
+    check_on(
+        &mut machine,
+        object,
+        in_order(0, 1, 13),
+        "
+        0  -> 0+4
+        1  -> 4+2 9+3
+        4  -> 12+16
+        12 -> 28+32
+    ",
+    );
+}
+
+#[test]
+fn sequential_advice_doubles_the_window_and_normal_advice_takes_that_back() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    machine.engine.fadvise(machine.task, object, Advice::Sequential).unwrap();
+    check_on(
+        &mut machine,
+        object,
+        in_order(0, 1, 100),
+        "
+        0  -> 0+4
+        1  -> 4+8
+        4  -> 12+16
+        12 -> 28+32
+        28 -> 60+64
+        60 -> 124+64
+        ",
+    );
+    machine.engine.fadvise(machine.task, object, Advice::Normal).unwrap();
+    check_on(
+        &mut machine,
+        object,
+        in_order(500, 1, 560),
+        "
+        500 -> 500
+        501 -> 501+4
+        502 -> 505+8
+        505 -> 513+16
+        513 -> 529+32
+        529 -> 561+32
+        ",
+    );
+}
+
+#[test]
+fn each_open_file_has_a_window_of_its_own() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let (one, other) = (machine.open(), machine.open());
+    assert_eq!(machine.read(one, (0, 1)), [(0, 4)]);
+    assert_eq!(machine.read(other, (500, 1)), [(500, 1)]);
+    assert_eq!(machine.read(other, (501, 1)), [(501, 4)]);
+    assert_eq!(machine.read(one, (1, 1)), [(4, 8)]);
+}
+
+#[test]
+fn a_reader_waits_for_a_page_that_is_still_being_read_ahead_and_reads_nothing_himself() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    machine.read(object, (0, 1));
+    let page = |page| Access::new(object, page, false);
+    let take = |machine: &mut Machine| {
+        let mut ops = Vec::new();
+        machine.engine.take_ops(&mut ops);
+        ops.iter()
+            .filter_map(|op| if let Op::ReadFile { io, .. } = *op { Some(io) } else { None })
+            .collect::<Vec<_>>()
+    };
+    assert!(matches!(machine.engine.start(machine.task, page(1)), Step::Done(Served::Minor(_))));
+    let window = take(&mut machine);
+    assert_eq!(window.len(), 1, "the mark at page 1 begins the next window");
+    for hit in [2, 3] {
+        assert_eq!(machine.engine.run_hits(machine.task, &[hit], page), 1);
+    }
+    assert_eq!(machine.engine.start(machine.task, page(4)), Step::Wait(Wait::Io));
+    let next = take(&mut machine);
+    assert_eq!(next.len(), 1, "page 4 has the mark, seen before it is waited for");
+    machine.engine.io_done(window[0], CpuId(0), Ok(()));
+    let mut woken = Vec::new();
+    machine.engine.take_woken(&mut woken);
+    assert_eq!(woken, [machine.task]);
+    assert!(matches!(machine.engine.resume(machine.task), Step::Done(Served::Minor(_))));
+    assert_eq!(take(&mut machine), []);
+}
+
+#[test]
+fn pages_that_nobody_has_used_are_counted_until_someone_does_or_they_go() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let object = machine.open();
+    machine.read(object, (0, 1));
+    let stats = |machine: &Machine| machine.engine.readahead_stats();
+    assert_eq!(stats(&machine), ReadaheadStats { pages: 3, unused: 3, dropped: 0 });
+    machine.read(object, (1, 1));
+    assert_eq!(stats(&machine), ReadaheadStats { pages: 11, unused: 10, dropped: 0 });
+    assert_eq!(machine.engine.run_hits(machine.task, &[2, 3], |page| Access::new(object, page, false)), 2);
+    assert_eq!(stats(&machine), ReadaheadStats { pages: 11, unused: 8, dropped: 0 });
+    let (task, file) = (machine.task, machine.file);
+    // The pages wait in the CPU's batch, which holds them; reading more of the file pushes them out of it.
+    machine.cache(500..=540);
+    machine.engine.fadvise_dontneed(task, file, 8).unwrap();
+    assert_eq!(stats(&machine), ReadaheadStats { pages: 11, unused: 7, dropped: 1 });
+    machine.engine.check_invariants();
+}
+
+/// The rules again, over a set of pages, as plainly as they can be said.
+struct Naive {
+    file_pages: u64,
+    bdi: Bdi,
+    cached: BTreeSet<u64>,
+    marked: BTreeSet<u64>,
+    open: Vec<NaiveFile>,
+}
+
+#[derive(Clone, Copy)]
+struct NaiveFile {
+    start: u64,
+    size: u64,
+    ahead: u64,
+    limit: u64,
+    /// Where the last call has ended, in bytes.
+    position: Option<u64>,
+    random: bool,
+}
+
+impl Naive {
+    fn read(&mut self, open: usize, from: u64, bytes: u64) -> Vec<Run> {
+        let end = (from + bytes).min(self.file_pages * PAGE_SIZE);
+        let mut reads = Vec::new();
+        for page in from / PAGE_SIZE..end.div_ceil(PAGE_SIZE) {
+            let wanted = end.div_ceil(PAGE_SIZE) - page;
+            if !self.cached.contains(&page) {
+                reads.extend(self.sync(open, page, wanted));
+            }
+            if !self.cached.contains(&page) {
+                reads.extend(self.bring(page, 1, None));
+            }
+            if self.open[open].limit > 0 && self.marked.remove(&page) {
+                reads.extend(self.ahead(open, page, wanted));
+            }
+        }
+        self.open[open].position = Some(end);
+        reads
+    }
+
+    fn limit(&self, open: usize, wanted: u64) -> u64 {
+        let (limit, io) = (self.open[open].limit, u64::from(self.bdi.io_pages));
+        if wanted > limit && io > limit { wanted.min(io) } else { limit }
+    }
+
+    fn sync(&mut self, open: usize, page: u64, wanted: u64) -> Vec<Run> {
+        let state = self.open[open];
+        if state.limit == 0 || state.random {
+            let wanted = if state.limit == 0 { 1 } else { wanted };
+            return self.bring(page, wanted.min(state.limit.max(self.bdi.io_pages.into())), None);
+        }
+        let limit = self.limit(open, wanted);
+        let follows =
+            state.position.is_some_and(|end| [end / PAGE_SIZE, end / PAGE_SIZE + 1].contains(&page));
+        if page == 0 || wanted > limit || follows {
+            let power = wanted.next_power_of_two();
+            let size = match power {
+                _ if 32 * power <= limit => 4 * power,
+                _ if 4 * power <= limit => 2 * power,
+                _ => limit,
+            };
+            let ahead = if size > wanted { size - wanted } else { size / 2 };
+            return self.window(open, page, size, ahead);
+        }
+        let mut past = 0;
+        while past < limit && past < page && self.cached.contains(&(page - past - 1)) {
+            past += 1;
+        }
+        let from_the_start = past == page && past < limit;
+        past = past.min(limit - 1);
+        if past <= wanted {
+            return self.bring(page, wanted, None);
+        }
+        let past = if from_the_start { 2 * past } else { past };
+        self.window(open, page, limit.min(past + wanted), 1)
+    }
+
+    fn ahead(&mut self, open: usize, page: u64, wanted: u64) -> Vec<Run> {
+        let (state, limit) = (self.open[open], self.limit(open, wanted));
+        let next = |size: u64| match size {
+            _ if size < limit / 16 => 4 * size,
+            _ if size <= limit / 2 => 2 * size,
+            _ => limit,
+        };
+        if page + state.ahead == state.start + state.size {
+            let size = next(state.size).max(state.size);
+            return self.window(open, state.start + state.size, size, size);
+        }
+        match (1..=limit).map(|far| page + far).find(|other| !self.cached.contains(other)) {
+            None => Vec::new(),
+            Some(start) => {
+                let size = next(start - page + wanted);
+                self.window(open, start, size, size)
+            }
+        }
+    }
+
+    fn window(&mut self, open: usize, start: u64, size: u64, ahead: u64) -> Vec<Run> {
+        self.open[open] = NaiveFile { start, size, ahead, ..self.open[open] };
+        let pages = size.min(self.file_pages.saturating_sub(start));
+        self.bring(start, pages, (start + pages).checked_sub(ahead).filter(|&mark| mark >= start))
+    }
+
+    fn bring(&mut self, start: u64, pages: u64, mark: Option<u64>) -> Vec<Run> {
+        let mut reads: Vec<Run> = Vec::new();
+        for page in start..(start + pages).min(self.file_pages) {
+            if !self.cached.insert(page) {
+                continue;
+            }
+            if mark == Some(page) {
+                self.marked.insert(page);
+            }
+            match reads.last_mut() {
+                Some((first, pages)) if *first + *pages == page => *pages += 1,
+                _ => reads.push((page, 1)),
+            }
+        }
+        reads
+    }
+}
+
+/// One thing that readers do.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    /// Reads on from where the last call through this open file ended, so many half pages further.
+    On {
+        open: usize,
+        skip: i64,
+        halves: u64,
+        calls: u64,
+    },
+    Jump {
+        open: usize,
+        half: u64,
+        halves: u64,
+    },
+    Advise(usize, Advice),
+}
+
+const FILE_PAGES: u64 = 700;
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let halves = || prop_oneof![3 => Just(2u64), 3 => 1..20u64, 1 => 1..200u64, 1 => 1..900u64];
+    let skip = prop_oneof![5 => Just(0i64), 1 => -40..40i64];
+    let advice =
+        prop_oneof![3 => Just(Advice::Normal), 1 => Just(Advice::Random), 1 => Just(Advice::Sequential)];
+    prop_oneof![
+        10 => (0..2usize, skip, halves(), 1..12u64)
+            .prop_map(|(open, skip, halves, calls)| Deed::On { open, skip, halves, calls }),
+        3 => (0..2usize, 0..2 * FILE_PAGES, halves()).prop_map(|(open, half, halves)| Deed::Jump { open, half, halves }),
+        1 => (0..2usize, advice).prop_map(|(open, advice)| Deed::Advise(open, advice)),
+    ]
+}
+
+fn play(bdi: Bdi, deeds: &[Deed]) {
+    let half = PAGE_SIZE / 2;
+    let mut machine = Machine::new(FILE_PAGES, bdi);
+    let objects = [machine.open(), machine.open()];
+    let file =
+        NaiveFile { start: 0, size: 0, ahead: 0, limit: bdi.ra_pages.into(), position: None, random: false };
+    let mut naive = Naive {
+        file_pages: FILE_PAGES,
+        bdi,
+        cached: BTreeSet::new(),
+        marked: BTreeSet::new(),
+        open: vec![file; 2],
+    };
+    let mut positions = [0u64; 2];
+    for &deed in deeds {
+        let mut read = |open: usize, from: u64, halves: u64| {
+            let from = from % (FILE_PAGES * PAGE_SIZE);
+            let reads = machine.read_bytes(objects[open], from, halves * half);
+            assert_eq!(reads, naive.read(open, from, halves * half), "{deed:?} from byte {from} on");
+            naive.open[open].position.expect("a call has ended")
+        };
+        match deed {
+            Deed::On { open, skip, halves, calls } => {
+                let mut at = positions[open].saturating_add_signed(skip * half as i64);
+                (0..calls).for_each(|_| at = read(open, at, halves));
+                positions[open] = at;
+            }
+            Deed::Jump { open, half: first, halves } => positions[open] = read(open, first * half, halves),
+            Deed::Advise(open, advice) => {
+                machine.engine.fadvise(machine.task, objects[open], advice).unwrap();
+                let limit = u64::from(bdi.ra_pages) * if advice == Advice::Sequential { 2 } else { 1 };
+                let state = &mut naive.open[open];
+                match advice {
+                    Advice::Random => state.random = true,
+                    _ => (state.random, state.limit) = (false, limit),
+                }
+            }
+        }
+    }
+    machine.engine.check_invariants();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_readers_cause_the_reads_that_the_rules_say(
+        ra_pages in prop_oneof![Just(32u32), Just(16), Just(128), 0..70u32],
+        io_pages in prop_oneof![Just(320u32), Just(0), 1..100u32],
+        deeds in prop::collection::vec(deed(), 1..60),
+    ) {
+        play(Bdi { ra_pages, io_pages }, &deeds);
+    }
+}
