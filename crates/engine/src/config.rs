@@ -166,6 +166,12 @@ parameters! {
     Sysctl "vm.watermark_scale_factor": watermark_scale_factor: u32 = 10, Values::Number(1, 3000), "1/10000",
         "Least distance between the marks min, low and high of a zone, as a share of its memory: how much kswapd frees in advance."
         "10, a thousandth, is the kernel's.";
+    Sysctl "vm.watermark_boost_factor": watermark_boost_factor: u32 = 15_000, Values::Number(0, 1 << 20), "1/10000",
+        "How far the marks of a zone rise at most where kernel memory and movable pages have to share a pageblock, as a share of the high mark. 0: not at all."
+        "15000 is the kernel's.";
+    Sysctl "vm.percpu_pagelist_high_fraction": percpu_pagelist_high_fraction: u32 = 0, Values::Number(0, 1 << 20), "",
+        "Free pages of a zone that all CPUs together may hold for themselves: one in so many, always. 0: adapted to how each CPU allocates and frees."
+        "0 is the kernel's, which takes no number below 8.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";
@@ -202,6 +208,10 @@ impl Config {
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
         self.layout.check(&self.node_pages)?;
+        if self.percpu_pagelist_high_fraction > 0 {
+            let fraction = self.percpu_pagelist_high_fraction.into();
+            check_range("vm.percpu_pagelist_high_fraction, unless it is 0", fraction, 8, 1 << 20)?;
+        }
         PARAMETERS.iter().try_for_each(|parameter| parameter.check(self))?;
         if self.tlb_entries > 0 && !self.tlb_entries.is_power_of_two() {
             return Err(ConfigError::NoPowerOfTwo { what: "tlb_entries", value: self.tlb_entries.into() });

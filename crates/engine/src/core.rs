@@ -32,6 +32,8 @@ pub(crate) struct Cpu {
     pub(crate) stock: Stock,
     pub(crate) bytes: ByteStock,
     pub(crate) updates: Updates,
+    /// When it looks next after the free pages that it holds.
+    pub(crate) refresh_at: Nanos,
 }
 
 /// The state of one machine's memory, and all that is decided about it.

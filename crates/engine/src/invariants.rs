@@ -13,16 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Core {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
     pub(crate) fn check_invariants(&self) {
+        self.memory.zones.check_invariants(&self.memory.folios);
         let users = self.page_users();
-        for node in self.memory.nodes() {
-            self.check_frames(node, &users);
-        }
+        let folios: Vec<Vec<Pfn>> = self.memory.nodes().map(|node| self.folios_in_use(node)).collect();
+        let used: usize = folios.iter().map(|folios| self.check_folios(folios, &users)).sum();
+        assert_eq!(used, users.len(), "a frame is free and in use");
         for lruvec in self.lruvecs.iter() {
-            self.check_lruvec(lruvec);
+            self.check_lruvec(lruvec, &folios[lruvec.node.index()]);
         }
         self.check_switching();
         self.check_batches();
-        self.check_charges();
+        self.check_charges(folios.iter().flatten());
         self.check_kmem();
         self.check_swap();
         for file in &self.memory.files {
@@ -78,36 +79,43 @@ impl Core {
         users
     }
 
-    /// The frames of a node that have been handed out and given back.
-    pub(crate) fn free_frames(&self, node: NodeId) -> BTreeSet<Pfn> {
-        let mut free = BTreeSet::new();
-        for (pfn, order) in self.memory.zones.free_blocks(node) {
-            for at in 0..1 << order {
-                assert!(free.insert(Pfn(pfn.0 + at)), "frame {} is free twice", pfn.0 + at);
-            }
+    /// The free blocks of a node among the frames used so far, by their first frames, with their orders.
+    fn free_blocks(&self, node: NodeId) -> BTreeMap<Pfn, u8> {
+        let mut free = BTreeMap::new();
+        for (pfn, order) in self.memory.zones.free_blocks(&self.memory.folios, node) {
+            assert_eq!(free.insert(pfn, order), None, "{pfn:?} is free twice");
         }
         free
     }
 
     /// The folios of a node, by their first frames: what is not free is a folio, or belongs to the one before it.
-    pub(crate) fn folios_in_use(&self, node: NodeId, free: &BTreeSet<Pfn>) -> Vec<Pfn> {
+    pub(crate) fn folios_in_use(&self, node: NodeId) -> Vec<Pfn> {
+        let free = self.free_blocks(node);
         let mut folios: Vec<Pfn> = Vec::new();
-        let mut end = 0;
-        for pfn in self.memory.zones.handed_out(node) {
-            assert!(pfn.0 >= end || !free.contains(&pfn), "{pfn:?} is free and within a folio");
-            if pfn.0 >= end && !free.contains(&pfn) {
-                folios.push(pfn);
-                end = pfn.0 + self.memory.folios[pfn].pages() as u32;
+        let (mut end, mut blocks) = (0, 0);
+        for pfn in self.memory.zones.used_so_far(node) {
+            if pfn.0 < end {
+                continue;
             }
+            let order = match free.get(&pfn) {
+                Some(&order) => {
+                    blocks += 1;
+                    order
+                }
+                None => {
+                    folios.push(pfn);
+                    self.memory.folios[pfn].order
+                }
+            };
+            end = pfn.0 + (1 << order);
         }
+        assert_eq!(blocks, free.len(), "a block is free within another or within a folio");
         folios
     }
 
-    /// Every folio is one that something refers to, and nothing refers to a free frame.
-    fn check_frames(&self, node: NodeId, users: &BTreeMap<Pfn, u16>) {
-        let free = self.free_frames(node);
-        assert_eq!(users.keys().find(|pfn| free.contains(pfn)), None, "a frame is free and in use");
-        for pfn in self.folios_in_use(node, &free) {
+    /// Every folio is one that something refers to. Returns how many have users.
+    fn check_folios(&self, folios: &[Pfn], users: &BTreeMap<Pfn, u16>) -> usize {
+        for &pfn in folios {
             let folio = &self.memory.folios[pfn];
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
             let held = FolioFlags::INDEXED
@@ -119,10 +127,11 @@ impl Core {
             assert!(reachable, "{pfn:?} is in use but nothing refers to it: {folio:?}");
             assert!(!folio.has(FolioFlags::SWAPCACHE | FolioFlags::INDEXED), "{pfn:?} is in two caches");
         }
+        folios.iter().filter(|&pfn| users.contains_key(pfn)).count()
     }
 
     /// Lists hold exactly the folios that say so, and sizes agree with them.
-    fn check_lruvec(&self, lruvec: &Lruvec) {
+    fn check_lruvec(&self, lruvec: &Lruvec, folios: &[Pfn]) {
         let mut sizes = [0; 5];
         for (at, list) in lruvec.lists.iter().enumerate() {
             for pfn in self.check_list(lruvec, list) {
@@ -148,7 +157,7 @@ impl Core {
             }
             generations.check_invariants(&self.memory);
         }
-        for pfn in self.folios_in_use(lruvec.node, &self.free_frames(lruvec.node)) {
+        for &pfn in folios {
             let folio = &self.memory.folios[pfn];
             if folio.memcg == lruvec.memcg && folio.has(FolioFlags::LRU | FolioFlags::UNEVICTABLE) {
                 sizes[LruList::Unevictable as usize] += folio.pages();
@@ -194,7 +203,7 @@ impl Core {
     /// The frames that are the kernel's own.
     pub(crate) fn kernel_frames(&self) -> Vec<Pfn> {
         let nodes = self.memory.nodes();
-        let folios = nodes.flat_map(|node| self.folios_in_use(node, &self.free_frames(node)));
+        let folios = nodes.flat_map(|node| self.folios_in_use(node));
         folios.filter(|&pfn| self.memory.folios[pfn].has(FolioFlags::KERNEL)).collect()
     }
 
@@ -252,19 +261,17 @@ impl Core {
     }
 
     /// A group's usage is its folios, its kernel memory, its descendants' and the stocks.
-    fn check_charges(&self) {
+    fn check_charges<'a>(&self, folios: impl Iterator<Item = &'a Pfn>) {
         let mut expected = vec![0; self.memcgs.len()];
         let mut charge = |memcg: MemcgId, pages: u64| {
             for id in self.memcgs.ancestors(memcg) {
                 expected[id.index()] += pages;
             }
         };
-        for node in self.memory.nodes() {
-            for pfn in self.folios_in_use(node, &self.free_frames(node)) {
-                let folio = &self.memory.folios[pfn];
-                if folio.has(FolioFlags::CHARGED) {
-                    charge(folio.memcg, folio.pages());
-                }
+        for &pfn in folios {
+            let folio = &self.memory.folios[pfn];
+            if folio.has(FolioFlags::CHARGED) {
+                charge(folio.memcg, folio.pages());
             }
         }
         for id in self.memcgs.ids() {

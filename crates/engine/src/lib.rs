@@ -51,7 +51,7 @@ pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Ste
 pub use machine::work::Work;
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;
-pub use page_alloc::info::ZoneInfo;
+pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};

@@ -8,10 +8,7 @@ pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 pub(crate) const PAGE_SHIFT: u32 = 12;
 /// Frames in a section: 128 MiB. Nodes begin at section boundaries, and folio records are allocated by section.
 pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
-/// Largest folio order: 2^9 pages, what one leaf of a page table maps.
-pub(crate) const MAX_ORDER: u8 = 9;
-
-/// Pages in a pageblock: what the page allocator gives to one kind of use, as far as it can.
+/// Pages in a pageblock, 2^9, what one leaf of a page table maps: what the page allocator gives to one kind of use, as far as it can.
 pub(crate) const PAGEBLOCK_PAGES: u64 = 1 << 9;
 /// Frames in the largest block that the page allocator keeps. Zones begin at multiples of it.
 pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << 10;

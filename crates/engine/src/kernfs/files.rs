@@ -120,6 +120,8 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
     sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
     sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),
+    sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),
+    sysctl("/proc/sys/vm/percpu_pagelist_high_fraction", "vm.percpu_pagelist_high_fraction"),
     MachineFile { path: LRU_GEN, is_writable: true, target: MachineTarget::LruGen },
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },

@@ -16,12 +16,17 @@ impl Engine {
     /// Sets a parameter, and what follows from it; what it takes, where that is something else.
     pub(super) fn set_sysctl(&mut self, name: &'static str, value: &str) -> Result<(), String> {
         let parameter = parameter(name);
+        let before = self.core.config.clone();
         if !parameter.set(&mut self.core.config, value) {
             return Err(match parameter.values {
                 Values::Number(least, most) => format!("a number from {least} to {most}"),
                 Values::Bool => "true or false".to_owned(),
                 Values::Choice(words) => words.join(", "),
             });
+        }
+        if let Err(error) = self.core.config.check() {
+            self.core.config = before;
+            return Err(error.to_string());
         }
         self.core.memory.zones.set_marks(&self.core.config);
         Ok(())
@@ -69,5 +74,8 @@ mod tests {
         assert_eq!(engine.read_file("/proc/sys/vm/min_free_kbytes").unwrap(), "8192\n");
         let error = engine.write_file(task, "/proc/sys/vm/watermark_scale_factor", "0").unwrap_err();
         assert!(error.to_string().ends_with("expected a number from 1 to 3000"), "{error}");
+        let fraction = "/proc/sys/vm/percpu_pagelist_high_fraction";
+        assert!(engine.write_file(task, fraction, "7").is_err());
+        assert_eq!(engine.read_file(fraction).unwrap(), "0\n");
     }
 }

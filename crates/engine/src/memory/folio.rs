@@ -119,6 +119,9 @@ impl Folio {
     }
 }
 
+/// Stands in the place of a count of mappings where a free block begins: what is free is mapped nowhere.
+const FREE_BLOCK: u16 = u16::MAX;
+
 /// Something for each frame up to the end of the last section used.
 ///
 /// One array rather than one a section: a miss looks up some hundred records, and frames are handed out from the lowest
@@ -183,6 +186,26 @@ impl FolioTable {
     /// Bytes of metadata allocated.
     pub(crate) fn bytes(&self) -> usize {
         self.records.bytes() + self.links.bytes()
+    }
+
+    /// The order of the free block that begins with this frame; `None` where none does.
+    #[inline]
+    pub(crate) fn free_order(&self, pfn: Pfn) -> Option<u8> {
+        let folio = self.records.0.get(pfn.index())?;
+        (folio.mapped == FREE_BLOCK).then_some(folio.order)
+    }
+
+    /// Says that a free block begins with this frame.
+    #[inline]
+    pub(crate) fn set_free(&mut self, pfn: Pfn, order: u8) {
+        let folio = &mut self[pfn];
+        (folio.mapped, folio.order) = (FREE_BLOCK, order);
+    }
+
+    /// Says that none does any more.
+    #[inline]
+    pub(crate) fn clear_free(&mut self, pfn: Pfn) {
+        self[pfn].mapped = 0;
     }
 }
 

@@ -26,6 +26,10 @@ impl Default for List {
 }
 
 impl List {
+    pub(crate) fn head(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
     pub(crate) fn tail(&self) -> Option<u32> {
         (self.tail != NONE).then_some(self.tail)
     }
@@ -83,6 +87,17 @@ impl List {
         Some(item)
     }
 
+    pub(crate) fn pop_head(&mut self, links: &mut impl Links) -> Option<u32> {
+        let item = self.head()?;
+        self.head = links.links(item).1;
+        match self.head {
+            NONE => self.tail = NONE,
+            head => links.links_mut(head).0 = NONE,
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
     pub(crate) fn move_head(&mut self, links: &mut impl Links, item: u32) {
         if self.head != item {
             self.remove(links, item);
@@ -134,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..5, 0u32..8), 1..200)) {
+        fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..6, 0u32..8), 1..200)) {
             let mut links = vec![(NONE, NONE); 8];
             let mut list = List::default();
             let mut model: VecDeque<u32> = VecDeque::new();
@@ -149,11 +164,12 @@ mod tests {
                         model.push_front(item);
                     }
                     (4, _) => prop_assert_eq!(list.pop_tail(&mut links), model.pop_back()),
+                    (5, _) => prop_assert_eq!(list.pop_head(&mut links), model.pop_front()),
                     _ => continue,
                 }
                 list.check_invariants(&links);
                 prop_assert!(list.iter_from_tail(&links).eq(model.iter().rev().copied()));
-                prop_assert_eq!(list.tail(), model.back().copied());
+                prop_assert_eq!((list.head(), list.tail()), (model.front().copied(), model.back().copied()));
             }
         }
     }

@@ -13,7 +13,7 @@ pub(crate) mod tlb; // translations that the processor holds, whose use leaves n
 use crate::config::{Config, FileSpec};
 use crate::lru::Place;
 use crate::memory::file::File;
-use crate::memory::folio::{FolioFlags, FolioTable, PerFrame, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, FolioTable, PerFrame, UseBits};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
@@ -22,7 +22,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::page_alloc::zones::Zones;
 use crate::swap::Swap;
-use crate::units::{FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
+use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
 
 /// All memory of the machine.
 pub(crate) struct Memory {
@@ -90,20 +90,37 @@ impl Memory {
     #[inline]
     pub(crate) fn alloc(
         &mut self,
+        cpu: CpuId,
         request: &Request,
         mark: Watermark,
         rights: Rights,
         memcg: MemcgId,
     ) -> Option<(ZoneType, Pfn)> {
-        let (zone, pfn) = self.zones.take(request, mark, rights)?;
+        let (zone, pfn) = self.zones.take(&mut self.folios, cpu, request, mark, rights)?;
         let (kind, node) = (zone.kind, zone.node);
-        self.folios.populate(pfn);
         let folio = &mut self.folios[pfn];
         *folio = Default::default();
         folio.node = node;
         folio.order = request.order;
         folio.memcg = memcg;
         Some((kind, pfn))
+    }
+
+    /// Gives a folio's frames back.
+    #[inline]
+    pub(crate) fn free(&mut self, cpu: CpuId, pfn: Pfn) {
+        let Folio { node, order, .. } = self.folios[pfn];
+        self.zones.give_back(&mut self.folios, cpu, node, pfn, order);
+    }
+
+    /// Takes back the free pages that CPUs hold.
+    pub(crate) fn drain_all_pages(&mut self) {
+        self.zones.drain_all(&mut self.folios);
+    }
+
+    /// A CPU's housekeeping of the free pages that it holds.
+    pub(crate) fn refresh_lists(&mut self, cpu: CpuId) {
+        self.zones.refresh(&mut self.folios, cpu);
     }
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {

@@ -4,15 +4,36 @@ use crate::core::Core;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::PGALLOC;
-use crate::units::{MemcgId, Pfn};
+use crate::units::{MemcgId, Nanos, Pfn};
 
 impl Core {
     /// Pages for a request. Where no zone passes the low mark, nor the minimum, any free page will do.
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        self.try_alloc(request, Watermark::Low, Rights::empty(), memcg)
-            .or_else(|| self.try_alloc(request, Watermark::Min, Rights::empty(), memcg))
-            .or_else(|| self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg))
+        self.refresh_lists();
+        let first = self.memory.zones.first_rights(request);
+        if let Some(pfn) = self.try_alloc(request, Watermark::Low, first, memcg) {
+            return Some(pfn);
+        }
+        let rights = first - Rights::NOFRAGMENT;
+        if let Some(pfn) = self.try_alloc(request, Watermark::Min, rights, memcg) {
+            return Some(pfn);
+        }
+        if let Some(pfn) = self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg) {
+            return Some(pfn);
+        }
+        self.memory.drain_all_pages();
+        self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg)
+    }
+
+    /// A CPU looks after the pages that it holds every second, as long as it has something to do.
+    #[inline]
+    pub(crate) fn refresh_lists(&mut self) {
+        let cpu = &mut self.cpus[self.cpu.index()];
+        if self.now >= cpu.refresh_at {
+            cpu.refresh_at = self.now + Nanos::SECOND;
+            self.memory.refresh_lists(self.cpu);
+        }
     }
 
     /// One walk over the zones of a request's list. `None`: none of them passes the mark.
@@ -24,7 +45,7 @@ impl Core {
         rights: Rights,
         memcg: MemcgId,
     ) -> Option<Pfn> {
-        let (zone, pfn) = self.memory.alloc(request, mark, rights, memcg)?;
+        let (zone, pfn) = self.memory.alloc(self.cpu, request, mark, rights, memcg)?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
         Some(pfn)

@@ -1,5 +1,7 @@
 //! Zones as those outside see them: what `/proc/zoneinfo` tells.
 
+use crate::page_alloc::buddy::ORDERS;
+use crate::page_alloc::pcp::{Pcp, PcpSizes};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::units::NodeId;
@@ -33,6 +35,25 @@ pub struct ZoneInfo {
     pub managed: u64,
     /// What requests of each class leave: `protection`.
     pub lowmem_reserve: [u64; ZoneType::COUNT],
+    /// Free blocks of each order, as `/proc/buddyinfo` tells.
+    pub free_blocks: [u64; ORDERS],
+    /// What each CPU holds.
+    pub pagesets: Vec<PagesetInfo>,
+}
+
+/// The free pages of a zone that a CPU holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PagesetInfo {
+    /// Pages on all of its lists.
+    pub count: u32,
+    /// How many it may hold now.
+    pub high: u32,
+    /// How many it fetches at least.
+    pub batch: u32,
+    /// Between these limits `high` moves.
+    pub high_min: u32,
+    /// See `high_min`.
+    pub high_max: u32,
 }
 
 impl Zone {
@@ -51,6 +72,14 @@ impl Zone {
             present: self.present,
             managed: self.managed,
             lowmem_reserve: self.lowmem_reserve,
+            free_blocks: self.buddy.free_blocks(),
+            pagesets: self.pcps.iter().map(|pcp| self.pageset(pcp.as_deref())).collect(),
         }
+    }
+
+    fn pageset(&self, pcp: Option<&Pcp>) -> PagesetInfo {
+        let PcpSizes { batch, high_min, high_max } = self.pcp_sizes;
+        let (count, high) = pcp.map_or((0, high_min), |pcp| (pcp.count, pcp.high));
+        PagesetInfo { count, high, batch, high_min, high_max }
     }
 }

@@ -1,8 +1,10 @@
 //! Free memory: which pages are free, and who may have them.
 
 mod alloc; // the tries of a request, and what is counted
-pub(crate) mod frames; // which frames of a zone are free
+mod buddy; // free blocks of a zone, by order and migrate type
+mod fallback; // what a type does that has none
 pub(crate) mod info; // zones as those outside see them
+mod pcp; // pages that CPUs keep for themselves
 pub(crate) mod request; // what is asked for, and by what right
 pub(crate) mod watermark; // how much of a zone stays free
 pub(crate) mod zone; // parts of a node's memory by who can reach them

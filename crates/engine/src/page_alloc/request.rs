@@ -20,6 +20,13 @@ pub(crate) enum MigrateType {
     HighAtomic = 3,
 }
 
+impl MigrateType {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 4;
+    pub(crate) const ALL: [MigrateType; MigrateType::COUNT] =
+        [MigrateType::Unmovable, MigrateType::Movable, MigrateType::Reclaimable, MigrateType::HighAtomic];
+}
+
 bitflags::bitflags! {
     /// What the caller of the allocator may do, and how much failure it bears.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

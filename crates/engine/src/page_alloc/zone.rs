@@ -11,11 +11,14 @@
 //! Frames are numbered in the order in which zones are used, from the highest down, and not by their physical address. So records exist
 //! only for frames in use, although a large machine leaves its lowest 4 GiB for last.
 
-use crate::config::Layout;
-use crate::page_alloc::frames::Frames;
-use crate::page_alloc::request::Rights;
-use crate::page_alloc::watermark::Watermarks;
-use crate::units::{MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, SECTION_FRAMES};
+use crate::config::Config;
+use crate::memory::folio::FolioTable;
+use crate::page_alloc::buddy::Buddy;
+use crate::page_alloc::fallback::Want;
+use crate::page_alloc::pcp::{self, Pcp, PcpSizes, Shortage};
+use crate::page_alloc::request::{MigrateType, Request, Rights};
+use crate::page_alloc::watermark::{Watermark, Watermarks};
+use crate::units::{CpuId, MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
 
 /// Which zone of a node, or the highest zone that a request may use: its class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -70,31 +73,152 @@ pub(crate) struct Zone {
     pub(crate) boost: u64,
     /// Pages kept from requests of a higher class, by class.
     pub(crate) lowmem_reserve: [u64; ZoneType::COUNT],
-    pub(super) frames: Frames,
+    /// kswapd balances this zone: what is freed goes back soon.
+    pub(crate) reclaim_active: bool,
+    /// It was found below its high mark, and no CPU has given pages back and seen it above since.
+    pub(crate) below_high: bool,
+    pub(super) buddy: Buddy,
+    /// What each CPU holds; nothing as long as it has not come by.
+    pub(super) pcps: Vec<Option<Box<Pcp>>>,
+    pub(super) pcp_sizes: PcpSizes,
 }
 
 impl Zone {
     /// Pages that are free by any test.
     #[inline]
     pub(crate) fn free_pages(&self) -> u64 {
-        self.frames.free_pages
+        self.buddy.free_pages
     }
 
     /// Free pages in pageblocks kept for requests that can't wait.
     #[inline]
     pub(crate) fn highatomic_free_pages(&self) -> u64 {
-        0
+        self.buddy.highatomic_free
     }
 
     /// Whether a block of at least this order is free for who has these rights.
     #[inline]
-    pub(crate) fn has_free_block(&self, order: u8, _rights: Rights) -> bool {
-        self.frames.has_block(order)
+    pub(crate) fn has_free_block(&self, order: u8, rights: Rights) -> bool {
+        self.buddy.has_block(order, rights)
+    }
+
+    fn shortage(&self) -> Shortage {
+        Shortage { reclaim_active: self.reclaim_active, below_high: self.below_high }
+    }
+
+    /// A block, from the CPU's list where there is one for its order.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        order: u8,
+        kind: MigrateType,
+        rights: Rights,
+    ) -> Option<Pfn> {
+        let want = Want { order, kind, rights };
+        let shortage = self.shortage();
+        let from_list = if pcp::is_listed(order) {
+            let pcp = self.pcps[cpu.index()].get_or_insert_default();
+            pcp.take(folios, &mut self.buddy, want, &self.pcp_sizes, shortage)
+        } else {
+            None
+        };
+        let pfn = from_list.or_else(|| self.buddy.take(folios, want))?;
+        if rights.contains(Rights::HIGHATOMIC) && order > 0 {
+            self.buddy.reserve_highatomic(folios, pfn, self.managed);
+        }
+        Some(Pfn(pfn))
+    }
+
+    /// Takes a block back, to the CPU's list where there is one for its order.
+    #[inline]
+    pub(super) fn give_back(&mut self, folios: &mut FolioTable, cpu: CpuId, pfn: Pfn, order: u8) {
+        if !pcp::is_listed(order) {
+            return self.buddy.free(folios, pfn.0, order);
+        }
+        let kind = match self.buddy.type_of(pfn.0) {
+            MigrateType::HighAtomic => MigrateType::Movable,
+            kind => kind,
+        };
+        let shortage = self.shortage();
+        let pcp = self.pcps[cpu.index()].get_or_insert_default();
+        let excess = pcp.give_back(folios, pfn.0, order, kind, &self.pcp_sizes, shortage);
+        if excess > 0 {
+            pcp.drain(folios, &mut self.buddy, excess, order, kind);
+            if self.below_high && self.free_pages() > self.mark(Watermark::High) {
+                self.below_high = false;
+            }
+        }
+    }
+
+    /// Takes back what CPUs hold: one CPU, or all.
+    pub(super) fn drain(&mut self, folios: &mut FolioTable, cpu: Option<CpuId>) {
+        let pcps = match cpu {
+            Some(cpu) => &mut self.pcps[cpu.index()..=cpu.index()],
+            None => &mut self.pcps[..],
+        };
+        for pcp in pcps.iter_mut().flatten() {
+            pcp.drain(folios, &mut self.buddy, u32::MAX, 0, MigrateType::Unmovable);
+        }
+    }
+
+    /// A CPU's housekeeping, once a second.
+    pub(super) fn refresh(&mut self, folios: &mut FolioTable, cpu: CpuId) {
+        if let Some(pcp) = &mut self.pcps[cpu.index()] {
+            pcp.decay(folios, &mut self.buddy, &self.pcp_sizes);
+        }
+    }
+
+    /// Raises the marks after a fallback that mixes types, up to a share of the high mark, so that kswapd frees whole pageblocks. False
+    /// where nothing is raised.
+    pub(super) fn note_mixing(&mut self, boost_factor: u32) -> bool {
+        self.buddy.is_mixing = false;
+        if boost_factor == 0 || self.managed < 4 * PAGEBLOCK_PAGES {
+            return false;
+        }
+        let most = (self.marks.high * u64::from(boost_factor) / 10_000).max(PAGEBLOCK_PAGES);
+        self.boost = (self.boost + PAGEBLOCK_PAGES).min(most);
+        true
+    }
+
+    /// Whether a request may take from here at this mark. Above the high mark any may, and CPUs' lists grow; the first request that finds
+    /// less says so for all.
+    #[inline]
+    pub(super) fn admits(&mut self, request: &Request, mark: Watermark, rights: Rights) -> bool {
+        if rights.contains(Rights::NO_WATERMARKS) {
+            return true;
+        }
+        let Request { order, class, .. } = *request;
+        if !self.below_high {
+            if self.watermark_ok(order, self.mark(Watermark::High), class, rights) {
+                return true;
+            }
+            self.below_high = true;
+        }
+        self.passes(order, mark, class, rights)
+    }
+
+    /// How far a request of this order fails for want of large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 where
+    /// it does not fail. [machine 2.11]
+    #[allow(dead_code)] // for the slow path, kswapd and compaction
+    pub(crate) fn fragmentation_index(&self, order: u8) -> i64 {
+        let blocks = self.buddy.free_blocks();
+        if blocks[order as usize..].iter().any(|&blocks| blocks > 0) {
+            return -1000;
+        }
+        let free_blocks: u64 = blocks.iter().sum();
+        if free_blocks == 0 {
+            return 0;
+        }
+        let wanted = 1 << order;
+        1000 - ((1000 + self.free_pages() * 1000 / wanted) / free_blocks) as i64
     }
 }
 
 /// The zones of a node, in the order in which they are used: from the highest down.
-pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, layout: &Layout) -> Vec<Zone> {
+pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, config: &Config) -> Vec<Zone> {
+    let layout = &config.layout;
     let of_node = |list: &[u64]| list.get(node.index()).copied().unwrap_or(0);
     let (reserved, movable) = (of_node(&layout.reserved_pages), of_node(&layout.movable_pages));
     let present_of_node = pages + reserved;
@@ -138,7 +262,11 @@ pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, layo
                 marks: Watermarks::default(),
                 boost: 0,
                 lowmem_reserve: [0; ZoneType::COUNT],
-                frames: Frames::new(start, pages),
+                reclaim_active: false,
+                below_high: false,
+                buddy: Buddy::new(start, pages),
+                pcps: vec![None; config.cpus.into()],
+                pcp_sizes: PcpSizes::default(),
             }
         })
         .collect()

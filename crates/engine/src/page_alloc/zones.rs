@@ -3,17 +3,19 @@
 //! ```text
 //!   request ─▶ zonelist of its node ─┬─ zone above the request's class ── next
 //!                                    ├─ below the mark ────────────────── next: remote memory is used before any is reclaimed
-//!                                    └─ a block of its order ───────────▶ taken
+//!                                    └─ the CPU's list, else the buddy ─▶ taken
 //! ```
 //! What no zone can give at the low mark is the slow path's business. It tries again with more rights, or makes room. [machine 2.6]
 
 use crate::config::Config;
+use crate::memory::folio::FolioTable;
 use crate::page_alloc::info::ZoneInfo;
+use crate::page_alloc::pcp::PcpSizes;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
 use crate::page_alloc::zone::{Zone, ZoneType, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
-use crate::units::{NodeId, Pfn, SECTION_FRAMES};
+use crate::units::{CpuId, NodeId, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 
 /// What belongs to a node.
@@ -30,6 +32,9 @@ pub(crate) struct Zones {
     zones: Vec<Zone>,
     nodes: Vec<Node>,
     min_free_kbytes: u64,
+    boost_factor: u32,
+    /// The zone last boosted by who may wake kswapd, until someone asks.
+    boosted: Option<usize>,
 }
 
 impl Zones {
@@ -40,7 +45,7 @@ impl Zones {
         let mut physical = 0;
         for (at, &pages) in config.node_pages.iter().enumerate() {
             let node = NodeId(at as u8);
-            let of_node = zones_of(node, pages, physical, next_node(&zones), layout);
+            let of_node = zones_of(node, pages, physical, next_node(&zones), config);
             let present: u64 = of_node.iter().map(|zone| zone.present).sum();
             physical = (physical + present).next_multiple_of(u64::from(SECTION_FRAMES));
             ranges.push(zones.len()..zones.len() + of_node.len());
@@ -51,7 +56,8 @@ impl Zones {
             let zonelist = order.into_iter().flat_map(|node| ranges[node.index()].clone()).collect();
             Node { zones: ranges[at].clone(), zonelist }
         });
-        let mut all = Zones { nodes: nodes.collect(), zones, min_free_kbytes: 0 };
+        let mut all =
+            Zones { nodes: nodes.collect(), zones, min_free_kbytes: 0, boost_factor: 0, boosted: None };
         all.set_marks_at_boot(config);
         all
     }
@@ -66,7 +72,7 @@ impl Zones {
             0 => min_free_kbytes(&self.zones, config.transparent_hugepage),
             given => given.into(),
         };
-        set_marks(&mut self.zones, self.min_free_kbytes, config.watermark_scale_factor);
+        self.apply_marks(config);
         self.zones[lowest].managed += of_init;
     }
 
@@ -75,7 +81,16 @@ impl Zones {
         if config.min_free_kbytes > 0 {
             self.min_free_kbytes = config.min_free_kbytes.into();
         }
+        self.apply_marks(config);
+    }
+
+    fn apply_marks(&mut self, config: &Config) {
         set_marks(&mut self.zones, self.min_free_kbytes, config.watermark_scale_factor);
+        self.boost_factor = config.watermark_boost_factor;
+        for zone in &mut self.zones {
+            let fraction = config.percpu_pagelist_high_fraction.into();
+            zone.pcp_sizes = PcpSizes::of_zone(zone.managed, zone.marks.low, config.cpus.into(), fraction);
+        }
     }
 
     /// What all zones together keep free.
@@ -97,6 +112,10 @@ impl Zones {
         &self.zones[self.nodes[node.index()].zones.clone()]
     }
 
+    fn of_node_mut(&mut self, node: NodeId) -> &mut [Zone] {
+        &mut self.zones[self.nodes[node.index()].zones.clone()]
+    }
+
     /// The zones that a request may use, in the order in which it tries them.
     #[allow(dead_code)] // the slow path and kswapd ask
     pub(crate) fn zonelist(&self, node: NodeId, class: ZoneType) -> impl Iterator<Item = &Zone> {
@@ -108,32 +127,131 @@ impl Zones {
     #[inline]
     pub(crate) fn take(
         &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
         request: &Request,
         mark: Watermark,
         rights: Rights,
     ) -> Option<(&Zone, Pfn)> {
-        let &Request { order, class, gfp, node, .. } = request;
-        let zonelist = &self.nodes[node.index()].zonelist;
-        for &at in zonelist {
+        let (at, pfn) = match self.walk(folios, cpu, request, mark, rights) {
+            Some(found) => found,
+            // Mixing types in near memory is better than far memory, and than none.
+            None if rights.contains(Rights::NOFRAGMENT) => {
+                self.walk(folios, cpu, request, mark, rights - Rights::NOFRAGMENT)?
+            }
+            None => return None,
+        };
+        Some((&self.zones[at], pfn))
+    }
+
+    /// One walk along the zonelist; which zone had a block. What may not mix types goes no further than its own node.
+    #[inline]
+    fn walk(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        request: &Request,
+        mark: Watermark,
+        rights: Rights,
+    ) -> Option<(usize, Pfn)> {
+        let is_near = request.gfp.contains(Gfp::THISNODE) || rights.contains(Rights::NOFRAGMENT);
+        for &at in &self.nodes[request.node.index()].zonelist {
             let zone = &mut self.zones[at];
-            if zone.kind > class || gfp.contains(Gfp::THISNODE) && zone.node != node {
+            if is_near && zone.node != request.node {
+                return None;
+            }
+            if zone.kind > request.class || !zone.admits(request, mark, rights) {
                 continue;
             }
-            if !rights.contains(Rights::NO_WATERMARKS) && !zone.passes(order, mark, class, rights) {
-                continue;
+            let taken = zone.take(folios, cpu, request.order, request.migrate_type, rights);
+            if zone.buddy.is_mixing && zone.note_mixing(self.boost_factor) && rights.contains(Rights::KSWAPD)
+            {
+                self.boosted = Some(at);
             }
-            if let Some(pfn) = zone.frames.alloc(order) {
-                return Some((&self.zones[at], pfn));
+            if let Some(pfn) = taken {
+                return Some((at, pfn));
             }
         }
         None
     }
 
+    /// The rights of a request's first try. On a machine with memory below Normal, or with one node only, it leaves the pageblocks of other
+    /// types alone as long as it can.
+    #[inline]
+    pub(crate) fn first_rights(&self, request: &Request) -> Rights {
+        let mut rights = Rights::empty();
+        rights.set(Rights::KSWAPD, request.gfp.contains(Gfp::KSWAPD_RECLAIM));
+        let mut zonelist = self.nodes[request.node.index()].zonelist.iter().map(|&at| &self.zones[at]);
+        let Some(preferred) = zonelist.find(|zone| zone.kind <= request.class) else { return rights };
+        let has_lower =
+            zonelist.next().is_some_and(|next| next.node == preferred.node && next.kind == ZoneType::Dma32);
+        let keeps_apart = preferred.kind == ZoneType::Normal && (self.nodes.len() == 1 || has_lower);
+        rights.set(Rights::NOFRAGMENT, keeps_apart);
+        rights
+    }
+
+    /// A zone whose marks were raised by an allocation that may wake kswapd: once for each.
+    #[allow(dead_code)] // for the slow path, kswapd and compaction
+    pub(crate) fn take_boosted(&mut self) -> Option<(NodeId, ZoneType)> {
+        self.boosted.take().map(|at| (self.zones[at].node, self.zones[at].kind))
+    }
+
+    /// What a balance run has worked off of the boosts that it found.
+    #[allow(dead_code)] // for the slow path, kswapd and compaction
+    pub(crate) fn lower_boost(&mut self, node: NodeId, kind: ZoneType, pages: u64) {
+        if let Some(zone) = self.of_node_mut(node).iter_mut().find(|zone| zone.kind == kind) {
+            zone.boost = zone.boost.saturating_sub(pages);
+        }
+    }
+
+    /// Says that the zones of a node up to a class are being balanced, or no more.
+    #[allow(dead_code)] // for the slow path, kswapd and compaction
+    pub(crate) fn set_reclaim_active(&mut self, node: NodeId, class: ZoneType, is_active: bool) {
+        for zone in self.of_node_mut(node).iter_mut().filter(|zone| zone.kind <= class) {
+            zone.reclaim_active = is_active;
+        }
+    }
+
+    /// Takes back what CPUs hold of all zones.
+    pub(crate) fn drain_all(&mut self, folios: &mut FolioTable) {
+        self.zones.iter_mut().for_each(|zone| zone.drain(folios, None));
+    }
+
+    /// A CPU's housekeeping, once a second.
+    pub(crate) fn refresh(&mut self, folios: &mut FolioTable, cpu: CpuId) {
+        self.zones.iter_mut().for_each(|zone| zone.refresh(folios, cpu));
+    }
+
+    /// Gives pageblocks kept for requests that can't wait to a request that fails: one of each zone; false where there is none.
+    #[allow(dead_code)] // for the slow path, kswapd and compaction
+    pub(crate) fn release_highatomic(
+        &mut self,
+        folios: &mut FolioTable,
+        request: &Request,
+        even_last: bool,
+    ) -> bool {
+        let mut is_released = false;
+        for &at in &self.nodes[request.node.index()].zonelist {
+            let zone = &mut self.zones[at];
+            if zone.kind <= request.class {
+                is_released |= zone.buddy.release_highatomic(folios, request.migrate_type, even_last);
+            }
+        }
+        is_released
+    }
+
     /// Takes a block back.
     #[inline]
-    pub(crate) fn give_back(&mut self, node: NodeId, pfn: Pfn, order: u8) {
+    pub(crate) fn give_back(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        node: NodeId,
+        pfn: Pfn,
+        order: u8,
+    ) {
         let at = self.place_of(node, pfn);
-        self.zones[at].frames.free(pfn, order);
+        self.zones[at].give_back(folios, cpu, pfn, order);
     }
 
     /// The zone of a frame.
@@ -170,13 +288,33 @@ impl Zones {
         self.zones.iter().map(Zone::total_reserve).sum()
     }
 
-    /// Every frame in use or freed since, for checkers.
-    pub(crate) fn handed_out(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
-        self.of_node(node).iter().flat_map(|zone| zone.frames.handed_out())
+    /// Every frame used since the start, for checkers.
+    pub(crate) fn used_so_far(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
+        self.of_node(node).iter().flat_map(|zone| zone.buddy.used_so_far()).map(Pfn)
     }
 
-    /// Free blocks, for checkers.
-    pub(crate) fn free_blocks(&self, node: NodeId) -> impl Iterator<Item = (Pfn, u8)> {
-        self.of_node(node).iter().flat_map(|zone| zone.frames.free_blocks())
+    /// Free blocks among them with their orders: those of the zones and those that CPUs hold.
+    pub(crate) fn free_blocks<'a>(
+        &'a self,
+        folios: &'a FolioTable,
+        node: NodeId,
+    ) -> impl Iterator<Item = (Pfn, u8)> + 'a {
+        self.of_node(node)
+            .iter()
+            .flat_map(|zone| {
+                let held = zone.pcps.iter().flatten().flat_map(|pcp| pcp.iter(folios));
+                zone.buddy.iter(folios).map(|(pfn, order, _)| (pfn, order)).chain(held)
+            })
+            .map(|(pfn, order)| (Pfn(pfn), order))
+    }
+
+    /// Panics with what is wrong unless lists, records and counts of all zones agree.
+    pub(crate) fn check_invariants(&self, folios: &FolioTable) {
+        for zone in &self.zones {
+            zone.buddy.check_invariants(folios);
+            for pcp in zone.pcps.iter().flatten() {
+                pcp.check_invariants(folios, &zone.pcp_sizes);
+            }
+        }
     }
 }

@@ -184,7 +184,7 @@ impl Core {
             // What nobody has paid for was never filled.
             self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
-        self.memory.zones.give_back(folio.node, pfn, folio.order);
+        self.memory.free(self.cpu, pfn);
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

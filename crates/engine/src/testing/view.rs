@@ -9,7 +9,7 @@ impl Engine {
     /// Folios that are not free, by their first frames.
     pub(crate) fn used_folios(&self) -> Vec<Pfn> {
         let nodes = self.core.memory.nodes();
-        let used = nodes.flat_map(|node| self.core.folios_in_use(node, &self.core.free_frames(node)));
+        let used = nodes.flat_map(|node| self.core.folios_in_use(node));
         used.filter(|&pfn| !self.core.memory.folios[pfn].has(FolioFlags::KERNEL)).collect()
     }
 

@@ -1,0 +1,376 @@
+//! The buddy allocator of a zone: free blocks of 2^order pages, by order and migrate type. [machine 2.8]
+//!
+//! ```text
+//!   order 10 ─▶ block ─▶ block ─▶ (blocks never used so far: only their number is known)
+//!   order  9 ─▶
+//!     ...         a request takes the smallest block that will do; upper halves go back, each to its own list
+//!   order  0 ─▶ page ─▶ page
+//! ```
+//! A free block's record says so in its first frame. A freed block joins its buddy, whose number differs in one bit, as long as that is free
+//! and as large. A block that may soon be joined by its neighbour goes to the tail, where it is taken last.
+//!
+//! Each pageblock (512 pages) belongs to a migrate type, and so do its free pages. Where a type has none, `fallback.rs` takes another's.
+//!
+//! Memory starts as blocks of order 10. Those never touched have no records, as a machine may be larger than what runs on it. They
+//! follow the others in their list. The rest at the end of a zone, smaller than such a block, is used last.
+
+use crate::memory::folio::FolioTable;
+use crate::memory::list::List;
+use crate::page_alloc::request::{MigrateType, Rights};
+use crate::units::{MAX_BLOCK_PAGES, PAGEBLOCK_PAGES, Pfn};
+
+/// Orders 0 to 10.
+pub(crate) const ORDERS: usize = 11;
+/// The largest.
+pub(super) const MAX_BLOCK_ORDER: u8 = ORDERS as u8 - 1;
+/// Order of a pageblock.
+pub(super) const PAGEBLOCK_ORDER: u8 = PAGEBLOCK_PAGES.trailing_zeros() as u8;
+
+/// Free memory of a zone, but for what CPUs hold.
+pub(super) struct Buddy {
+    start: u32,
+    end: u32,
+    /// First frame never used: from here on there is nothing but free blocks of the largest order, and a rest.
+    fresh: u32,
+    /// By order and type.
+    lists: [[List; MigrateType::COUNT]; ORDERS],
+    /// For each type a bit an order that has a block.
+    orders: [u16; MigrateType::COUNT],
+    /// Types of pageblocks up to the last that has changed; all others are movable.
+    types: Vec<MigrateType>,
+    pub(super) free_pages: u64,
+    /// Those in pageblocks kept for requests that can't wait, and how many such pageblocks there are.
+    pub(super) highatomic_free: u64,
+    pub(super) highatomic_blocks: u64,
+    /// A type has tried to claim less than a pageblock since this was last looked at.
+    pub(super) is_mixing: bool,
+}
+
+impl Buddy {
+    pub(super) fn new(start: u32, pages: u32) -> Buddy {
+        debug_assert!(start.is_multiple_of(MAX_BLOCK_PAGES), "zones begin at the largest blocks");
+        Buddy {
+            start,
+            end: start + pages,
+            fresh: start,
+            lists: Default::default(),
+            orders: [0; MigrateType::COUNT],
+            types: Vec::new(),
+            free_pages: pages.into(),
+            highatomic_free: 0,
+            highatomic_blocks: 0,
+            is_mixing: false,
+        }
+    }
+
+    /// The smallest block of a type that will do, cut to size.
+    #[inline]
+    pub(super) fn take_smallest(
+        &mut self,
+        folios: &mut FolioTable,
+        order: u8,
+        kind: MigrateType,
+    ) -> Option<u32> {
+        let from = self.smallest(folios, order, kind)?;
+        let pfn = self.pop(folios, from, kind)?;
+        self.expand(folios, pfn, from, order, kind);
+        Some(pfn)
+    }
+
+    /// As many blocks of one order as there are of this type, and as are wanted, each the smallest in its turn. They go to the tail of
+    /// `into` in the order in which they are taken. Returns how many.
+    pub(super) fn take_smallest_of(
+        &mut self,
+        folios: &mut FolioTable,
+        order: u8,
+        kind: MigrateType,
+        wanted: u32,
+        into: &mut List,
+    ) -> u32 {
+        let mut taken = 0;
+        while taken < wanted {
+            let Some(from) = self.smallest(folios, order, kind) else { break };
+            let Some(pfn) = self.pop(folios, from, kind) else { break };
+            // Halves of a block are smaller than anything else there is, so all of it goes before the next is begun.
+            let size = 1 << (from - order);
+            let used = size.min(wanted - taken);
+            for at in 0..used {
+                into.push_tail(folios, pfn + (at << order));
+            }
+            let mut rest = used;
+            while rest < size {
+                let half = rest.trailing_zeros();
+                self.push_head(folios, pfn + (rest << order), order + half as u8, kind);
+                rest += 1 << half;
+            }
+            taken += used;
+        }
+        self.free_pages -= u64::from(taken) << order;
+        taken
+    }
+
+    /// A block back, joined with what is free beside it.
+    pub(super) fn free(&mut self, folios: &mut FolioTable, pfn: u32, order: u8) {
+        debug_assert!(pfn >= self.start && pfn < self.fresh, "frame {pfn} was never handed out");
+        self.free_pages += 1 << order;
+        let kind = self.type_of(pfn);
+        let (mut pfn, mut order) = (pfn, order);
+        while order < MAX_BLOCK_ORDER {
+            let buddy = pfn ^ (1 << order);
+            if folios.free_order(Pfn(buddy)) != Some(order) {
+                break;
+            }
+            let other = self.type_of(buddy);
+            if other != kind {
+                // Pageblocks of two ordinary types become one; what is kept apart stays apart.
+                if kind == MigrateType::HighAtomic || other == MigrateType::HighAtomic {
+                    break;
+                }
+                self.unlink(folios, buddy, order, other);
+                self.set_type(buddy, kind);
+            } else {
+                self.unlink(folios, buddy, order, other);
+            }
+            pfn &= buddy;
+            order += 1;
+        }
+        if order < PAGEBLOCK_ORDER {
+            let joined = pfn & !(1 << order);
+            let next = joined ^ (2 << order);
+            if folios.free_order(Pfn(next)) == Some(order + 1) {
+                return self.push_tail(folios, pfn, order, kind);
+            }
+        }
+        self.push_head(folios, pfn, order, kind);
+    }
+
+    /// The order of the smallest block of a type that will do.
+    #[inline]
+    fn smallest(&mut self, folios: &mut FolioTable, order: u8, kind: MigrateType) -> Option<u8> {
+        let listed = self.orders[kind as usize] >> order;
+        if listed != 0 {
+            return Some(order + listed.trailing_zeros() as u8);
+        }
+        if kind != MigrateType::Movable {
+            return None;
+        }
+        if self.fresh < self.rest() {
+            return Some(MAX_BLOCK_ORDER);
+        }
+        if self.open_rest(folios) { self.smallest(folios, order, kind) } else { None }
+    }
+
+    /// First frame of what is smaller than the largest block, at the end.
+    fn rest(&self) -> u32 {
+        self.end & !(MAX_BLOCK_PAGES - 1)
+    }
+
+    /// Puts the rest at the end of the zone into the lists; false where it was there before.
+    pub(super) fn open_rest(&mut self, folios: &mut FolioTable) -> bool {
+        if self.fresh < self.rest() || self.fresh == self.end {
+            return false;
+        }
+        folios.populate(Pfn(self.end - 1));
+        while self.fresh < self.end {
+            let order = (self.end - self.fresh).ilog2();
+            self.push_tail(folios, self.fresh, order as u8, MigrateType::Movable);
+            self.fresh += 1 << order;
+        }
+        true
+    }
+
+    /// Whether a type has a block of exactly this order.
+    pub(super) fn has(&self, order: u8, kind: MigrateType) -> bool {
+        self.orders[kind as usize] & 1 << order != 0
+            || order == MAX_BLOCK_ORDER && kind == MigrateType::Movable && self.fresh < self.rest()
+    }
+
+    /// The first block of a list.
+    pub(super) fn first(&self, order: u8, kind: MigrateType) -> Option<u32> {
+        self.lists[order as usize][kind as usize].head()
+    }
+
+    /// Whether any block is of at least this order, of those that these rights lead to.
+    #[inline]
+    pub(super) fn has_block(&self, order: u8, rights: Rights) -> bool {
+        let [unmovable, movable, reclaimable, _] = self.orders;
+        let mut orders = unmovable | movable | reclaimable;
+        if rights.intersects(Rights::HIGHATOMIC | Rights::OOM) {
+            orders |= self.orders[MigrateType::HighAtomic as usize];
+        }
+        orders >> order != 0
+            || self.fresh < self.rest()
+            || self.fresh < self.end && (self.end - self.fresh) >> order != 0
+    }
+
+    /// Free blocks of each order.
+    pub(super) fn free_blocks(&self) -> [u64; ORDERS] {
+        let mut blocks = self.lists.map(|of_order| of_order.iter().map(List::len).sum());
+        let unused = self.end - self.fresh;
+        blocks[MAX_BLOCK_ORDER as usize] += u64::from(unused / MAX_BLOCK_PAGES);
+        for (order, blocks) in blocks.iter_mut().enumerate().take(MAX_BLOCK_ORDER as usize) {
+            *blocks += u64::from(unused >> order & 1);
+        }
+        blocks
+    }
+
+    /// The first block of a list, out of it.
+    #[inline]
+    pub(super) fn pop(&mut self, folios: &mut FolioTable, order: u8, kind: MigrateType) -> Option<u32> {
+        if let Some(pfn) = self.first(order, kind) {
+            self.unlink(folios, pfn, order, kind);
+            return Some(pfn);
+        }
+        let is_fresh = order == MAX_BLOCK_ORDER && kind == MigrateType::Movable && self.fresh < self.rest();
+        is_fresh.then(|| {
+            let pfn = self.fresh;
+            self.fresh += MAX_BLOCK_PAGES;
+            folios.populate(Pfn(self.fresh - 1));
+            pfn
+        })
+    }
+
+    /// Gives back what a block has beyond the order wanted: its upper half, the upper half of the lower, and so on.
+    #[inline]
+    pub(super) fn expand(
+        &mut self,
+        folios: &mut FolioTable,
+        pfn: u32,
+        from: u8,
+        order: u8,
+        kind: MigrateType,
+    ) {
+        for half in (order..from).rev() {
+            self.push_head(folios, pfn + (1 << half), half, kind);
+        }
+        self.free_pages -= 1 << order;
+    }
+
+    #[inline]
+    fn push_head(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        folios.set_free(Pfn(pfn), order);
+        self.lists[order as usize][kind as usize].push_head(folios, pfn);
+        self.linked(order, kind);
+    }
+
+    fn push_tail(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        folios.set_free(Pfn(pfn), order);
+        self.lists[order as usize][kind as usize].push_tail(folios, pfn);
+        self.linked(order, kind);
+    }
+
+    #[inline]
+    fn linked(&mut self, order: u8, kind: MigrateType) {
+        self.orders[kind as usize] |= 1 << order;
+        if kind == MigrateType::HighAtomic {
+            self.highatomic_free += 1 << order;
+        }
+    }
+
+    #[inline]
+    fn unlink(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        let list = &mut self.lists[order as usize][kind as usize];
+        list.remove(folios, pfn);
+        if list.is_empty() {
+            self.orders[kind as usize] &= !(1 << order);
+        }
+        folios.clear_free(Pfn(pfn));
+        if kind == MigrateType::HighAtomic {
+            self.highatomic_free -= 1 << order;
+        }
+    }
+
+    /// The type of the pageblock that a frame is in.
+    #[inline]
+    pub(super) fn type_of(&self, pfn: u32) -> MigrateType {
+        let block = (pfn - self.start) >> PAGEBLOCK_ORDER;
+        self.types.get(block as usize).copied().unwrap_or(MigrateType::Movable)
+    }
+
+    pub(super) fn set_type(&mut self, pfn: u32, kind: MigrateType) {
+        let block = ((pfn - self.start) >> PAGEBLOCK_ORDER) as usize;
+        if block >= self.types.len() {
+            self.types.resize(block + 1, MigrateType::Movable);
+        }
+        self.types[block] = kind;
+    }
+
+    /// First frame of a pageblock; `None` where the zone does not have all of it, so that it changes its type never.
+    pub(super) fn whole_pageblock(&self, pfn: u32) -> Option<u32> {
+        let first = pfn & !(PAGEBLOCK_PAGES as u32 - 1);
+        (first + PAGEBLOCK_PAGES as u32 <= self.end).then_some(first)
+    }
+
+    /// Gives a pageblock, and all of its free pages, to another type.
+    pub(super) fn convert(&mut self, folios: &mut FolioTable, first: u32, kind: MigrateType) {
+        let old = self.type_of(first);
+        let mut pfn = first;
+        while pfn < first + PAGEBLOCK_PAGES as u32 {
+            match folios.free_order(Pfn(pfn)) {
+                Some(MAX_BLOCK_ORDER) => {
+                    self.unlink(folios, pfn, MAX_BLOCK_ORDER, old);
+                    self.push_head(folios, pfn + (1 << PAGEBLOCK_ORDER), PAGEBLOCK_ORDER, old);
+                    self.push_tail(folios, pfn, PAGEBLOCK_ORDER, kind);
+                    pfn += 1 << PAGEBLOCK_ORDER;
+                }
+                Some(order) => {
+                    self.unlink(folios, pfn, order, old);
+                    self.push_tail(folios, pfn, order, kind);
+                    pfn += 1 << order;
+                }
+                None => pfn += 1,
+            }
+        }
+        self.set_type(first, kind);
+    }
+
+    /// Frames that have been used since the start, whatever they are now.
+    pub(super) fn used_so_far(&self) -> std::ops::Range<u32> {
+        self.start..self.fresh
+    }
+
+    /// All blocks in the lists with their orders and the type of their list.
+    pub(super) fn iter<'a>(
+        &'a self,
+        folios: &'a FolioTable,
+    ) -> impl Iterator<Item = (u32, u8, MigrateType)> + 'a {
+        (0..ORDERS as u8).flat_map(move |order| {
+            MigrateType::ALL.into_iter().flat_map(move |kind| {
+                let list = &self.lists[order as usize][kind as usize];
+                list.iter_from_tail(folios).map(move |pfn| (pfn, order, kind))
+            })
+        })
+    }
+
+    /// Panics with what is wrong unless lists, records and counts agree.
+    pub(super) fn check_invariants(&self, folios: &FolioTable) {
+        let (mut free, mut highatomic) = (u64::from(self.end - self.fresh), 0);
+        for (pfn, order, kind) in self.iter(folios) {
+            assert_eq!(folios.free_order(Pfn(pfn)), Some(order), "block {pfn} is on a list of order {order}");
+            assert!(pfn.is_multiple_of(1 << order), "block {pfn} of order {order} is not aligned");
+            assert!(pfn >= self.start && pfn + (1 << order) <= self.fresh, "block {pfn} is not of its zone");
+            for at in (0..1 << order).step_by(PAGEBLOCK_PAGES as usize) {
+                assert_eq!(self.type_of(pfn + at), kind, "block {pfn} is on a stranger's list");
+            }
+            let buddy = pfn ^ (1 << order);
+            let is_apart = order == MAX_BLOCK_ORDER
+                || buddy >= self.end
+                || folios.free_order(Pfn(buddy)) != Some(order)
+                || self.type_of(buddy) != kind;
+            assert!(is_apart, "blocks {pfn} and {buddy} of order {order} are free and not one");
+            free += 1 << order;
+            highatomic += if kind == MigrateType::HighAtomic { 1 << order } else { 0 };
+        }
+        assert_eq!(
+            (free, highatomic),
+            (self.free_pages, self.highatomic_free),
+            "free pages and those in lists"
+        );
+        for (order, lists) in self.lists.iter().enumerate() {
+            for (list, orders) in lists.iter().zip(self.orders) {
+                list.check_invariants(folios);
+                assert_eq!(list.is_empty(), orders & 1 << order == 0, "the bit of order {order}");
+            }
+        }
+    }
+}
