@@ -66,6 +66,8 @@ pub struct Costs {
     /// Removing a page-table entry with its share of the TLB flush. Row "the same, mapped once": 1,212 less 660, M, less
     /// one rmap step, D.
     pub unmap: u64,
+    /// Giving up a page-table entry with the page behind it, as part of a whole table. Row "MADV_DONTNEED, bulk": 170, M.
+    pub zap: u64,
     /// Removing a page from its cache, leaving a shadow, uncharging and freeing it. The rest of the 660, M, D.
     pub reclaim: u64,
     /// Entering and leaving one reclaim call. Part of the 35 us a call of 53 pages, M, D.
@@ -116,6 +118,7 @@ impl Costs {
             upper_entry: 10,
             pte_walked: 4,
             unmap: 400,
+            zap: 170,
             reclaim: 450,
             reclaim_call: 2_650,
             stat_flush: 1_000,
@@ -159,6 +162,7 @@ impl Costs {
             upper_entries,
             ptes_walked,
             unmapped,
+            zapped,
             reclaimed,
             reclaim_calls,
             stat_flushes,
@@ -175,6 +179,7 @@ impl Costs {
                 + upper_entries * self.upper_entry
                 + ptes_walked * self.pte_walked
                 + unmapped * self.unmap
+                + zapped * self.zap
                 + reclaimed * self.reclaim
                 + reclaim_calls * self.reclaim_call
                 + stat_flushes * self.stat_flush,
@@ -223,6 +228,7 @@ impl Costs {
             upper_entry: scale(self.upper_entry),
             pte_walked: scale(self.pte_walked),
             unmap: scale(self.unmap),
+            zap: scale(self.zap),
             reclaim: scale(self.reclaim),
             reclaim_call: scale(self.reclaim_call),
             stat_flush: scale(self.stat_flush),
@@ -259,6 +265,7 @@ mod tests {
         upper_entries: 0,
         ptes_walked: 0,
         unmapped: 0,
+        zapped: 0,
         stat_flushes: 0,
     };
 

@@ -88,6 +88,7 @@ impl Core {
             } else {
                 Word::EMPTY
             };
+            self.work.unmapped += 1;
             self.unmap_one(mm, page, left);
         }
     }
@@ -99,7 +100,6 @@ impl Core {
         if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
             tlb.drop_page(page);
         }
-        self.work.unmapped += 1;
         let folio = &mut self.memory.folios[pfn];
         #[cfg(test)]
         let keep_dirty = self.mutant != Some(crate::testing::Mutant::DirtyLostAtUnmap);

@@ -55,8 +55,10 @@ work! {
     upper_entries,
     /// Page-table entries looked at side by side: in walks, and around an entry found young.
     ptes_walked,
-    /// Page-table entries removed.
+    /// Page-table entries removed by reclaim, one by one.
     unmapped,
+    /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.
+    zapped,
     /// Pages reclaimed.
     reclaimed,
     /// Reclaim calls ended.

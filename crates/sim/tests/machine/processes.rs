@@ -39,7 +39,7 @@ fn memory_lives_to_the_end_of_the_run_unless_the_task_exits() {
     assert!((1000..1064).contains(&usage(&mut machine, "/job")));
     let (mut machine, exits) = run(&format!(r#"{{"name": "t", "lifetime": "task", {FILL}}}"#));
     assert!(usage(&mut machine, "/job") < 64, "no more than the charge ahead of its CPU");
-    assert_eq!(exits.work.unmapped, 1000);
+    assert_eq!((exits.work.zapped, exits.work.unmapped), (1000, 0));
     assert!(exits.tasks[0].cpu_time > stays.tasks[0].cpu_time, "exiting takes time");
 }
 
@@ -85,7 +85,7 @@ fn what_one_thread_has_brought_in_is_there_for_all() {
 fn an_address_space_goes_with_its_last_thread() {
     let (mut machine, report) = run(&format!(r#"{{"name": "t", "threads": 3, "lifetime": "task", {FILL}}}"#));
     assert!(usage(&mut machine, "/job") < 3 * (64 + 31), "charged ahead, and in the batches of three CPUs");
-    assert_eq!(report.work.unmapped, 1000);
+    assert_eq!(report.work.zapped, 1000);
 }
 
 /// A reader of a file that is never cached twice, with so many reads in flight; how long it took.

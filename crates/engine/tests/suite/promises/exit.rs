@@ -147,8 +147,8 @@ fn an_exit_goes_on_table_by_table_and_passes_by_what_was_never_used() {
         step = engine.resume(task);
     }
     assert_eq!((step, usage), (Step::Done(Served::Exited), vec![600, 600 - 416, 0]));
-    let unmapped = engine.take_work().unmapped;
-    assert_eq!(unmapped, 601);
+    let work = engine.take_work();
+    assert_eq!((work.zapped, work.unmapped), (601, 0));
 }
 
 #[test]
