@@ -5,7 +5,7 @@
 //! ground truth give its very sequences.
 //!
 //! ```text
-//!   leaves     sequential  looping  uniform  zipf  hot_set  zipf_scan  phase_shift  fill
+//!   leaves     sequential  looping  uniform  zipf  hot_set  zipf_scan  phase_shift  fill  runs  index
 //!                 │  each is a PageGenerator: page after page, without end
 //!                 ▼
 //!   Paged      counts `ops`, adds the object, turns `write_ratio` of the accesses into writes
@@ -28,6 +28,10 @@ mod sequential; // one pass
 mod uniform; // every page alike
 mod zipf; // rank k with probability proportional to k^-alpha
 mod zipf_scan; // Zipf with a periodic scan of cold pages
+mod runs; // whole files of a tree, by popularity
+mod index; // lookups in a search tree, root to leaf
+
+mod session; // which of several programs a user looks at, and when
 
 mod chain; // one part after the other
 mod limit; // the first so many accesses
@@ -38,13 +42,16 @@ pub use chain::{Chain, ChainPart};
 pub use error::PatternError;
 pub use fill::Fill;
 pub use hot_set::HotSet;
+pub use index::Index;
 pub use limit::{Limit, Limited};
 pub use looping::Looping;
 pub use mix::{Mix, MixEnd, MixPart};
 pub use pattern::Pattern;
 pub use phase_shift::{Phase, PhaseOrder, PhaseShift};
 pub use repeat::Repeat;
+pub use runs::Runs;
 pub use sequential::Sequential;
+pub use session::{SESSION_MEMBERS_MAX, Session, Visit};
 pub use uniform::Uniform;
 pub use zipf::{RejectionInversion, Zipf, ZipfTable};
 pub use zipf_scan::ZipfScan;

@@ -38,6 +38,8 @@ const PATTERNS: &[(&str, &str)] = &[
     ("zipf_scan", "pages = 9, ops = 9, scan_every = 9, scan_length = 1, scan_pages = 1"),
     ("phase_shift", "phases = [{ pages = 9, ops = 9 }]"),
     ("fill", "pages = 9"),
+    ("runs", "pages = 9, ops = 9"),
+    ("index", "pages = 9, ops = 9"),
     ("mix", "parts = [{ of = { pattern = \"fill\", pages = 9 } }]"),
     ("chain", "parts = [{ of = { pattern = \"fill\", pages = 9 } }]"),
     ("repeat", "times = 9, of = { pattern = \"fill\", pages = 9 }"),

@@ -39,7 +39,8 @@ impl fmt::Display for TableError {
 }
 
 /// Patterns whose `pages` is simply the size of what they run over.
-const SIZED_BY_OBJECT: &[&str] = &["sequential", "looping", "loop", "uniform", "zipf", "hot_set", "fill"];
+const SIZED_BY_OBJECT: &[&str] =
+    &["sequential", "looping", "loop", "uniform", "zipf", "hot_set", "fill", "runs", "index"];
 
 impl Table {
     /// The access pattern this table describes, over an object of `pages` pages; `None` when nothing gives a size.

@@ -43,6 +43,10 @@ pub enum Pattern {
     PhaseShift(PhaseShift),
     /// Each page once, written.
     Fill(Fill),
+    /// Whole files of a tree, by popularity.
+    Runs(Runs),
+    /// Lookups in a search tree.
+    Index(Index),
     /// Parts interleaved by weight.
     #[serde(alias = "interleave")]
     Mix(Mix),
@@ -68,6 +72,8 @@ impl Pattern {
             Pattern::ZipfScan(pattern) => pattern.stream(object, seed),
             Pattern::PhaseShift(pattern) => pattern.stream(object, seed),
             Pattern::Fill(pattern) => pattern.stream(object),
+            Pattern::Runs(pattern) => pattern.stream(object, seed),
+            Pattern::Index(pattern) => pattern.stream(object, seed),
             Pattern::Mix(mix) => {
                 let seed = mix.seed.unwrap_or(seed);
                 let part = |(index, part): (usize, &MixPart)| {
@@ -103,6 +109,8 @@ impl Pattern {
             Pattern::ZipfScan(pattern) => pattern.validate(),
             Pattern::PhaseShift(pattern) => pattern.validate(),
             Pattern::Fill(pattern) => pattern.validate(),
+            Pattern::Runs(pattern) => pattern.validate(),
+            Pattern::Index(pattern) => pattern.validate(),
             Pattern::Mix(mix) => mix.validate(),
             Pattern::Chain(chain) => chain.validate(),
             Pattern::Repeat(repeat) => repeat.validate(),
@@ -128,6 +136,8 @@ impl Pattern {
             Pattern::ZipfScan(pattern) => pattern.pages_end(),
             Pattern::PhaseShift(pattern) => pattern.pages_end(),
             Pattern::Fill(pattern) => pattern.pages,
+            Pattern::Runs(pattern) => pattern.pages,
+            Pattern::Index(pattern) => pattern.pages,
             Pattern::Mix(mix) => {
                 for part in &mix.parts {
                     part.of.add_object_pages(part.object.unwrap_or(object), sizes);

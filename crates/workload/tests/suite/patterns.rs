@@ -72,6 +72,11 @@ fn a_wrong_parameter_is_refused_by_name() {
         "pattern = 'mix'\nparts = [{ weight = 0, of = { pattern = 'fill', pages = 1 } }]",
         &["mix.parts[0]", "`weight`"],
     );
+    check_complaint("pattern = 'runs'\npages = 1\nops = 1\nlength = 0", &["runs", "`length`", "at least 1"]);
+    check_complaint(
+        "pattern = 'index'\npages = 1\nops = 1\nfanout = 1",
+        &["index", "`fanout`", "at least 2"],
+    );
     check_complaint("pattern = 'repeat'\ntimes = 0\nof = { pattern = 'fill', pages = 1 }", &["`times`"]);
 }
 
@@ -104,6 +109,8 @@ fn equal_seeds_give_equal_accesses_whatever_the_chunks() {
         "pattern = 'uniform'\npages = 1000\nops = 5000",
         "pattern = 'hot_set'\npages = 1000\nops = 5000\nmove_every = 100",
         "pattern = 'zipf_scan'\npages = 100\nops = 5000\nscan_every = 300\nscan_length = 30",
+        "pattern = 'runs'\npages = 1003\nops = 5000\nlength = 7\nwrite_ratio = 0.1",
+        "pattern = 'index'\npages = 1003\nops = 5000\nfanout = 7",
         "pattern = 'repeat'\ntimes = 3\nof = { pattern = 'uniform', pages = 1000, ops = 777 }",
         "pattern = 'mix'\nend = 'last'\nparts = [
             { weight = 3, of = { pattern = 'uniform', pages = 1000, ops = 3000 } },
@@ -179,6 +186,8 @@ fn sequences_are_the_same_for_good() {
     );
     check("pattern = 'uniform'\npages = 16384\nops = 200000", 104, 0xe771c415);
     check("pattern = 'hot_set'\npages = 10000\nops = 100000\nmove_every = 3000", 1, 0x7b97086d);
+    check("pattern = 'runs'\npages = 10000\nops = 100000", 1, 0xebc53853);
+    check("pattern = 'index'\npages = 10000\nops = 100000\nfanout = 50", 1, 0x9c7bb103);
     check(
         "pattern = 'mix'\nparts = [
             { weight = 3, of = { pattern = 'uniform', pages = 1000, ops = 30000 } },

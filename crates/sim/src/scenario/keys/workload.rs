@@ -78,6 +78,20 @@ const ROWS: &[Row] = &[
 
     ("workload.fill.pages", PAGES, "the object's", "Writes each page once: how programs come by their memory."),
 
+    ("workload.runs.pages", PAGES, "the object's", "Pages of all runs: whole files of a tree, one after the other."),
+    ("workload.runs.ops", ANY, "", "Accesses in all; the last run may be cut short."),
+    ("workload.runs.length", COUNT, "4", "Pages of a run, which is read from its start to its end; 4 are the 16 KiB of a typical source file."),
+    ("workload.runs.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed the popularity of runs is, as of zipf; 0 draws all alike."),
+    ("workload.runs.write_ratio", FRACTION, "0", "Share of the accesses that write."),
+    ("workload.runs.seed", ANY, "derived", "Seed of popularity, runs and writes."),
+
+    ("workload.index.pages", PAGES, "the object's", "Pages of a search tree, the root first and the leaves last."),
+    ("workload.index.ops", ANY, "", "Accesses in all; a lookup makes one at each level."),
+    ("workload.index.fanout", Accepts::Integer(2, i64::MAX), "256", "Pages that an inner page leads to; 256 entries of 16 bytes fill one."),
+    ("workload.index.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed the popularity of leaves is, as of zipf."),
+    ("workload.index.write_ratio", FRACTION, "0", "Share of the accesses that write, those to inner pages included."),
+    ("workload.index.seed", ANY, "derived", "Seed of popularity, lookups and writes."),
+
     ("workload.mix.parts[].of", PATTERN, "", "A pattern; the parts take turns at random."),
     ("workload.mix.parts[].weight", COUNT, "1", "Its share of the accesses, relative to the others'."),
     ("workload.mix.parts[].object", ANY, "the mix's", "Number of the task's object that it accesses."),
@@ -123,6 +137,8 @@ const PATTERNS: &[&str] = &[
     "zipf_scan",
     "phase_shift",
     "fill",
+    "runs",
+    "index",
     "mix",
     "chain",
     "repeat",
