@@ -9,7 +9,7 @@ use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
     Advice, Channel, Device, Kernel, Knobs, Lifetime, Machine, Memcg, Object, Problem, Scalar, Scenario,
-    Size, Swap, SwapKind, Table, Task, TimeSpan,
+    Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
 use pageout_workload::trace::{self, Footprint, Loaded};
 use serde_json::{Value, json};
@@ -258,6 +258,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             lifetime: Lifetime::Run,
             loops: 1,
             background: false,
+            session: Session::default(),
             object: objects,
         }],
         event: Vec::new(),

@@ -445,3 +445,41 @@ fn a_task_waits_only_for_one_that_exists_and_ends() {
     let output = pageout(into.path(), &["run", "scenario.toml"]);
     check_failure(&output, 2, &["tasks wait for each other: a after b after a"]);
 }
+
+#[test]
+fn a_session_that_makes_no_sense_is_refused_by_key() {
+    let with = |keys: &str| run_with("memcg = \"/web\"", &format!("memcg = \"/web\"\n{keys}"), &[]);
+    check_failure(
+        &with("copies = 5\nsession.visits = 4"),
+        2,
+        &["`visits` must open all 5 programs, got 4", "scenario.toml:11:"],
+    );
+    check_failure(
+        &with("session.dwell = \"1s\""),
+        2,
+        &["`session` without visits has no effect", "give it `visits`"],
+    );
+    check_failure(
+        &with("session.visits = 2\nsession.recency = -1"),
+        2,
+        &["`session.recency`: -1 is too small", "0 to 100"],
+    );
+    check_failure(&with("session.visits = 2\nsession.dwel = \"1s\""), 2, &["did you mean `dwell`?"]);
+    check_failure(
+        &with("session = { visits = 2, first_ops = 1000 }\ndepth = 2\nloops = 2"),
+        2,
+        &[
+            "`depth`: in a session each thread makes one access at a time",
+            "`loops`: a session says when each copy runs, once",
+        ],
+    );
+    check_failure(
+        &with("session = { visits = 2, first_ops = 3000, visit_ops = 3000 }"),
+        2,
+        &[
+            "the workload ends after 5000 accesses, and a copy's visits take 6000",
+            "give the workload more `ops`",
+        ],
+    );
+    check_success(&with("session = { visits = 2, first_ops = 3000, visit_ops = 2000 }"));
+}

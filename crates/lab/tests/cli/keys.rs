@@ -46,9 +46,23 @@ const PATTERNS: &[(&str, &str)] = &[
     ("limit", "ops = 9, of = { pattern = \"fill\", pages = 9 }"),
 ];
 
+/// A workload that outlasts any session.
+const ENDLESS: &str = "task.t.object.0.workload={ pattern = \"uniform\", ops = 2000000000000000000 }";
+
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
+    ("task[].session.visits", ENDLESS),
+    ("task[].session.dwell", "task.t.session.visits=1"),
+    ("task[].session.dwell", ENDLESS),
+    ("task[].session.busy", "task.t.session.visits=1"),
+    ("task[].session.busy", ENDLESS),
+    ("task[].session.recency", "task.t.session.visits=1"),
+    ("task[].session.recency", ENDLESS),
+    ("task[].session.first_ops", "task.t.session.visits=1"),
+    ("task[].session.first_ops", ENDLESS),
+    ("task[].session.visit_ops", "task.t.session.visits=1"),
+    ("task[].session.visit_ops", ENDLESS),
     ("task[].depth", "task.t.object.0.channel=tmpfs"),
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),

@@ -17,18 +17,21 @@ use pageout_engine::{
     Bdi, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
     MemcgId, Nanos, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
 };
+use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
 
 use super::keys::Limit;
 use super::measure::Touchable;
 use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
+use super::visits::Visits;
 use super::{
     Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Lifetime, Object, Problem, Scalar,
     Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
+use crate::pace::Pace;
 use crate::{Machine, MachineSpec, SchedRules, TimedAction, TimedEvent};
 use crate::{StreamSource, TaskSpec};
 
@@ -60,6 +63,8 @@ impl Scenario {
         let positions = self.positions();
         let mut cpu_next = 0;
         for (index, task) in self.task.iter().enumerate() {
+            let seed = self.task_seed(index);
+            let mut visits = task.visits(seed);
             for copy in 0..task.copies {
                 let mut cpu = || {
                     let dealt = cpu_next;
@@ -68,7 +73,8 @@ impl Scenario {
                 };
                 let cpus: Vec<CpuId> = (0..task.threads).map(|_| cpu()).collect();
                 let after = task.after.as_deref().and_then(|name| positions.get(name)).cloned();
-                self.add_process(&mut machine, index, copy, &cpus, after.unwrap_or_default(), &files)?;
+                let run = Run { seed, copy, after: after.unwrap_or_default(), visits: visits.remove(&copy) };
+                self.add_process(&mut machine, index, &run, &cpus, &files)?;
             }
         }
         for (index, event) in self.event.iter().enumerate() {
@@ -245,15 +251,13 @@ impl Scenario {
         specs.collect()
     }
 
-    /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`. They start when the machine's tasks `after`
-    /// have ended.
+    /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`.
     fn add_process(
         &self,
         machine: &mut Machine,
         index: usize,
-        copy: u32,
+        run: &Run,
         cpus: &[CpuId],
-        after: Range<usize>,
         files: &OpenFiles,
     ) -> Result<(), Problem> {
         let task = &self.task[index];
@@ -297,7 +301,8 @@ impl Scenario {
             |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
         let write_first_later: Vec<Option<u64>> =
             write_first.iter().enumerate().map(|(at, pages)| pages.filter(|_| !lives_on(at))).collect();
-        let seed = SplitMix64::derive_seed(SplitMix64::derive_seed(self.seed, index as u64), copy.into());
+        let seed = SplitMix64::derive_seed(run.seed, run.copy.into());
+        let ops = run.visits.as_ref().map(|visits| visits.ops);
         let mut first = None;
         for (thread, &cpu) in (0..).zip(cpus) {
             let seed = match thread {
@@ -308,7 +313,12 @@ impl Scenario {
             let (origins, write_first) = (origins.clone(), [write_first.clone(), write_first_later.clone()]);
             let source: StreamSource = Box::new(move |turn| {
                 let write_first = &write_first[usize::from(turn > 0)];
-                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
+                let stream =
+                    streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))?;
+                Ok(match ops {
+                    Some(ops) => Box::new(Limited::new(stream, ops)),
+                    None => stream,
+                })
             });
             for source in streams::in_turn(source, task.depth) {
                 let id = match first {
@@ -321,12 +331,13 @@ impl Scenario {
                     nice: task.nice,
                     loops: task.loops,
                     start: nanos(task.start),
-                    after: after.clone().collect(),
+                    after: run.after.clone().collect(),
+                    pace: run.visits.as_ref().map_or(Pace::Costed, |visits| visits.pace.clone()),
                     thread_of: first,
                     lifetime: task.lifetime,
                     think_time: nanos(task.think_time),
                     background: task.background,
-                    ..TaskSpec::new(id, &task.copy_name(copy), &task.memcg, channels.clone(), source)
+                    ..TaskSpec::new(id, &task.copy_name(run.copy), &task.memcg, channels.clone(), source)
                 };
                 let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
                 first.get_or_insert(position);
@@ -463,6 +474,16 @@ impl Advice {
             Advice::NoReuse => pageout_engine::Advice::NoReuse,
         }
     }
+}
+
+/// One copy of a task, apart from what it has in common with the others.
+struct Run {
+    /// Of the task.
+    seed: u64,
+    copy: u32,
+    /// The machine's tasks that have to end first.
+    after: Range<usize>,
+    visits: Option<Visits>,
 }
 
 /// The files of the engine by name.

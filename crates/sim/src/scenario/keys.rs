@@ -87,6 +87,9 @@ impl Accepts {
             (Accepts::Integer(min, max), Scalar::Integer(number)) => {
                 in_range(*number, min, max, |n| n.to_string())
             }
+            (Accepts::Number(min, max), Scalar::Float(number)) if !number.is_nan() => {
+                in_range(*number, min, max, |n| n.to_string())
+            }
             (Accepts::Size(min, max), Scalar::Text(_) | Scalar::Integer(_)) => {
                 let size: Size = value.to_string().parse().map_err(|error| format!("{error}"))?;
                 in_range(size.0, min, max, |bytes| Size(bytes).to_string())

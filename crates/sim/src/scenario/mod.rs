@@ -49,10 +49,12 @@ pub mod keys;
 mod validate; // checks that need more than one key at a time, or a range
 
 mod measure; // what percentages of a limit are percentages of
+mod visits; // from a session to when each copy makes its accesses
 mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
 use keys::{Accepts, TIME_MAX, sysctl_keys};
+use pageout_workload::rng::SplitMix64;
 use section::section;
 
 pub use event::{Event, KernelFile};
@@ -65,7 +67,7 @@ pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use section::Section;
 pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
-pub use task::{Advice, Channel, Lifetime, Object, Task, TraceFile};
+pub use task::{Advice, Channel, Lifetime, Object, Session, Task, TraceFile};
 pub use validate::Problem;
 
 /// Name of the device that files and swap live on when a scenario lists none.
@@ -111,6 +113,11 @@ section! {
 }
 
 impl Scenario {
+    /// The seed of all that a task draws.
+    fn task_seed(&self, index: usize) -> u64 {
+        SplitMix64::derive_seed(self.seed, index as u64)
+    }
+
     /// Pages of an object as far as the scenario says: its own size, or that of its file.
     pub fn object_pages(&self, object: &Object) -> Option<u64> {
         let size = match &object.file {

@@ -81,6 +81,7 @@ held! {
     u32: self => Some(Scalar::Integer((*self).into()));
     // What TOML can write is below 2^63.
     u64: self => Some(Scalar::Integer(i64::try_from(*self).unwrap_or(i64::MAX)));
+    f64: self => Some(Scalar::Float(*self));
     String: self => Some(Scalar::Text(self.clone()));
     Size: self => Some(Scalar::Text(self.to_string()));
     Bandwidth: self => Some(Scalar::Text(self.to_string()));

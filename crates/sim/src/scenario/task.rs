@@ -17,7 +17,7 @@ use pageout_workload::trace::Loaded;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Accepts, SIZE_MAX, TIME};
-use super::section::{section, words};
+use super::section::{from_nothing, section, words};
 use super::{Size, Table, TableError, TimeSpan};
 
 section! {
@@ -51,6 +51,8 @@ section! {
             "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
         background: bool, [unless false] in Accepts::Bool,
             "The run does not wait for this task: it ends when all others have.";
+        session: Session, [unless Session::default()] table Session,
+            "A user who looks at one copy at a time.";
         object: Vec<Object>, [default Vec::new()] each Object,
             "What it accesses.";
     }
@@ -68,6 +70,30 @@ impl Task {
     /// What results call one of its copies: `NAME`, or `NAME.COPY` where there are several.
     pub fn copy_name(&self, copy: u32) -> String {
         if self.copies == 1 { self.name.clone() } else { format!("{}.{copy}", self.name) }
+    }
+}
+
+section! {
+    /// When each copy of a task is in the foreground: tabs of a browser, apps of a phone.
+    pub struct Session {
+        visits: u32, [default 0] in Accepts::Integer(0, 1_000_000),
+            "Visits in all, each to one copy: the first ones open one copy each, in turn. 0: there is no user, and all copies run at once.";
+        dwell: TimeSpan, [default TimeSpan(10_000_000_000)] in Accepts::Time(1_000_000, 86_400_000_000_000),
+            "Mean time of a visit, drawn evenly from half to one and a half times this. Seconds, because people read what they go to.";
+        recency: f64, [default 1.0] in Accepts::Number(0.0, 100.0),
+            "How much the next copy is one used lately: the k-th last with probability proportional to k^-recency; 0 is any. No law of it is published; at 1 each doubling of k is as likely as the one before.";
+        first_ops: u64, [default 10_000] in Accepts::Integer(1, 1 << 40),
+            "Accesses of a copy's first visit, in which it starts.";
+        visit_ops: u64, [default 1_000] in Accepts::Integer(1, 1 << 40),
+            "Accesses of each later visit.";
+        busy: TimeSpan, [default TimeSpan(1_000_000_000)] in Accepts::Time(0, 86_400_000_000_000),
+            "Time over which the accesses of a visit are spread, from its start; then the copy idles. What takes longer goes on when the user has left.";
+    }
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        from_nothing()
     }
 }
 

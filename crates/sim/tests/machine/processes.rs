@@ -142,3 +142,21 @@ fn a_run_that_is_cut_short_tells_of_a_task_that_has_not_started() {
     assert_eq!((waiting.cpu_time, waiting.cpu_wait), (Nanos::ZERO, Nanos::ZERO));
     assert_eq!(machine.run(&mut ()).unwrap(), Ended::Complete);
 }
+
+#[test]
+fn in_a_session_one_copy_runs_at_a_time_and_the_others_idle() {
+    let session = r#"{"name": "tab", "memcg": "/job", "copies": 5, "cpu": 0,
+        "session": {"visits": 40, "dwell": "10ms", "busy": "2ms", "first_ops": 120, "visit_ops": 30},
+        "object": [{"channel": "anonymous", "size": "100 pages", "workload": {"pattern": "chain", "parts":
+            [{"of": {"pattern": "fill"}}, {"of": {"pattern": "uniform", "ops": 100000}}]}}]}"#;
+    let (_, report) = run(session);
+    assert_eq!(report.accesses, 5 * 120 + 35 * 30);
+    for tab in &report.tasks {
+        assert_eq!(tab.minor, 100);
+        assert!(tab.cpu_wait.0 < 20_000, "they meet on their CPU at the start only: {tab:?}");
+        assert!(tab.idle.0 > tab.runtime.0 * 9 / 10, "{tab:?}");
+    }
+    // Half to one and a half times the dwell, 40 times; the last visit is over when its accesses are.
+    assert!((200_000_000..600_000_000).contains(&report.end.0), "{}", report.end);
+    assert_eq!(report, run(session).1);
+}

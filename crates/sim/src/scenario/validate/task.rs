@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Check, Problem};
 use crate::scenario::task::CPU_MAX;
-use crate::scenario::{Channel, FileKind, Lifetime, Object, Size, Task};
+use crate::scenario::{Channel, FileKind, Lifetime, Object, Session, Size, Task};
 
 /// What a machine runs at most of one task: copies, threads and workers.
 const RUNNERS_MAX: usize = 100_000;
@@ -31,6 +31,7 @@ impl Check<'_> {
             self.report(problem.help("for example: workload = { pattern = \"zipf\", ops = 100000 }"));
         }
         self.threads(prefix, task);
+        self.session(prefix, task);
         for (index, object) in task.object.iter().enumerate() {
             self.object(&format!("{prefix}.object[{index}]"), task, object);
         }
@@ -62,6 +63,73 @@ impl Check<'_> {
             );
             let problem = Problem::new(format!("{prefix}.{key}"), message);
             self.report(problem.help("leave it out, or use lifetime = \"task\" and `copies`"));
+        }
+    }
+
+    fn session(&mut self, prefix: &str, task: &Task) {
+        let session = &task.session;
+        self.ranges(&format!("{prefix}.session."), session);
+        let report = |check: &mut Self, key: &str, message: &str, help: &str| {
+            let problem = Problem::new(format!("{prefix}.{key}"), message.to_string());
+            check.report(if help.is_empty() { problem } else { problem.help(help) });
+        };
+        let Some(schedule) = task.schedule() else {
+            if *session != Session::default() {
+                let message = "`session` without visits has no effect";
+                report(self, "session", message, "give it `visits`");
+            }
+            return;
+        };
+        match schedule.validate() {
+            Ok(()) => self.session_ops(prefix, task),
+            Err(error) if error.key == "visits" => {
+                let message = format!("`visits` {}", error.reason);
+                report(self, "session.visits", &message, "more visits, or fewer `copies`");
+            }
+            // Ranges are told of by key.
+            Err(_) => {}
+        }
+        let alone = "a session says when each copy runs";
+        if task.after.is_some() {
+            report(self, "after", &format!("`after`: {alone}"), "use `start`, which moves the whole session");
+        }
+        if task.depth > 1 {
+            report(
+                self,
+                "depth",
+                "`depth`: in a session each thread makes one access at a time",
+                "use `threads`",
+            );
+        }
+        if task.loops > 1 {
+            report(self, "loops", &format!("`loops`: {alone}, once"), "use `visits`");
+        }
+    }
+
+    /// A workload has to last as long as the session.
+    fn session_ops(&mut self, prefix: &str, task: &Task) {
+        let mut ops = Some(0u64);
+        for object in &task.object {
+            let has = match (&object.workload, &object.trace) {
+                (Some(workload), _) => {
+                    let pattern = workload.pattern(self.scenario.object_pages(object)).ok();
+                    pattern.and_then(|pattern| pattern.stream(0, 0).ok()?.len_hint())
+                }
+                (None, Some(_)) => None,
+                (None, None) => Some(0),
+            };
+            ops = ops.zip(has).and_then(|(sum, has)| sum.checked_add(has));
+        }
+        let index = self.scenario.task.iter().position(|other| std::ptr::eq(other, task));
+        let seed = self.scenario.task_seed(index.expect("it is one of the scenario's"));
+        let needed = task.visits(seed).into_values().map(|visits| visits.ops).max();
+        if let (Some(ops), Some(needed)) = (ops, needed)
+            && ops < needed
+        {
+            let message =
+                format!("the workload ends after {ops} accesses, and a copy's visits take {needed}");
+            let problem = Problem::new(format!("{prefix}.session.visits"), message);
+            self.report(problem.help("give the workload more `ops`; what is left of it is not made"));
         }
     }
 
