@@ -204,8 +204,9 @@ impl Config {
         for &pages in &self.node_pages {
             check_range("pages of a node", pages, 1, frames_max)?;
         }
+        // One more a node for the room between its zones.
         let sections: u64 =
-            self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES))).sum();
+            self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES)) + 1).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
         self.layout.check(&self.node_pages)?;
         if self.percpu_pagelist_high_fraction > 0 {

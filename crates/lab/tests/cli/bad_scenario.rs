@@ -74,6 +74,17 @@ fn zero_and_impossible_sizes_are_refused() {
     );
     let output = run_with("[[memcg]]", "[machine]\nmemory = \"99999TiB\"\n\n[[memcg]]", &[]);
     check_failure(&output, 2, &["too large", "scenario.toml:4:10"]);
+    let nodes = "[machine]\ninit_memory = \"1GiB\"\n[[machine.node]]\nmemory = \"1GiB\"\nmovable = \"2GiB\"\n\n[[memcg]]";
+    let output = run_with("[[memcg]]", nodes, &[]);
+    check_failure(
+        &output,
+        2,
+        &[
+            "2GiB of zone Movable are more than the 1GiB of the node",
+            "1GiB are all of the first node's 1GiB",
+            "2 problems",
+        ],
+    );
     check_failure(&run_with("memcg = \"/web\"", "memcg = \"/web\"\ncopies = 0", &[]), 2, &["0 is too small"]);
     check_failure(
         &run_with("memcg = \"/web\"", "memcg = \"/web\"\ncpu = 4", &[]),

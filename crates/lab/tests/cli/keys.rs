@@ -67,6 +67,10 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),
     ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].movable", "machine.node=[{ memory = \"8TiB\" }]"),
+    ("machine.node[].reserved", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].distance", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.init_memory", "machine.memory=2GiB"),
     ("event[].every", "event.0.at=0s"),
 ];
 

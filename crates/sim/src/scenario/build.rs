@@ -89,6 +89,7 @@ impl Scenario {
         let switches = &self.kernel.switches;
         let mut config = Config {
             node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),
+            layout: self.machine.layout(),
             cpus: self.machine.cpus,
             hz: self.machine.hz,
             tlb_entries: self.machine.tlb_entries,

@@ -1,5 +1,7 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
+use pageout_engine::Layout;
+
 use super::keys::{Accepts, kernel_keys, range_of};
 use super::section::{Held, from_nothing, section};
 use super::{Knobs, Size, TimeSpan};
@@ -16,6 +18,10 @@ section! {
             "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
         node: Vec<Node>, [unless Vec::new()] each Node,
             "NUMA nodes, in order of their numbers.";
+        zone_dma: bool, [unless false] in Accepts::Bool,
+            "Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA), which nobody else is given as long as there is other memory.";
+        init_memory: Size, [unless Size(0)] in Accepts::Size(0, 1 << 30),
+            "Memory of the first node that the kernel still holds while it computes the marks of zones, and gives back afterwards: its code and data for starting.";
         quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000),
             "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
         timeslice: TimeSpan, [default TimeSpan(3_000_000)] in Accepts::Time(1_000, 1_000_000_000),
@@ -34,6 +40,12 @@ section! {
     pub struct Node {
         memory: Size, [required] in NODE_MEMORY,
             "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory.";
+        movable: Size, [unless Size(0)] in Accepts::Size(0, 8 << 40),
+            "So much of it, at its end, is zone Movable: for pages of processes and files only, as memory added while the machine runs often is.";
+        reserved: Size, [unless Size(0)] in Accepts::Size(0, 8 << 40),
+            "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
+        distance: u32, [default 20] in Accepts::Integer(11, 254),
+            "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";
     }
 }
 
@@ -49,6 +61,29 @@ impl Machine {
             vec![self.memory.unwrap_or(Machine::DEFAULT_MEMORY)]
         } else {
             self.node.iter().map(|node| node.memory).collect()
+        }
+    }
+}
+
+impl Machine {
+    /// How that memory lies.
+    pub(super) fn layout(&self) -> Layout {
+        let pages = |size: fn(&Node) -> Size| self.node.iter().map(|node| size(node).pages_floor()).collect();
+        let distance = |from: usize, to: usize| match from == to {
+            true => 10,
+            false => self.node[from].distance.max(self.node[to].distance) as u8,
+        };
+        let nodes = 0..self.node.len();
+        Layout {
+            zone_dma: self.zone_dma,
+            movable_pages: pages(|node| node.movable),
+            reserved_pages: pages(|node| node.reserved),
+            init_pages: self.init_memory.pages_floor(),
+            distances: nodes
+                .clone()
+                .map(|from| nodes.clone().map(|to| distance(from, to)).collect())
+                .collect(),
+            ..Layout::default()
         }
     }
 }

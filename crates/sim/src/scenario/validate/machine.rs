@@ -18,6 +18,18 @@ impl Check<'_> {
         }
         for (index, node) in machine.node.iter().enumerate() {
             self.ranges(&format!("machine.node[{index}]."), node);
+            if node.movable > node.memory {
+                let (movable, memory) = (node.movable, node.memory);
+                let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
+                self.report(Problem::new(&format!("machine.node[{index}].movable"), problem));
+            }
+        }
+        let first = machine.node_sizes()[0];
+        if machine.init_memory.0 > 0 && machine.init_memory >= first {
+            let problem = format!("{} are all of the first node's {first}", machine.init_memory);
+            self.report(
+                Problem::new("machine.init_memory", problem).help("a kernel gives back some hundred pages"),
+            );
         }
         if machine.tlb_entries > 0 && !machine.tlb_entries.is_power_of_two() {
             let problem = format!("{} is no power of two", machine.tlb_entries);
