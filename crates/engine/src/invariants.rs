@@ -280,6 +280,7 @@ impl Core {
         for cpu in &self.cpus {
             charge(cpu.stock.memcg, cpu.stock.pages);
         }
+        self.memcgs.check_invariants();
         for id in self.memcgs.ids() {
             assert_eq!(
                 self.memcgs[id].usage,

@@ -100,7 +100,9 @@ impl From<pageout_sim::RunError> for Failure {
     fn from(error: pageout_sim::RunError) -> Failure {
         use pageout_sim::RunError;
         match error {
-            RunError::Stream { .. } | RunError::File { .. } => Failure::Input(error.into()),
+            RunError::Stream { .. } | RunError::File { .. } | RunError::Removed { .. } => {
+                Failure::Input(error.into())
+            }
             _ => Failure::Workload(error.into()),
         }
     }

@@ -256,6 +256,10 @@ pub(super) enum Action {
     Tick {
         nanos: u64,
     },
+    /// Removes a group, and makes another in its place, to which its processes move.
+    Replace {
+        group: u8,
+    },
     /// A new group with a process and a task in it.
     Spawn {
         parent: u8,
@@ -270,6 +274,7 @@ impl Action {
         // Two numbers in one byte: a task below 8, and an object.
         let (task, object) = (a & 7, a >> 3);
         Ok(match code {
+            148 => Action::Replace { group: a },
             95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },
             0..80 => {
                 let wanted = u32::from(c >> 4) + 1;

@@ -78,6 +78,9 @@ pub(super) struct Machine {
     bdi: Bdi,
     files: Vec<(FileId, FileKind, u64)>,
     groups: Vec<(MemcgId, String)>,
+    /// Processes with the group that each is in, and the process of each task that has one.
+    processes: Vec<(MmId, usize)>,
+    runs_in: Vec<(usize, MmId)>,
     tasks: Vec<Task>,
     store: Store,
     contents: Contents,
@@ -106,6 +109,8 @@ impl Machine {
             bdi: setup.bdi,
             files: Vec::new(),
             groups: vec![(MemcgId::ROOT, String::new())],
+            processes: Vec::new(),
+            runs_in: Vec::new(),
             tasks: Vec::new(),
             store: Store::default(),
             contents: Contents::default(),
@@ -122,11 +127,8 @@ impl Machine {
         for group in &setup.groups {
             machine.create_group(group.parent, group.policy);
         }
-        let mms: Vec<MmId> = setup
-            .processes
-            .iter()
-            .map(|&group| machine.engine.process_create(machine.groups[usize::from(group)].0))
-            .collect();
+        let mms: Vec<MmId> =
+            setup.processes.iter().map(|&group| machine.create_process(group.into())).collect();
         for &(process, cpu) in &setup.tasks {
             machine.create_task(mms[usize::from(process)], cpu);
         }
@@ -155,11 +157,50 @@ impl Machine {
         memcg
     }
 
+    fn create_process(&mut self, group: usize) -> MmId {
+        let mm = self.engine.process_create(self.groups[group].0);
+        self.processes.push((mm, group));
+        mm
+    }
+
+    /// Removes a group with nothing below it, and makes another in its place. Its processes move there; what they have in memory
+    /// stays with the removed one.
+    fn replace_group(&mut self, group: usize) {
+        let of_group = |(_, at): &&(MmId, usize)| *at == group;
+        let mms: Vec<MmId> = self.processes.iter().filter(of_group).map(|&(mm, _)| mm).collect();
+        let runs_here = |(_, mm): &&(usize, MmId)| mms.contains(mm);
+        let mut tasks = self.runs_in.iter().filter(runs_here).map(|&(task, _)| task);
+        if tasks.any(|task| self.tasks[task].state != State::Idle) {
+            return;
+        }
+        let (memcg, path) = self.groups[group].clone();
+        let directory = format!("/sys/fs/cgroup{path}");
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, MemcgId::ROOT));
+        let mut heir = memcg;
+        match self.engine.remove_directory(&directory) {
+            Ok(()) => {
+                let (parent, name) = path.rsplit_once('/').expect("only the root has no name");
+                let parent = self.engine.memcg_by_path(parent).expect("a parent outlives its children");
+                heir = self.engine.memcg_create(parent, name).expect("the name is free");
+                self.groups[group].0 = heir;
+                let gone = self.engine.read_file("/sys/fs/cgroup/cgroup.stat").expect("the root has it");
+                assert!(gone.starts_with("nr_descendants"), "{gone}");
+            }
+            Err(error) => {
+                let inside = format!("{path}/");
+                let has_children = self.groups.iter().any(|(_, other)| other.starts_with(&inside));
+                assert!(has_children || group == 0, "{error}");
+            }
+        }
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, heir));
+    }
+
     fn create_task(&mut self, mm: MmId, cpu: u8) -> usize {
         let task = self.tasks.len();
         let id = self.engine.task_create(mm, CpuId(u16::from(cpu) % self.cpus));
         assert_eq!(id, TaskId(task as u32));
         self.tasks.push(Task::new(State::Idle));
+        self.runs_in.push((task, mm));
         let files = (0..self.files.len()).flat_map(|file| [Object::Open(file), Object::Mapped(file)]);
         for object in files.chain([Object::Anon, Object::Anon]) {
             let made = self.make_object(task, object);
@@ -355,12 +396,14 @@ impl Machine {
                     assert!(value.parse::<u64>().is_ok(), "{name} is {value}");
                 }
             }
+            Action::Replace { group } => self.replace_group(usize::from(group) % self.groups.len()),
             Action::FlushStats => self.engine.flush_stats(),
             Action::Tick { nanos } => self.pass(Nanos(self.now.0 + nanos)),
             Action::Spawn { parent, policy, cpu } => {
                 if self.groups.len() < GROUPS_MAX && self.tasks.len() < TASKS_MAX {
                     let memcg = self.create_group(parent, policy);
-                    let mm = self.engine.process_create(memcg);
+                    let group = self.groups.iter().position(|&(id, _)| id == memcg);
+                    let mm = self.create_process(group.expect("it was just created"));
                     self.create_task(mm, cpu);
                 }
             }

@@ -65,14 +65,21 @@ impl Core {
         let protection = self.memcgs.protection(sc.by.target, memcg);
         LruList::EVICTABLE.map(|list| {
             let size = self.lruvecs[lruvec].sizes[list as usize];
-            let scan = self.unprotected(memcg, size, protection, sc) >> sc.priority;
+            let reach = self.unprotected(memcg, size, protection, sc);
+            let mut scan = reach >> sc.priority;
+            // Nobody misses what a removed group has left: it goes however gentle the pressure.
+            let is_offline = !self.memcgs[memcg].is_online;
+            if scan == 0 && is_offline {
+                scan = reach.min(self.config.reclaim_batch);
+            }
             match balance {
                 ScanBalance::NoSwap | ScanBalance::SwappinessZero | ScanBalance::CacheTrim => {
                     scan * u64::from(list.kind() == LruType::File)
                 }
                 ScanBalance::Equal => scan,
                 ScanBalance::Fraction { weights: [anon, file], .. } => {
-                    scan * [anon, file][list.kind() as usize] / (anon + file)
+                    let share = scan * [anon, file][list.kind() as usize];
+                    if is_offline { share.div_ceil(anon + file) } else { share / (anon + file) }
                 }
             }
         })

@@ -39,6 +39,13 @@ pub enum FileError {
         /// What it takes.
         expected: String,
     },
+    /// The directory can't be removed now (EBUSY).
+    Busy {
+        /// The directory.
+        path: String,
+        /// What has to go first.
+        why: String,
+    },
     /// A command written to the file was refused; those before it are done.
     Refused {
         /// The file.
@@ -62,6 +69,7 @@ impl fmt::Display for FileError {
             Self::Invalid { path, value, expected } => {
                 write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
             }
+            Self::Busy { path, why } => write!(f, "{path}: can't be removed (EBUSY): {why}"),
             Self::Refused { path, number, command, errno, expected } => {
                 write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
             }

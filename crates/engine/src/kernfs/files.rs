@@ -53,10 +53,13 @@ pub(super) enum MemcgFile {
     Low,
     High,
     Max,
+    SwapHigh,
     SwapMax,
     Stat,
     Events,
     EventsLocal,
+    SwapEvents,
+    CgroupStat,
     Reclaim,
 }
 
@@ -65,7 +68,13 @@ const fn limit(name: &'static str, file: MemcgFile, initial: &'static str, doc: 
 }
 
 const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'static str) -> CgroupFile {
-    CgroupFile { name, holds, is_in_root: matches!(file, MemcgFile::Stat | MemcgFile::Reclaim), doc, file }
+    CgroupFile {
+        name,
+        holds,
+        is_in_root: matches!(file, MemcgFile::Stat | MemcgFile::CgroupStat | MemcgFile::Reclaim),
+        doc,
+        file,
+    }
 }
 
 /// All files of a cgroup, usage and limits first.
@@ -77,10 +86,13 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
     limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),
     reported("memory.swap.current", MemcgFile::SwapCurrent, Holds::Usage, "Swap in use, in bytes."),
+    limit("memory.swap.high", MemcgFile::SwapHigh, "max", "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
     limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),
     reported("memory.stat", MemcgFile::Stat, Holds::Counters, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending."),
     reported("memory.events", MemcgFile::Events, Holds::Counters, "How often limits were met, here and below."),
     reported("memory.events.local", MemcgFile::EventsLocal, Holds::Counters, "The same without what is below."),
+    reported("memory.swap.events", MemcgFile::SwapEvents, Holds::Counters, "How often limits of swap were met, and how often a page got no slot."),
+    reported("cgroup.stat", MemcgFile::CgroupStat, Holds::Counters, "Groups below this one: nr_descendants, and of those removed nr_dying_descendants, which are still charged for something."),
     reported("memory.reclaim", MemcgFile::Reclaim, Holds::Request, "Bytes to reclaim, optionally with ` swappiness=N`."),
 ];
 

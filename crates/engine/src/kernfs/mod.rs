@@ -6,8 +6,9 @@
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor` | read, write: a number |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
-//! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
+//! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
+//! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
 //! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
 //! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
@@ -21,7 +22,7 @@ mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::machine::step::{Served, Step};
-use crate::memcg::{MemcgEvent, UNLIMITED};
+use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
@@ -122,10 +123,22 @@ impl Engine {
                     MemcgFile::Low => text = limit_text(group.low),
                     MemcgFile::High => text = limit_text(group.high),
                     MemcgFile::Max => text = limit_text(group.max),
+                    MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
                     MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                     MemcgFile::Events => events_text(&mut text, group.events),
                     MemcgFile::EventsLocal => events_text(&mut text, group.events_local),
+                    MemcgFile::SwapEvents => {
+                        for (name, count) in SwapEvent::NAMES.iter().zip(group.swap_events) {
+                            lines(&mut text, name, count);
+                        }
+                    }
+                    MemcgFile::CgroupStat => {
+                        self.core.release_empty_memcgs();
+                        let (online, dying) = self.core.memcgs.descendants(memcg);
+                        lines(&mut text, "nr_descendants", online);
+                        lines(&mut text, "nr_dying_descendants", dying);
+                    }
                     MemcgFile::Stat => {
                         self.core.flush_for_reader(memcg);
                         for (name, value) in self.memory_stat(memcg) {
@@ -177,9 +190,21 @@ impl Engine {
             }
             Target::Memcg(memcg, file) => {
                 let group = &mut self.core.memcgs[memcg];
+                let protection = Protection { min: group.min, low: group.low };
+                let pages =
+                    || parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"));
                 let limit = match file {
-                    MemcgFile::Min => &mut group.min,
-                    MemcgFile::Low => &mut group.low,
+                    MemcgFile::Min => {
+                        let protection = Protection { min: pages()?, ..protection };
+                        self.core.memcgs.set_protection(memcg, protection);
+                        return Ok(done);
+                    }
+                    MemcgFile::Low => {
+                        let protection = Protection { low: pages()?, ..protection };
+                        self.core.memcgs.set_protection(memcg, protection);
+                        return Ok(done);
+                    }
+                    MemcgFile::SwapHigh => &mut group.swap_high,
                     MemcgFile::SwapMax => &mut group.swap_max,
                     MemcgFile::High => &mut group.high,
                     MemcgFile::Max => &mut group.max,
@@ -188,10 +213,11 @@ impl Engine {
                     | MemcgFile::Stat
                     | MemcgFile::Events
                     | MemcgFile::EventsLocal
+                    | MemcgFile::SwapEvents
+                    | MemcgFile::CgroupStat
                     | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                 };
-                let pages =
-                    parse_limit(value).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))?;
+                let pages = pages()?;
                 *limit = pages;
                 let excess = self.core.memcgs[memcg].usage.saturating_sub(pages);
                 if excess == 0 || !matches!(file, MemcgFile::High | MemcgFile::Max) {
@@ -214,6 +240,31 @@ impl Engine {
             task,
             Box::new(UserReclaim::new(Reclaimer::new(memcg, Why::Requested, swappiness), pages)),
         )
+    }
+
+    /// Removes a group by its directory, as rmdir does: one in which nobody runs and below which no group is left. What it is
+    /// charged for stays until it is reclaimed.
+    pub fn remove_directory(&mut self, path: &str) -> Result<(), FileError> {
+        let inside =
+            path.strip_prefix(CGROUP_ROOT).filter(|inside| inside.is_empty() || inside.starts_with('/'));
+        let memcg = inside.and_then(|inside| self.core.memcgs.by_path(inside));
+        let memcg = memcg.ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
+        let busy = |why: String| Err(FileError::Busy { path: path.to_owned(), why });
+        let group = &self.core.memcgs[memcg];
+        if memcg == MemcgId::ROOT {
+            return busy("it is the root".to_owned());
+        }
+        let children: Vec<&str> = group.children_names().collect();
+        if !children.is_empty() {
+            return busy(format!("remove the groups in it first: {}", children.join(", ")));
+        }
+        match group.mms.len() {
+            0 => {}
+            1 => return busy("a process runs in it: let it exit or move it first".to_owned()),
+            count => return busy(format!("{count} processes run in it: let them exit or move them first")),
+        }
+        self.core.memcg_offline(memcg);
+        Ok(())
     }
 
     fn file_at(&self, path: &str) -> Result<Target, FileError> {

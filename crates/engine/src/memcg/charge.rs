@@ -236,7 +236,7 @@ impl Core {
         }
     }
 
-    fn stock_drain(&mut self, cpu: CpuId) {
+    pub(crate) fn stock_drain(&mut self, cpu: CpuId) {
         let stock = &mut self.cpus[cpu.index()].stock;
         let (memcg, pages) = (stock.memcg, std::mem::take(&mut stock.pages));
         if pages > 0 {

@@ -3,9 +3,12 @@
 //! A task that charged pages while an ancestor was above its `memory.high` pays before it returns to user space. It reclaims as
 //! many pages from each such ancestor. If that is not enough, it sleeps. The delay grows with the square of the overage: a group
 //! a little above hardly notices, and one far above all but stands still. [reclaim 2.10]
+//!
+//! `memory.swap.high` is paid for in the same way. There is nothing to reclaim for it, so all that it does is to make who
+//! allocates wait, in the hope that somebody notices before the swap is full. The delays for both are added.
 
 use crate::core::Core;
-use crate::memcg::MemcgEvent;
+use crate::memcg::{Memcg, MemcgEvent, SwapEvent};
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Nanos};
 
@@ -92,6 +95,7 @@ impl Core {
                         let by = Reclaimer::new(id, Why::High, self.config.swappiness);
                         high.call = Some(Reclaim::new(ScanControl::new(by, target)));
                     } else {
+                        self.note_swap_high(memcg);
                         let delay = self.high_delay(memcg, high.debt);
                         // Too short to be worth a sleep.
                         if delay <= Nanos::from_ticks(u64::from(self.config.hz) / 100, self.config.hz) {
@@ -113,17 +117,33 @@ impl Core {
 
     /// How long a task sleeps for a debt of so many pages; two seconds at most.
     fn high_delay(&self, memcg: MemcgId, debt: u64) -> Nanos {
-        let hz = u64::from(self.config.hz);
+        let memory = self.penalty(memcg, debt, |group| (group.usage, group.high));
+        let swap = self.penalty(memcg, debt, |group| (group.swap_usage, group.swap_high));
+        let ticks = memory.saturating_add(swap).min(2 * u128::from(self.config.hz));
+        Nanos::from_ticks(ticks as u64, self.config.hz)
+    }
+
+    /// Ticks for being above a limit: of the group and its ancestors the one counts that is furthest above, in proportion.
+    fn penalty(&self, memcg: MemcgId, debt: u64, used_of: impl Fn(&Memcg) -> (u64, u64)) -> u128 {
         let overage = |id: MemcgId| {
-            let group = &self.memcgs[id];
-            let above = group.usage.saturating_sub(group.high);
-            (u128::from(above) << PRECISION_SHIFT) / u128::from(group.high.max(1))
+            let (used, limit) = used_of(&self.memcgs[id]);
+            (u128::from(used.saturating_sub(limit)) << PRECISION_SHIFT) / u128::from(limit.max(1))
         };
         let overage = self.memcgs.ancestors(memcg).map(overage).max().unwrap_or(0);
-        let penalty = (overage.saturating_mul(overage) * u128::from(hz)) >> (PRECISION_SHIFT + SCALING_SHIFT);
+        let hz = u128::from(self.config.hz);
+        let penalty =
+            (overage.saturating_mul(overage).saturating_mul(hz)) >> (PRECISION_SHIFT + SCALING_SHIFT);
         // The formula is per stock of 64 pages.
-        let ticks = penalty.saturating_mul(u128::from(debt)) / 64;
-        Nanos::from_ticks(ticks.min(u128::from(2 * hz)) as u64, self.config.hz)
+        penalty.saturating_mul(u128::from(debt)) / 64
+    }
+
+    /// Groups above their `memory.swap.high` learn that somebody is made to wait for it.
+    fn note_swap_high(&mut self, memcg: MemcgId) {
+        let is_over = |&id: &MemcgId| self.memcgs[id].swap_usage > self.memcgs[id].swap_high;
+        let over: Vec<MemcgId> = self.memcgs.ancestors(memcg).filter(is_over).collect();
+        for id in over {
+            self.memcgs.swap_event(id, SwapEvent::High);
+        }
     }
 }
 
@@ -142,5 +162,13 @@ mod tests {
             engine.core.high_delay(memcg, 64).0 / 1_000_000
         };
         assert_eq!([101, 105, 110, 118].map(&mut delay_ms), [6, 159, 639, 2000]);
+        // The same overage of swap costs as much again, and alone just that.
+        engine.core.memcgs[memcg].swap_high = 25_600;
+        engine.core.memcgs[memcg].swap_usage = 105 * 256;
+        let mut delay_ms = |mb: u64| {
+            engine.core.memcgs[memcg].usage = mb * 256;
+            engine.core.high_delay(memcg, 64).0 / 1_000_000
+        };
+        assert_eq!([99, 105, 110, 118].map(&mut delay_ms), [159, 318, 798, 2000]);
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
 pub(crate) mod objcg; // kernel memory, by the page and by the byte
+pub(crate) mod offline; // removal of groups
 pub(crate) mod high; // memory.high: reclaim and delay before returning to user space
 
 use std::collections::BTreeMap;
@@ -31,12 +32,26 @@ impl MemcgEvent {
     pub(crate) const NAMES: [&str; 5] = ["low", "high", "max", "oom", "oom_kill"];
 }
 
+/// Events of `memory.swap.events`, likewise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SwapEvent {
+    High = 0,
+    Max = 1,
+    Fail = 2,
+}
+
+impl SwapEvent {
+    pub(crate) const NAMES: [&str; 3] = ["high", "max", "fail"];
+}
+
 /// One group.
 pub(crate) struct Memcg {
     pub(crate) name: String,
     pub(crate) parent: Option<MemcgId>,
     /// It was not removed.
     pub(crate) is_online: bool,
+    /// It was removed, and nothing is charged to it any more.
+    is_released: bool,
     /// In order of creation.
     pub(crate) children: Vec<MemcgId>,
     /// The same by their names: a hierarchy may have tens of thousands side by side.
@@ -56,8 +71,12 @@ pub(crate) struct Memcg {
     pub(crate) low: u64,
     pub(crate) high: u64,
     pub(crate) max: u64,
+    /// What the children claim of `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
+    /// asks for it at each visit of a child, and children may be many.
+    claimed: Protection,
     /// Swap slots in use, descendants included.
     pub(crate) swap_usage: u64,
+    pub(crate) swap_high: u64,
     pub(crate) swap_max: u64,
     pub(crate) events: [u64; 5],
     /// Those that happened here.
@@ -65,8 +84,27 @@ pub(crate) struct Memcg {
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,
     pub(crate) updates_by_cpu: Vec<u64>,
+    /// Of swap: `memory.swap.events`, here and below.
+    pub(crate) swap_events: [u64; 3],
     /// By node: the group after which the next shared walk of this subtree goes on.
     pub(crate) visited_last: Vec<Option<MemcgId>>,
+}
+
+impl Memcg {
+    /// The children that were not removed, by name.
+    pub(crate) fn children_names(&self) -> impl Iterator<Item = &str> {
+        self.children_by_name.keys().map(String::as_str)
+    }
+
+    /// What it claims of its parent's protection: as much of its setting as it uses.
+    fn claim(&self) -> Protection {
+        Protection { min: self.usage.min(self.min), low: self.usage.min(self.low) }
+    }
+
+    #[inline]
+    fn is_protected(&self) -> bool {
+        self.min | self.low != 0
+    }
 }
 
 /// How much of a group is out of reclaim's reach.
@@ -79,13 +117,15 @@ pub(crate) struct Protection {
 /// All groups.
 pub(crate) struct Memcgs {
     all: Vec<Memcg>,
+    /// Removed groups to which nothing was charged any more at some time.
+    emptied: Vec<MemcgId>,
     nodes: usize,
     cpus: usize,
 }
 
 impl Memcgs {
     pub(crate) fn new(policy: Policy, nodes: usize, cpus: usize) -> Memcgs {
-        let mut memcgs = Memcgs { all: Vec::new(), nodes, cpus };
+        let mut memcgs = Memcgs { all: Vec::new(), emptied: Vec::new(), nodes, cpus };
         memcgs.push(String::new(), None, policy);
         memcgs
     }
@@ -95,6 +135,7 @@ impl Memcgs {
             name,
             parent,
             is_online: true,
+            is_released: false,
             children: Vec::new(),
             children_by_name: BTreeMap::new(),
             policy,
@@ -107,12 +148,15 @@ impl Memcgs {
             low: 0,
             high: UNLIMITED,
             max: UNLIMITED,
+            claimed: Protection::default(),
             swap_usage: 0,
+            swap_high: UNLIMITED,
             swap_max: UNLIMITED,
             events: [0; 5],
             events_local: [0; 5],
             updates_pending: 0,
             updates_by_cpu: vec![0; self.cpus],
+            swap_events: [0; 3],
             visited_last: vec![None; self.nodes],
         });
         MemcgId((self.all.len() - 1) as u16)
@@ -199,6 +243,11 @@ impl Memcgs {
         self.change_upwards(id, |group| group.events[event as usize] += 1);
     }
 
+    /// Counts an event of swap in a group and its ancestors.
+    pub(crate) fn swap_event(&mut self, id: MemcgId, event: SwapEvent) {
+        self.change_upwards(id, |group| group.swap_events[event as usize] += 1);
+    }
+
     /// Charges the group and its ancestors; where one is at its limit, charges nothing and names that one.
     pub(crate) fn charge(&mut self, id: MemcgId, pages: u64) -> Result<(), MemcgId> {
         if let Some(limited) = self.ancestors(id).find(|&id| self[id].usage + pages > self[id].max) {
@@ -210,14 +259,46 @@ impl Memcgs {
 
     /// Charges whatever the limits say.
     pub(crate) fn charge_beyond_limits(&mut self, id: MemcgId, pages: u64) {
-        self.change_upwards(id, |group| group.usage += pages);
+        self.change_usage(id, |usage| usage + pages);
     }
 
     pub(crate) fn uncharge(&mut self, id: MemcgId, pages: u64) {
-        self.change_upwards(id, |group| {
-            assert!(group.usage >= pages, "{} uncharges {pages} of {} pages", group.name, group.usage);
-            group.usage -= pages;
+        self.change_usage(id, |usage| {
+            usage.checked_sub(pages).unwrap_or_else(|| panic!("{pages} of {usage} pages are uncharged"))
         });
+        self.note_if_empty(id);
+    }
+
+    /// Changes the usage of the group and of each of its ancestors, and what they claim of their parents' protection.
+    #[inline]
+    fn change_usage(&mut self, id: MemcgId, change: impl Fn(u64) -> u64) {
+        let mut level = Some(id);
+        while let Some(id) = level {
+            let group = &mut self[id];
+            let before = group.claim();
+            group.usage = change(group.usage);
+            level = group.parent;
+            if group.is_protected() {
+                let after = group.claim();
+                self.claim_changed(level, before, after);
+            }
+        }
+    }
+
+    /// Sets `memory.min` and `memory.low`.
+    pub(crate) fn set_protection(&mut self, id: MemcgId, protection: Protection) {
+        let before = self[id].claim();
+        (self[id].min, self[id].low) = (protection.min, protection.low);
+        let (parent, after) = (self[id].parent, self[id].claim());
+        self.claim_changed(parent, before, after);
+    }
+
+    fn claim_changed(&mut self, parent: Option<MemcgId>, before: Protection, after: Protection) {
+        if let Some(parent) = parent {
+            let claimed = &mut self[parent].claimed;
+            claimed.min = claimed.min - before.min + after.min;
+            claimed.low = claimed.low - before.low + after.low;
+        }
     }
 
     /// Changes the group and each of its ancestors.
@@ -231,9 +312,10 @@ impl Memcgs {
         }
     }
 
-    /// Whether a group or an ancestor of it is above its `memory.high`.
+    /// Whether a group or an ancestor of it is above its `memory.high` or its `memory.swap.high`.
     pub(crate) fn is_over_high(&self, memcg: MemcgId) -> bool {
-        self.ancestors(memcg).any(|id| self[id].high != UNLIMITED && self[id].usage > self[id].high)
+        let is_over = |group: &Memcg| group.usage > group.high || group.swap_usage > group.swap_high;
+        self.ancestors(memcg).any(|id| is_over(&self[id]))
     }
 
     /// Pages that may still be charged before this group's own limit is hit.
@@ -243,15 +325,19 @@ impl Memcgs {
 
     /// Swap slots may be taken while no ancestor is at its `memory.swap.max`.
     pub(crate) fn charge_swap(&mut self, id: MemcgId) -> bool {
-        let fits = self.ancestors(id).all(|id| self[id].swap_usage < self[id].swap_max);
-        if fits {
-            self.change_upwards(id, |group| group.swap_usage += 1);
+        let full = self.ancestors(id).find(|&id| self[id].swap_usage >= self[id].swap_max);
+        if let Some(full) = full {
+            self.swap_event(full, SwapEvent::Max);
+            self.swap_event(id, SwapEvent::Fail);
+            return false;
         }
-        fits
+        self.change_upwards(id, |group| group.swap_usage += 1);
+        true
     }
 
     pub(crate) fn uncharge_swap(&mut self, id: MemcgId) {
         self.change_upwards(id, |group| group.swap_usage -= 1);
+        self.note_if_empty(id);
     }
 
     /// Free swap slots that this group may use, of `free` on the devices.
@@ -260,9 +346,100 @@ impl Memcgs {
         self.ancestors(id).map(left).fold(free, u64::min)
     }
 
-    /// At least half of some ancestor's swap limit is used.
+    /// At least half of some ancestor's swap limit is used, the soft one or the hard one.
     pub(crate) fn is_swap_half_full(&self, id: MemcgId) -> bool {
-        self.ancestors(id).any(|id| self[id].swap_usage.saturating_mul(2) >= self[id].swap_max)
+        self.ancestors(id).any(|id| {
+            let group = &self[id];
+            group.swap_usage.saturating_mul(2) >= group.swap_high.min(group.swap_max)
+        })
+    }
+
+    /// A removed group's directory is gone: nobody finds it by its path, and its path is free.
+    pub(super) fn unlink_name(&mut self, id: MemcgId) {
+        let (parent, name) = (self[id].parent, self[id].name.clone());
+        self[id].is_online = false;
+        if let Some(parent) = parent {
+            self[parent].children_by_name.remove(&name);
+        }
+        self.note_if_empty(id);
+    }
+
+    /// Kernel memory that a group pays for is its parent's: those above it are charged already.
+    pub(super) fn reparent_kmem(&mut self, id: MemcgId, parent: MemcgId) {
+        let group = &mut self[id];
+        let (pages, rest) = (std::mem::take(&mut group.kmem), std::mem::take(&mut group.kmem_rest));
+        group.usage -= pages;
+        self[parent].kmem += pages;
+        self[parent].kmem_rest += rest;
+    }
+
+    /// Notes a removed group to which nothing is charged any more.
+    #[inline]
+    fn note_if_empty(&mut self, id: MemcgId) {
+        let group = &self[id];
+        if !group.is_online && group.usage == 0 && group.swap_usage == 0 {
+            self.emptied.push(id);
+        }
+    }
+
+    /// A removed group that nothing is charged to any more, and below which there is no other.
+    pub(super) fn take_empty(&mut self) -> Option<MemcgId> {
+        while let Some(id) = self.emptied.pop() {
+            let group = &self[id];
+            let is_empty = group.usage == 0 && group.swap_usage == 0 && group.children.is_empty();
+            if is_empty && !group.is_online && !group.is_released {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// The group is no more. Its number is not given out again, so that what still names it names nobody else.
+    pub(super) fn release(&mut self, id: MemcgId) {
+        let parent = self[id].parent.expect("the root is never removed");
+        self[id].is_released = true;
+        self[parent].children.retain(|&child| child != id);
+        let above: Vec<MemcgId> = self.ancestors(parent).collect();
+        for ancestor in above {
+            for last in self[ancestor].visited_last.iter_mut().filter(|last| **last == Some(id)) {
+                *last = None;
+            }
+        }
+        self.note_if_empty(parent);
+    }
+
+    /// Panics unless what is kept of groups together agrees with each of them.
+    pub(crate) fn check_invariants(&self) {
+        for id in self.ids() {
+            let group = &self[id];
+            let mut claimed = Protection::default();
+            for &child in &group.children {
+                let claim = self[child].claim();
+                claimed = Protection { min: claimed.min + claim.min, low: claimed.low + claim.low };
+                assert!(!self[child].is_released, "{} has a released child", self.path(id));
+            }
+            assert_eq!(group.claimed, claimed, "what children of {} claim", self.path(id));
+            if !group.is_online {
+                assert!(
+                    group.mms.is_empty() && group.children_by_name.is_empty(),
+                    "{} is in use",
+                    self.path(id)
+                );
+                assert_eq!((group.kmem, group.kmem_rest), (0, 0), "kernel memory of {}", self.path(id));
+            }
+            assert!(
+                !group.is_released || group.usage + group.swap_usage == 0,
+                "{} is released",
+                self.path(id)
+            );
+        }
+    }
+
+    /// Descendants of a group that are online, and those that were removed but are not released.
+    pub(crate) fn descendants(&self, id: MemcgId) -> (u64, u64) {
+        let below = &self.subtree(id)[1..];
+        let online = below.iter().filter(|&&id| self[id].is_online).count();
+        (online as u64, (below.len() - online) as u64)
     }
 
     /// What of a group's `min` and `low` counts while `root` is being reclaimed.
@@ -278,26 +455,25 @@ impl Memcgs {
             return Protection { min: self[id].min, low: self[id].low };
         }
         let above = self.protection(root, parent);
+        let (claim, siblings) = (self[id].claim(), self[parent].claimed);
         Protection {
-            min: self.effective(id, parent, above.min, |group| group.min),
-            low: self.effective(id, parent, above.low, |group| group.low),
+            min: self.effective(id, parent, above.min, claim.min, siblings.min),
+            low: self.effective(id, parent, above.low, claim.low, siblings.low),
         }
     }
 
+    /// What a group gets that claims so much, of a parent that has `parent_effective` and children who claim `siblings` together.
     fn effective(
         &self,
         id: MemcgId,
         parent: MemcgId,
         parent_effective: u64,
-        setting: impl Fn(&Memcg) -> u64,
+        claimed: u64,
+        siblings: u64,
     ) -> u64 {
-        // Nobody can be given a part of nothing, so that the siblings, who may be many, need no counting.
         if parent_effective == 0 {
             return 0;
         }
-        let claim = |id: MemcgId| self[id].usage.min(setting(&self[id]));
-        let claimed = claim(id);
-        let siblings: u64 = self[parent].children.iter().map(|&child| claim(child)).sum();
         // The parent can't give more than it has: all claims shrink in proportion.
         if siblings > parent_effective {
             return muldiv(claimed, parent_effective, siblings);
@@ -346,6 +522,13 @@ mod tests {
         (memcgs, ids)
     }
 
+    fn set(memcgs: &mut Memcgs, id: MemcgId, name: &str, pages: u64) {
+        let Memcg { min, low, .. } = memcgs[id];
+        let protection =
+            if name == "min" { Protection { min: pages, low } } else { Protection { min, low: pages } };
+        memcgs.set_protection(id, protection);
+    }
+
     #[test]
     fn a_charge_that_hits_an_ancestors_limit_charges_nobody_and_names_the_ancestor() {
         let (mut memcgs, [top, a, _]) = tree(60, 30);
@@ -358,7 +541,7 @@ mod tests {
     #[test]
     fn a_group_is_not_protected_from_its_own_limit() {
         let (mut memcgs, [top, a, _]) = tree(60, 30);
-        memcgs[a].min = 60;
+        set(&mut memcgs, a, "min", 60);
         assert_eq!(memcgs.protection(a, a), Protection::default());
         assert_eq!(memcgs.protection(top, a), Protection { min: 60, low: 0 });
     }
@@ -366,13 +549,13 @@ mod tests {
     #[test]
     fn claims_beyond_the_parents_protection_shrink_in_proportion() {
         let (mut memcgs, [top, a, b]) = tree(60, 30);
-        memcgs[top].low = 45;
+        set(&mut memcgs, top, "low", 45);
         // Nobody can claim more than is in use.
-        memcgs[a].low = 120;
-        memcgs[b].low = 30;
+        set(&mut memcgs, a, "low", 120);
+        set(&mut memcgs, b, "low", 30);
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
-        memcgs[b].low = 15;
+        set(&mut memcgs, b, "low", 15);
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 60 * 45 / 75);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 * 45 / 75);
     }
@@ -380,11 +563,11 @@ mod tests {
     #[test]
     fn protection_that_no_child_claims_is_shared_by_usage() {
         let (mut memcgs, [top, a, b]) = tree(60, 30);
-        memcgs[top].low = 45;
+        set(&mut memcgs, top, "low", 45);
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
         // What one of them claims is its own; the rest goes by what each has beyond its claim.
-        memcgs[b].low = 15;
+        set(&mut memcgs, b, "low", 15);
         assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30 * 60 / 75);
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 + 30 * 15 / 75);
     }

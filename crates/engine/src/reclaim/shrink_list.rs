@@ -11,6 +11,7 @@ use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::op::Op;
+use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
 use crate::reclaim::ScanControl;
@@ -174,6 +175,7 @@ impl Core {
             return false;
         }
         let Some(entry) = self.memory.swap.take(memcg, self.cpu) else {
+            self.memcgs.swap_event(memcg, SwapEvent::Fail);
             self.memcgs.uncharge_swap(memcg);
             return false;
         };

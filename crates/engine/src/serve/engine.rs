@@ -64,7 +64,7 @@ impl Engine {
         if name.is_empty() || name.contains('/') {
             return Err(ConfigError::BadName(name.to_owned()));
         }
-        if !self.core.memcgs.contains(parent) {
+        if !self.core.memcgs.contains(parent) || !self.core.memcgs[parent].is_online {
             return Err(ConfigError::Unknown(format!("memcg {}", parent.0)));
         }
         if self.core.memcgs.child(parent, name).is_some() {
@@ -82,9 +82,10 @@ impl Engine {
         self.core.memcgs.by_path(path)
     }
 
-    /// All groups with their paths, parents first.
+    /// All groups with their paths, parents first; those that were removed have none.
     pub fn memcgs(&self) -> impl Iterator<Item = (MemcgId, String)> + '_ {
-        self.core.memcgs.subtree(MemcgId::ROOT).into_iter().map(|id| (id, self.core.memcgs.path(id)))
+        let memcgs = self.core.memcgs.subtree(MemcgId::ROOT).into_iter();
+        memcgs.filter(|&id| self.core.memcgs[id].is_online).map(|id| (id, self.core.memcgs.path(id)))
     }
 
     /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
@@ -119,6 +120,7 @@ impl Engine {
     /// Creates a process: an address space whose memory is charged to `memcg`.
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
         assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        assert!(self.core.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
         let mm = Mm::new(memcg, self.new_tlb());
         self.add_mm(mm)
     }

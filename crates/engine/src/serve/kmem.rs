@@ -161,9 +161,16 @@ impl Engine {
         }
     }
 
-    /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is.
+    /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is. None
+    /// of its tasks may be in the middle of anything.
     pub fn process_move(&mut self, mm: MmId, memcg: MemcgId) {
         assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        assert!(self.core.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
+        for task in 0..self.tasks.len() {
+            if self.tasks[task].mm == Some(mm) && !self.has_exited(TaskId(task as u32)) {
+                self.assert_idle(TaskId(task as u32));
+            }
+        }
         self.core.lru_gen_migrate_mm(mm, memcg);
     }
 }

@@ -150,6 +150,7 @@ impl Core {
     /// Sums up a subtree, children before parents. Groups are numbered in order of creation, so a child comes after its
     /// parent.
     pub(crate) fn flush_memcg_stats(&mut self, root: MemcgId) {
+        self.release_empty_memcgs();
         if self.config.stat_flush == crate::StatFlush::Live {
             return;
         }

@@ -230,6 +230,8 @@ pub enum RefaultRule {
     CountOnly,
     /// Another group's generations say nothing here.
     OtherGroup,
+    /// The group on whose clock the shadow is was removed: nothing follows.
+    RemovedGroup,
 }
 
 /// How a page was found to be used without reclaim having it in its hands.

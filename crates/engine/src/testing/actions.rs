@@ -130,6 +130,10 @@ pub(crate) enum Action {
         group: usize,
         pages: u64,
     },
+    /// Removes a group, if its tasks are idle: they move to the root meanwhile, and then to a new group in its place.
+    Replace {
+        group: usize,
+    },
     FlushStats,
     /// Writes `lru_gen/enabled`.
     Switch {
@@ -245,6 +249,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => Just(Action::FlushStats),
+        1 => (0..2usize).prop_map(|group| Action::Replace { group }),
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),
         2 => (task(), 0..2usize, prop_oneof![Just(None), (2..4u64).prop_map(Some)])
             .prop_map(|(task, group, evicts)| Action::LruGen { task, group, evicts }),

@@ -301,6 +301,7 @@ impl Machine {
                     self.write(task, group, "memory.high", if pages == 0 { u64::MAX } else { pages });
                 }
             }
+            Action::Replace { group } => self.replace(group),
             Action::FlushStats => self.engine.flush_stats(),
             Action::Switch { task, caps } => {
                 if let Some(task) = self.idle(task) {
@@ -357,6 +358,41 @@ impl Machine {
         let path = format!("{}/{file}", self.groups[group]);
         let step = self.engine.write_file(task, &path, &value).unwrap();
         self.advanced(task, Doing::Reclaim, step, false);
+    }
+
+    /// Removes a group and makes another in its place, to which its processes move. What they have in memory stays with the
+    /// removed one.
+    fn replace(&mut self, group: usize) {
+        let directory = self.groups[group].clone();
+        let path = directory.strip_prefix("/sys/fs/cgroup").unwrap();
+        let memcg = self.engine.memcg_by_path(path).unwrap();
+        let mms = self.engine.core.memcgs[memcg].mms.clone();
+        let is_busy = (0..TASKS).any(|task| {
+            self.tasks[task].state != State::Idle && mms.contains(&self.engine.tasks[task].mm.unwrap())
+        });
+        if is_busy {
+            return;
+        }
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, MemcgId::ROOT));
+        let max = self.engine.read_file(&format!("{directory}/memory.max")).unwrap();
+        let heir = match self.engine.remove_directory(&directory) {
+            Ok(()) => {
+                let (parent, name) = path.rsplit_once('/').unwrap();
+                let parent = self.engine.memcg_by_path(parent).unwrap();
+                self.engine.memcg_create(parent, name).unwrap()
+            }
+            Err(error) => {
+                let is_parent = self.groups[1].starts_with(&format!("{directory}/"));
+                assert!(is_parent, "{error}");
+                memcg
+            }
+        };
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, heir));
+        let done = Ok(Step::Done(Served::Written { reclaimed: 0 }));
+        if heir != memcg {
+            let path = format!("{directory}/memory.max");
+            assert_eq!(self.engine.write_file(self.administrator, &path, &max), done);
+        }
     }
 
     fn lru_gen(&mut self, task: TaskId, memcg: MemcgId, evicts: Option<u64>) {

@@ -60,7 +60,11 @@ impl Core {
         }
     }
 
+    /// Never, where the group on whose clock the shadow is was removed.
     pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
+        if !self.memcgs[shadow.memcg].is_online {
+            return false;
+        }
         let (distance, room) = self.distance_and_room(shadow, kind);
         distance <= room
     }

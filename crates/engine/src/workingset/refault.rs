@@ -97,6 +97,7 @@ impl Core {
     pub(super) fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
         let generations = self.kept_generations(lruvec);
         match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
+            (Workingset::Distance, _) if !self.memcgs[shadow.memcg].is_online => RefaultRule::RemovedGroup,
             (Workingset::Distance, _) => {
                 let (distance, room) = self.distance_and_room(shadow, kind);
                 RefaultRule::Distance { distance, room }

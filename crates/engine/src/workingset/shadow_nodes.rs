@@ -70,6 +70,16 @@ impl ShadowNodes {
         self.lengths.get(&owner).copied().unwrap_or(0)
     }
 
+    /// Hands an owner's nodes to another, behind those that it has; says how many.
+    pub(crate) fn reparent(&mut self, from: LruvecId, to: LruvecId) -> u64 {
+        let nodes: Vec<IndexNode> = self.of(from).collect();
+        for &node in &nodes {
+            self.remove(node);
+            self.insert(node, to);
+        }
+        nodes.len() as u64
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }

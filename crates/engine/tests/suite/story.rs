@@ -174,7 +174,10 @@ fn a_refault_says_which_numbers_made_it_recent() {
                 RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
                     youngest - evicted_from < count
                 }
-                RefaultRule::NoGenerations | RefaultRule::CountOnly | RefaultRule::OtherGroup => false,
+                RefaultRule::NoGenerations
+                | RefaultRule::CountOnly
+                | RefaultRule::OtherGroup
+                | RefaultRule::RemovedGroup => false,
             };
             assert_eq!(recent, expected, "{}: {rule:?}", profile.name);
         }

@@ -321,7 +321,7 @@ fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
         check_failure(
             &output,
             2,
-            &["the root, which has no limits", "scenario.toml:", "memory.stat, memory.reclaim"],
+            &["the root, which has no limits", "scenario.toml:", "memory.stat, cgroup.stat, memory.reclaim"],
         );
     }
 }

@@ -15,6 +15,7 @@ mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod regressions; // the bank of known bugs
+mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch

@@ -2,7 +2,7 @@
 
 use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
 
-fn json(directory: &std::path::Path, arguments: &[&str]) -> serde_json::Value {
+pub(crate) fn json(directory: &std::path::Path, arguments: &[&str]) -> serde_json::Value {
     let arguments: Vec<&str> = arguments.iter().chain(&["--json"]).copied().collect();
     serde_json::from_str(&check_success(&pageout(directory, &arguments))).unwrap()
 }

@@ -79,6 +79,14 @@ pub enum RunError {
         /// Why.
         source: FileError,
     },
+    /// A kernel file is gone with its cgroup.
+    #[error("{at} into the run: {path}: its cgroup was removed before (an event with `every` ends with it)")]
+    Removed {
+        /// When.
+        at: Nanos,
+        /// The file.
+        path: String,
+    },
     /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
     #[error("at {at} no event is left, but {} not ended", tasks.join(", "))]
     Stalled {

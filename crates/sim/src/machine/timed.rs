@@ -1,4 +1,4 @@
-//! What happens at given times: kernel files are read and written.
+//! What happens at given times: kernel files are read and written, cgroups removed.
 //!
 //! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
 //! call that reclaims until it is done. It begins at once, and a control task (`threads`) takes it on in steps. That task competes
@@ -37,6 +37,11 @@ pub enum TimedAction {
         /// What is written, in the file's own format.
         value: String,
     },
+    /// Removes a cgroup by its directory, as rmdir does.
+    Remove {
+        /// The directory, such as `/sys/fs/cgroup/web`.
+        path: String,
+    },
     /// Reads a kernel file into the report.
     Read {
         /// The file, such as `/proc/vmstat`.
@@ -44,11 +49,16 @@ pub enum TimedAction {
     },
 }
 
+/// What stands for the value where a directory was removed.
+const RMDIR: &str = "rmdir";
+
 /// What timed events left behind for the report.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) readings: Readings,
     pub(super) writes: Vec<FileWrite>,
+    /// Directories of cgroups that were removed, with a slash at the end.
+    removed: Vec<String>,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
 }
@@ -61,7 +71,8 @@ impl Machine {
     /// When the machine has run.
     pub fn event_add(&mut self, event: TimedEvent) -> Result<(), BuildError> {
         assert_eq!(self.ended, Ended::NotYet, "an event is added to a machine that has run");
-        let (TimedAction::Write { path, .. } | TimedAction::Read { path }) = &event.action;
+        let (TimedAction::Write { path, .. } | TimedAction::Remove { path } | TimedAction::Read { path }) =
+            &event.action;
         if event.every == Some(Nanos::ZERO) {
             return Err(BuildError::ZeroPeriod { path: path.clone() });
         }
@@ -74,6 +85,10 @@ impl Machine {
     pub(super) fn timed_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
         let at = self.agenda.now();
         let TimedEvent { every, action, .. } = self.timed[index].clone();
+        if let Some(path) = self.removed_file(&action) {
+            // Whoever comes by again and again finds the directory gone, and stops.
+            return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }) };
+        }
         match every {
             Some(period) => self.agenda.push(at + period, Event::Timed(index as u32)),
             None => self.timed_left -= 1,
@@ -82,6 +97,17 @@ impl Machine {
             TimedAction::Read { path } => {
                 let text = self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
                 self.outcome.readings.add(index, path, at, text);
+                self.after_kernel_work(CpuId(0), observer);
+                Ok(())
+            }
+            TimedAction::Remove { path } => {
+                let error = self.engine.remove_directory(&path).err();
+                if error.is_none() {
+                    self.outcome.removed.push(format!("{path}/"));
+                }
+                let done = error.is_none().then_some((at, 0));
+                let removed = FileWrite { done, error, ..FileWrite::new(at, path, RMDIR.to_string()) };
+                self.outcome.writes.push(removed);
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())
             }
@@ -96,6 +122,13 @@ impl Machine {
                 Ok(())
             }
         }
+    }
+
+    /// The file of an action, if it was that of a cgroup that was removed.
+    fn removed_file(&self, action: &TimedAction) -> Option<String> {
+        let (TimedAction::Write { path, .. } | TimedAction::Read { path }) = action else { return None };
+        let is_gone = self.outcome.removed.iter().any(|directory| path.starts_with(directory.as_str()));
+        is_gone.then(|| path.clone())
     }
 
     /// Begins a write, as a control task that has nothing else to do. `None` if a command was refused: a script would be told, and

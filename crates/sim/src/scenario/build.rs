@@ -390,6 +390,7 @@ impl Scenario {
     fn timed_event(&self, event: &Event, touchable: &Touchable, key: &str) -> Result<TimedEvent, Problem> {
         let path = event.file().unwrap_or_default().to_string();
         let action = match (&event.write, &event.value) {
+            _ if event.rmdir.is_some() => TimedAction::Remove { path },
             (Some(_), Some(value)) => {
                 let value = match KernelFile::parse(&path) {
                     Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {

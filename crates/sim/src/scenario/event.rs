@@ -1,4 +1,4 @@
-//! `[[event]]`: writing a kernel file, or reading one, at a given time.
+//! `[[event]]`: writing a kernel file, reading one, or removing a cgroup, at a given time.
 //!
 //! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. What is known:
 //!
@@ -7,6 +7,7 @@
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
+//!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -18,7 +19,7 @@ use super::section::section;
 use super::{Scalar, TimeSpan};
 
 section! {
-    /// One timed action: a `write` of `value`, or a `read`.
+    /// One timed action: a `write` of `value`, a `read`, or a `rmdir`.
     pub struct Event {
         at: TimeSpan, [required] in TIME,
             "When, from the start of the run.";
@@ -30,15 +31,17 @@ section! {
             "What is written; sizes as elsewhere (\"64MiB\").";
         read: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to read: \"/proc/vmstat\".";
+        rmdir: Option<String>, [absent ""] in Accepts::KernelFile,
+            "The directory of a cgroup to remove: \"/sys/fs/cgroup/web\". All tasks in it have to have exited by then (their `lifetime`), and cgroups in it have to be removed before. Pages that it has left stay charged until they are reclaimed; cgroup.stat of its parent tells of them as nr_dying_descendants. Events that repeat on its files end.";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts,
             "Which lines of a file that is read the summary shows, by their first word. [\"*\"] shows the whole file; lru_gen needs it, because its lines have no names. --json has all of it.";
     }
 }
 
 impl Event {
-    /// The path that is written or read, whichever is there.
+    /// The path that is written, read or removed, whichever is there.
     pub fn file(&self) -> Option<&str> {
-        self.write.as_deref().or(self.read.as_deref())
+        self.write.as_deref().or(self.read.as_deref()).or(self.rmdir.as_deref())
     }
 }
 

@@ -54,6 +54,10 @@ impl Core {
             let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
             ages = !is_full && rules.aging.is_due(youngest, youngest_evictable, total);
         }
+        // What a removed group has left needs no aging: nobody uses it.
+        if total > 0 && !self.memcgs[self.lruvecs[lruvec].memcg].is_online {
+            return Budget::Scan(total);
+        }
         if !ages || sc.priority == PRIORITY_DEFAULT {
             return Budget::Scan(total >> sc.priority);
         }

@@ -441,3 +441,76 @@ fn events_are_counted_where_they_happen_and_in_the_ancestors() {
     ",
     );
 }
+
+/// Twice as much swap in use as its soft limit is far above the cap of the delay. Memory is below its own limit, so nothing is
+/// reclaimed. The charge stock of 64 pages decides when the task has to wait.
+#[test]
+fn above_memory_swap_high_a_task_that_allocates_waits_and_nothing_is_reclaimed_for_it() {
+    check(
+        "
+        config charge_stock=64 stat=live folio_batch=1
+        swap 1000 sync
+        group job swap.high=80
+        task t in job
+        t anon 400 as heap
+        t write heap 0..128        => 128m
+        t sets job reclaim 40
+        swapped job                => 69
+        t write heap 128..192      => 64m
+        swap-events job high       => 0
+        t sets job reclaim 60
+        swapped job                => 168
+        vmstat pgscan_anon         => 360
+        t write heap 192           => m after 2.000 s
+        swap-events job high       => 17
+        t write heap 193..256      => 63m
+        events job high            => 0
+        vmstat pgscan_anon         => 360
+    ",
+    );
+}
+
+#[test]
+fn swap_is_half_full_by_its_soft_limit_too() {
+    let run = |high: &str, cached: &str| {
+        check(&format!(
+            "
+        config folio_batch=1 charge_stock=1
+        swap 1000
+        group job swap.high={high}
+        task t in job
+        t anon 100 as heap
+        t write heap 0..100        => 100m
+        t sets job reclaim 200
+        t sets job reclaim 200
+        lists job                  => anon 0+0 file 0+0
+        t read heap 0              => M
+        vmstat nr_swapcached       => {cached}
+    "
+        ));
+    };
+    run("300", "1");
+    // The slot is worth more than a copy that needs no write.
+    run("200", "0");
+}
+
+#[test]
+fn a_page_that_gets_no_slot_is_counted_where_the_limit_is_and_where_it_failed() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        swap 1000 sync
+        group top swap.max=10
+        group top/job
+        task t in top/job
+        t anon 100 as heap
+        t write heap 0..100        => 100m
+        t sets top/job reclaim 50
+        swapped top                => 10
+        swap-events top max        => 8
+        swap-events top/job fail   => 8
+        swap-events top fail       => 8
+        swap-events top/job max    => 0
+    ",
+    );
+}

@@ -5,6 +5,7 @@ mod exit; // what is left of a process that has ended
 mod kernel_memory; // nodes of tables, stacks, and who pays for them
 mod limits; // charging, protection, memory.high, out of memory
 mod refault; // shadows and the working set
+mod removal; // groups that go before their pages
 mod scenario; // the text that a scenario is written in
 mod sieve; // a policy that is not a kernel's
 mod statistics; // how old a reader's numbers are

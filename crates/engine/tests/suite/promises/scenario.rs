@@ -19,6 +19,8 @@
 //! | `lists PATH` | pages on lists: anonymous and file memory, inactive + active |
 //! | `usage PATH`, `swapped PATH`, `events PATH NAME`, `local PATH NAME` (of `memory.events.local`) | |
 //! | `stat PATH NAME`, `cat PATH NAME` | of `memory.stat`, as of the last flush, and as its reader gets it; pages or events |
+//! | `swap-events PATH NAME` | of `memory.swap.events` |
+//! | `rmdir PATH`, `dying PATH` | removes a group, or says why not; `nr_dying_descendants` of `cgroup.stat` |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
 //! | `work NAME` | units of work since the last `work` |
@@ -180,6 +182,15 @@ impl Machine {
             ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
             ["events", path, name] => line_of(&self.read(path, "events"), name),
             ["local", path, name] => line_of(&self.read(path, "events.local"), name),
+            ["rmdir", path] => {
+                let removed = self.engine.remove_directory(&format!("/sys/fs/cgroup/{path}"));
+                removed.map_or_else(|error| error.to_string(), |()| String::new())
+            }
+            ["dying", path] => {
+                let text = self.engine.read_file(&format!("/sys/fs/cgroup/{path}/cgroup.stat")).unwrap();
+                line_of(&text, "nr_dying_descendants")
+            }
+            ["swap-events", path, name] => line_of(&self.read(path, "swap.events"), name),
             ["cat", path, name] => line_of(&self.read(path, "stat"), name),
             ["stat", path, name] => {
                 let stat = *Stat::ALL.iter().find(|stat| stat.name() == *name).expect("a counter");
@@ -270,8 +281,8 @@ impl Machine {
     fn group(&mut self, path: &str, limits: &[&str]) -> String {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.memcg(parent);
-        let memcg = self.engine.memcg_create(parent, name).unwrap();
-        let mm = self.engine.process_create(memcg);
+        self.engine.memcg_create(parent, name).unwrap();
+        let mm = self.engine.process_create(MemcgId::ROOT);
         let task = self.engine.task_create(mm, CpuId(0));
         for limit in limits {
             let (file, pages) = limit.split_once('=').expect("FILE=PAGES");

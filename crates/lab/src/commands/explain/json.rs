@@ -196,7 +196,10 @@ fn refault_rule(rule: &RefaultRule) -> Value {
         RefaultRule::AnyGeneration { evicted_from, youngest, count } => {
             json!({ "evicted_from": evicted_from, "youngest": youngest, "count": count })
         }
-        RefaultRule::NoGenerations | RefaultRule::CountOnly | RefaultRule::OtherGroup => json!({}),
+        RefaultRule::NoGenerations
+        | RefaultRule::CountOnly
+        | RefaultRule::OtherGroup
+        | RefaultRule::RemovedGroup => json!({}),
     };
     value["name"] = name(rule).into();
     value

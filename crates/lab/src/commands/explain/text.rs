@@ -339,6 +339,9 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
         RefaultRule::OtherGroup => {
             "refault: evicted from another group, whose generations say nothing here".to_string()
         }
+        RefaultRule::RemovedGroup => {
+            "refault: evicted for a group that is removed, whose clock says nothing any more".to_string()
+        }
     }
 }
 

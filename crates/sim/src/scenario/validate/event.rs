@@ -4,21 +4,22 @@ use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES};
 
 use super::{Check, Problem};
 use crate::scenario::keys::{Accepts, Key};
-use crate::scenario::{Event, KernelFile, Scalar, Size};
+use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, Task};
 
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
         self.ranges(&format!("{prefix}."), event);
-        match (&event.write, &event.read) {
-            (Some(_), Some(_)) => {
-                self.report(Problem::new(prefix, "an event either writes or reads a file, not both"));
-            }
-            (None, None) => {
-                let problem = Problem::new(prefix, "an event needs a file to `write` or to `read`");
+        match (&event.write, &event.read, &event.rmdir) {
+            (None, None, None) => {
+                let problem = Problem::new(
+                    prefix,
+                    "an event needs a file to `write` or to `read`, or a cgroup to remove by `rmdir`",
+                );
                 self.report(problem.help("for example: read = \"/proc/vmstat\""));
             }
-            (Some(path), None) => self.event_write(prefix, path, event.value.as_ref()),
-            (None, Some(path)) => {
+            (Some(path), None, None) => self.event_write(prefix, path, event.value.as_ref()),
+            (None, None, Some(path)) => self.event_rmdir(prefix, event, path),
+            (None, Some(path), None) => {
                 if event.value.is_some() {
                     self.report(Problem::new(
                         format!("{prefix}.value"),
@@ -27,6 +28,39 @@ impl Check<'_> {
                 }
                 self.event_read(prefix, path);
             }
+            _ => {
+                let message = "an event does one thing: it writes a file, reads one, or removes a cgroup";
+                self.report(Problem::new(prefix, message));
+            }
+        }
+    }
+
+    /// What can be told before the run: the cgroup exists, and nothing in it is sure to be left.
+    fn event_rmdir(&mut self, prefix: &str, event: &Event, path: &str) {
+        let key = format!("{prefix}.rmdir");
+        if event.every.is_some() {
+            self.report(Problem::new(format!("{prefix}.every"), "a cgroup is removed once"));
+        }
+        if event.value.is_some() {
+            self.report(Problem::new(format!("{prefix}.value"), "`value` is for writes; this event removes"));
+        }
+        let memcg = path.strip_prefix("/sys/fs/cgroup").filter(|memcg| memcg.len() > 1);
+        let Some(memcg) = memcg.filter(|memcg| memcg.starts_with('/')) else {
+            let problem = Problem::new(key, format!("`{path}` is no directory of a cgroup"));
+            return self.report(problem.help("for example: rmdir = \"/sys/fs/cgroup/web\""));
+        };
+        if !self.known.memcgs.contains(memcg) {
+            let known = self.known.memcgs.listed.clone();
+            let problem = Problem::new(key, format!("`{path}`: there is no cgroup `{memcg}`"));
+            let problem = problem.help(format!("known: {}", self.known.memcgs.told()));
+            return self.report(problem.nearest(memcg, known));
+        }
+        let stays = |task: &&Task| task.memcg == memcg && task.lifetime == Lifetime::Run;
+        if let Some(task) = self.scenario.task.iter().find(stays) {
+            let message = format!("`{path}`: task `{}` runs in it and never exits", task.name);
+            self.report(
+                Problem::new(key, message).help("give the task lifetime = \"task\": it exits at its end"),
+            );
         }
     }
 

@@ -1,0 +1,110 @@
+//! Removal of cgroups while a scenario runs.
+
+use crate::results::json;
+use crate::{GOOD, check_failure, check_success, pageout, text, with_scenario};
+
+/// A job that ends, beside the reader of the good scenario.
+const JOB: &str = r#"
+[[memcg]]
+path = "/batch/job"
+
+[[task]]
+name = "job"
+memcg = "/batch/job"
+lifetime = "task"
+
+[[task.object]]
+channel = "file"
+size = "1MiB"
+workload = { pattern = "sequential" }
+"#;
+
+fn events(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("\n[[event]]\n{line}\n")).collect()
+}
+
+#[test]
+fn a_cgroup_that_is_removed_leaves_its_pages_to_whoever_reclaims_them() {
+    let directory = with_scenario(&format!(
+        "{GOOD}{JOB}{}",
+        events(&[
+            "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
+            "at = \"40ms\"\nrmdir = \"/sys/fs/cgroup/batch\"",
+            "at = \"40ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
+            "at = \"41ms\"\nread = \"/sys/fs/cgroup/batch/cgroup.stat\"",
+            "at = \"1ms\"\nevery = \"5ms\"\nread = \"/sys/fs/cgroup/batch/job/memory.current\"",
+            "at = \"50ms\"\nwrite = \"/sys/fs/cgroup/batch/memory.reclaim\"\nvalue = \"2MiB\"",
+            "at = \"60ms\"\nread = \"/sys/fs/cgroup/batch/cgroup.stat\"",
+        ])
+    ));
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    let error = |at: usize| result["writes"][at]["error"].as_str().unwrap_or("").to_string();
+    assert!(error(0).contains("EBUSY") && error(0).contains("a process runs in it"), "{}", error(0));
+    assert!(error(1).contains("remove the groups in it first: job"), "{}", error(1));
+    assert_eq!(result["writes"][2]["error"], serde_json::Value::Null);
+    assert_eq!(result["writes"][3]["reclaimed_pages"], 256);
+    let reads = result["reads"].as_array().unwrap();
+    let is_of = |read: &&serde_json::Value, file: &str| read["path"].as_str().unwrap().ends_with(file);
+    let stats = reads.iter().filter(|read| is_of(read, "cgroup.stat"));
+    let stats: Vec<&str> = stats.map(|read| read["text"].as_str().unwrap()).collect();
+    assert_eq!(
+        stats,
+        ["nr_descendants 0\nnr_dying_descendants 1\n", "nr_descendants 0\nnr_dying_descendants 0\n"]
+    );
+    let last = reads.iter().rev().find(|read| is_of(read, "memory.current"));
+    assert!(last.unwrap()["at_ns"].as_u64().unwrap() < 40_000_001, "reading it again and again ends with it");
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(printed.contains("rmdir") && printed.contains("refused"), "{printed}");
+}
+
+#[test]
+fn a_removal_that_can_not_be_is_refused_before_the_run_with_what_would_be_right() {
+    for (event, job, parts) in [
+        (
+            "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/jab\"",
+            JOB,
+            &["there is no cgroup `/batch/jab`", "/batch/job"][..],
+        ),
+        ("at = \"1ms\"\nrmdir = \"/sys/fs/cgroup\"", JOB, &["`/sys/fs/cgroup` is no directory of a cgroup"]),
+        ("at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job/memory.max\"", JOB, &["there is no cgroup"]),
+        (
+            "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/web\"",
+            JOB,
+            &["task `reader` runs in it and never exits", "lifetime = \"task\""],
+        ),
+        (
+            "at = \"1ms\"\nevery = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
+            JOB,
+            &["a cgroup is removed once"],
+        ),
+        (
+            "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"\nread = \"/proc/vmstat\"",
+            JOB,
+            &["an event does one thing"],
+        ),
+    ] {
+        let directory = with_scenario(&format!("{GOOD}{job}\n[[event]]\n{event}\n"));
+        check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, parts);
+    }
+}
+
+#[test]
+fn limits_of_swap_are_keys_of_a_cgroup() {
+    let limited = GOOD.replace("memory.max = \"1MiB\"", "memory.max = \"1MiB\"\nmemory.swap.high = \"2MiB\"");
+    let directory = with_scenario(&limited);
+    let output = pageout(directory.path(), &["run", "scenario.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_file_of_a_removed_cgroup_ends_the_run_with_why_it_is_gone() {
+    let gone = events(&[
+        "at = \"40ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
+        "at = \"50ms\"\nread = \"/sys/fs/cgroup/batch/job/memory.stat\"",
+    ]);
+    let directory = with_scenario(&format!("{GOOD}{JOB}{gone}"));
+    let output = pageout(directory.path(), &["run", "scenario.toml"]);
+    let stderr = text(&output.stderr);
+    assert_ne!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("memory.stat") && stderr.contains("its cgroup was removed"), "{stderr}");
+}
