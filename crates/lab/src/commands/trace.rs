@@ -3,7 +3,6 @@
 mod convert;
 mod info;
 mod options;
-mod unfinished;
 
 pub(crate) use convert::convert;
 pub(crate) use info::info;

@@ -10,9 +10,9 @@ use pageout_workload::trace;
 use super::info::file_length;
 use super::options::remark_columns;
 use super::read_options;
-use super::unfinished::Unfinished;
 use crate::cli::{OutputOptions, ReadingOptions};
 use crate::failure::{Failure, Outcome};
+use crate::print::unfinished::Unfinished;
 use crate::print::{figures, output, progress};
 
 /// Converts `from` to the `.pgt` file `to`.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tempfile::TempPath;
 
 /// The file, open for writing.
-pub(super) struct Unfinished {
+pub(crate) struct Unfinished {
     file: File,
     name: Name,
 }
@@ -29,7 +29,7 @@ impl Name {
 
 impl Unfinished {
     /// Creates it in `directory`. Others may read it once it has its name, as far as the umask lets them.
-    pub(super) fn new_in(directory: &Path) -> io::Result<Unfinished> {
+    pub(crate) fn new_in(directory: &Path) -> io::Result<Unfinished> {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -44,7 +44,7 @@ impl Unfinished {
     }
 
     /// Makes sure that it is on the disk, and gives it its name; a file that had that name is gone.
-    pub(super) fn finish(self, to: &Path) -> io::Result<()> {
+    pub(crate) fn finish(self, to: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         let mut name = self.name.lock();
         let path = name.take().expect("only a signal takes it before, which ends the program");
