@@ -168,6 +168,7 @@ Examples:
   pageout run web.toml --set sysctl.vm.swappiness=10 --set task.reader.object.0.workload.alpha=0.8
   pageout run web.toml --set 'task.*.think_time=1us' --seed 7
   pageout run web.toml --json | jq .memcgs[0].counters.workingset_refault_file
+  pageout run web.toml --report web.html   the same with pictures, to look at in a browser
   pageout run web.toml --check             only check the file";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -243,6 +244,7 @@ also holds everything older.";
 const VMSCAN_REPORT_EXAMPLES: &str = "\
 Examples:
   pageout vmscan-report ground-truth/ftrace/ft-global.classic.t.txt.zst
+  pageout vmscan-report ground-truth/ftrace/ft-global.mglru.t.txt.zst --report reclaim.html
   pageout vmscan-report before.txt after.txt.zst --cpu-time 2818.5,2821.9
   pageout vmscan-report trace.txt --json | jq '.traces[0].longest_calls[0]'
   trace-cmd report | pageout vmscan-report -
@@ -283,6 +285,14 @@ pub(crate) struct OutputOptions {
     pub(crate) quiet: bool,
 }
 
+/// The page that a result may be written to as well.
+#[derive(Debug, Args)]
+pub(crate) struct PageOptions {
+    /// Write the result as a page with pictures, too: one HTML file that needs no network. A file of that name is replaced
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -300,6 +310,9 @@ pub(crate) struct RunArgs {
     /// Only check the scenario and that its traces can be opened, run nothing
     #[arg(long)]
     pub(crate) check: bool,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Arguments of `explain`.
@@ -356,6 +369,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Arguments of `ablate`.
@@ -387,6 +403,9 @@ pub(crate) struct AblateArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Arguments of `crossover`.
@@ -478,6 +497,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Channels by their names in scenarios.
@@ -643,6 +665,9 @@ pub(crate) struct VmscanReportArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Layouts of `vmscan-report`.

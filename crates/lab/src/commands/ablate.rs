@@ -5,6 +5,7 @@
 //! with other lists or another balance, `ablate/over.rs` whether it is worth that in another scenario.
 
 mod over;
+mod page; // effects as bars
 
 use std::fmt::Write;
 
@@ -17,6 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::summary::percentages;
 use crate::print::{output, table};
+use crate::report::check_name;
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::notes;
 use crate::result::variants::{Plan, Runs, verdict};
@@ -27,6 +29,9 @@ use crate::scenario::switches::{self, Turn, seam};
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
 pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
     let source = Source::read(&args.scenario)?;
     let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
     let policy = switches::policy_of(&points[0].scenario);
@@ -72,6 +77,9 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     } else {
         let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
         output::print(&text)?;
+    }
+    if let Some(path) = &args.page.report {
+        page::page(&source, &points).write(path)?;
     }
     let failures: Vec<Failure> = points.iter().flat_map(Ablation::failures).collect();
     verdict(&failures, scenarios.len() * args.repeat as usize)

@@ -6,6 +6,8 @@
 //!   no --vary                      the scenario's own variants, and below them what it expects
 //! ```
 
+mod page; // differences as bars
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,6 +22,7 @@ use crate::print::progress::name_of;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
 use crate::print::{output, table};
+use crate::report::check_name;
 use crate::result::effect;
 use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::notes;
@@ -35,6 +38,9 @@ use crate::scenario::source::{Source, VARY};
 /// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
 /// is as expected.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
     let source = Source::read(&args.scenario)?;
     let mut variants: Vec<Variant> = grid::points(&source, &args.options, &args.vary, VARY, args.repeat)?
         .into_iter()
@@ -89,6 +95,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     } else {
         let text = to_text(args, &plan, &variants[0].scenario, &columns);
         output::print(&(text + &expectations::to_text(&checked)))?;
+    }
+    if let Some(path) = &args.page.report {
+        page::page(&source, args, &plan, &variants[0].scenario, &columns).write(path)?;
     }
     verdict(&failures, runs)?;
     expectations::outcome(&checked)
@@ -219,44 +228,7 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         text.push('\n');
     }
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
-    let mut heading = vec![String::new()];
-    for (index, column) in columns.iter().enumerate() {
-        heading.push(if column.runs.failures.is_empty() {
-            column.variant.label.clone()
-        } else if column.fails_as_known() {
-            format!("{} (fails)", column.variant.label)
-        } else {
-            format!("{} (failed)", column.variant.label)
-        });
-        if index > 0 {
-            heading.push("diff".to_string());
-        }
-    }
-    let mut rows = vec![heading];
-    let mut group = String::new();
-    let metrics = ordered(&figures);
-    for metric in &metrics {
-        let cells: Vec<Option<&Cell>> = figures.iter().map(|column| column.find(metric)).collect();
-        let repeats =
-            |total: &Metric| figures.iter().all(|column| column.values(total) == column.values(metric));
-        let is_repeat = match metric.total() {
-            Some(total) => repeats(&total),
-            // The few of the run as a whole repeat those of its task, if there is one.
-            None if metric.group == "run" => {
-                metrics.iter().any(|total| metric.may_be_that_of(total) && repeats(total))
-            }
-            None => false,
-        };
-        if is_repeat || cells.iter().flatten().all(|cell| cell.spread().mean == 0.0) {
-            continue;
-        }
-        if metric.group != group {
-            group.clone_from(&metric.group);
-            rows.push(vec![group.clone()]);
-        }
-        rows.push(row(metric, &cells));
-    }
-    text += &table::layout(&rows, 1);
+    text += &table::layout(&rows(columns, &figures), 1);
     if columns.iter().any(|column| column.variant.scenario.task.iter().any(|task| task.copies > 1)) {
         text +=
             "\nof a task's copies: accesses, misses and throughput of all together, mean of their times\n";
@@ -277,11 +249,56 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     text
 }
 
-/// All figures that any column has, in the order of the first that has them.
-fn ordered(figures: &[Figures]) -> Vec<&Metric> {
+/// A line for each figure that any column has and that says something of its own.
+fn rows(columns: &[Column], figures: &[Figures]) -> Vec<Vec<String>> {
+    let mut heading = vec![String::new()];
+    for (index, column) in columns.iter().enumerate() {
+        heading.push(if column.runs.failures.is_empty() {
+            column.variant.label.clone()
+        } else if column.fails_as_known() {
+            format!("{} (fails)", column.variant.label)
+        } else {
+            format!("{} (failed)", column.variant.label)
+        });
+        if index > 0 {
+            heading.push("diff".to_string());
+        }
+    }
+    let mut rows = vec![heading];
+    let mut group = String::new();
+    for metric in told(figures) {
+        let cells: Vec<Option<&Cell>> = figures.iter().map(|column| column.find(metric)).collect();
+        if metric.group != group {
+            group.clone_from(&metric.group);
+            rows.push(vec![group.clone()]);
+        }
+        rows.push(row(metric, &cells));
+    }
+    rows
+}
+
+/// The figures that any column has, in the order of the first that has them, without those that are nothing everywhere or repeat
+/// another in every column.
+fn told(figures: &[Figures]) -> Vec<&Metric> {
     let mut known = BTreeSet::new();
     let cells = figures.iter().flat_map(|column| &column.cells);
-    cells.map(|cell| &cell.metric).filter(|metric| known.insert(metric.place())).collect()
+    let metrics: Vec<&Metric> =
+        cells.map(|cell| &cell.metric).filter(|metric| known.insert(metric.place())).collect();
+    let says_something = |metric: &&Metric| {
+        let repeats =
+            |total: &Metric| figures.iter().all(|column| column.values(total) == column.values(metric));
+        let is_repeat = match metric.total() {
+            Some(total) => repeats(&total),
+            // The few of the run as a whole repeat those of its task, if there is one.
+            None if metric.group == "run" => {
+                metrics.iter().any(|total| metric.may_be_that_of(total) && repeats(total))
+            }
+            None => false,
+        };
+        let mut cells = figures.iter().filter_map(|column| column.find(metric));
+        !is_repeat && !cells.all(|cell| cell.spread().mean == 0.0)
+    };
+    metrics.iter().copied().filter(says_something).collect()
 }
 
 fn row(metric: &Metric, cells: &[Option<&Cell>]) -> Vec<String> {

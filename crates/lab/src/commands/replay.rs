@@ -1,6 +1,7 @@
 //! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
 
 mod curve;
+mod page; // the curves as pictures
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, progress, table};
+use crate::report::check_name;
 use crate::result::notes::{self, Note};
 use crate::result::parallel;
 use crate::result::run_result::{RunResult, TaskResult, counter};
@@ -34,6 +36,9 @@ const PAGES_MIN: u64 = 64;
 
 /// Replays the trace at every size and prints the table, or the curve.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
     let read = read_table(&args.reading)?;
     // The options are checked before the trace is read, which may take a while.
     let mut template = scenario(args, &read, &Footprint::default(), PAGES_MIN)?;
@@ -105,6 +110,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         _ => verdict(&failures, points.len()),
     };
     let has_any = points.iter().any(|point| point.result.is_some());
+    if let Some(path) = args.page.report.as_ref().filter(|_| has_any) {
+        page::page(args, &loaded, &points, &runs[0])?.write(path)?;
+    }
     match outcome {
         Err(failure) if !has_any => output::no_result(&args.output, failure, Value::Null),
         Err(failure) if args.output.json => {
@@ -297,7 +305,8 @@ fn advice(args: &ReplayArgs) -> &'static str {
     }
 }
 
-fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
+/// What was replayed, on what, and what each percentage is of.
+fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
     let footprint = &loaded.footprint;
     let mut text = String::new();
     let (accesses, distinct) =
@@ -331,7 +340,11 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
             args.trace_memory
         );
     }
-    text.push('\n');
+    text
+}
+
+/// A line for each size.
+fn rows(footprint: &Footprint, points: &[Point]) -> Vec<Vec<String>> {
     let heading = [
         "memory",
         "of pages",
@@ -367,7 +380,13 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
         }
         rows.push(row);
     }
-    text += &table::layout(&rows, 0);
+    rows
+}
+
+fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
+    let mut text = heading(args, loaded, points);
+    text.push('\n');
+    text += &table::layout(&rows(&loaded.footprint, points), 0);
     let noted: Vec<(String, &[Note])> = points
         .iter()
         .filter_map(|point| {

@@ -1,5 +1,7 @@
 //! `pageout run`: one scenario, one result.
 
+mod page; // where the tasks' time went, as a picture
+
 use pageout_sim::scenario::{Scenario, TraceFile};
 use serde_json::json;
 
@@ -8,6 +10,7 @@ use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::summary::summary;
 use crate::print::{output, progress};
+use crate::report::check_name;
 use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::simulate::{Stopped, accesses, simulate};
@@ -19,6 +22,9 @@ use crate::scenario::source::Source;
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
 /// `--json` standard output says so too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
     remark_traces(&scenario)?;
@@ -34,6 +40,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
     let result = simulate(&scenario, &bar);
     bar.finish_and_clear();
+    if let (Some(path), Ok(result)) = (&args.page.report, &result) {
+        page::page(&source, args, &scenario, result).write(path)?;
+    }
     match result {
         Ok(result) if args.options.output.json => output::print_json(&result),
         Ok(result) => output::print(&summary(&scenario, &result)),

@@ -23,6 +23,7 @@ use anyhow::{anyhow, bail, ensure};
 use crate::cli::{ReportLayout, VmscanReportArgs};
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress};
+use crate::report::check_name;
 use ftrace::{Reader, Totals};
 use input::Input;
 use report::{Report, Times};
@@ -50,6 +51,9 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
         )));
     }
     let times = times(args)?;
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
     let options = Options { ignore_pid: args.ignore_pid, items_max: if is_script { ITEMS_MAX } else { 0 } };
     let mut readings = Vec::new();
     for (path, times) in args.traces.iter().zip(times) {
@@ -60,6 +64,9 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
         _ if args.output.json => output::print_json(&report.to_json())?,
         ReportLayout::Tables => output::print(&report.to_text())?,
         ReportLayout::Script => output::print(&report.to_script())?,
+    }
+    if let Some(path) = &args.page.report {
+        report.to_page().write(path)?;
     }
     for reading in &readings {
         if reading.sums.items_left_out > 0 {

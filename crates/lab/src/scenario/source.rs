@@ -74,6 +74,11 @@ impl Source {
         }
     }
 
+    /// The file as it was written.
+    pub(crate) fn text(&self) -> &str {
+        self.document.raw()
+    }
+
     /// The traces that its scenarios replay.
     pub(crate) fn traces(&self) -> &Traces {
         &self.traces

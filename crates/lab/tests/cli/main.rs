@@ -14,6 +14,7 @@ mod keys; // the reference of keys against what is accepted
 mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
+mod pages; // results as pages to look at
 mod regressions; // the bank of known bugs
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print

@@ -3,6 +3,7 @@
 mod json; // everything
 mod script; // the text of the kernel's own script
 mod text; // tables to read
+mod page; // pictures
 
 use super::Reading;
 use super::ftrace::CallKind;

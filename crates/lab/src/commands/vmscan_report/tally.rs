@@ -18,9 +18,12 @@ mod work; // pages looked at, freed, written, and what became of the rest
 
 use std::collections::BTreeMap;
 
+use pageout_sim::latency::LatencyHistogram;
+
 pub(super) use process::{ByOrder, Item, Process};
 pub(super) use stall::Stall;
-pub(super) use timeline::Timeline;
+pub(super) use timeline::Slice;
+use timeline::Timeline;
 pub(super) use work::{ByType, Class, Work};
 
 use super::ftrace::{Event, Record, Task};
@@ -48,6 +51,10 @@ pub(super) struct Tally {
     /// Where events of the task seen last go: most lines are of the task before.
     last: Option<(Task, usize)>,
     stalls: Stalls,
+    /// kswapd's longest times awake.
+    awake: Stalls,
+    /// How long calls took, by [`Class`].
+    latencies: [LatencyHistogram; Class::ALL.len()],
     timeline: Timeline,
     end_ns: u64,
     /// Calls that the list of latencies had no room for.
@@ -63,6 +70,8 @@ impl Tally {
             index: BTreeMap::new(),
             last: None,
             stalls: Stalls::default(),
+            awake: Stalls::default(),
+            latencies: Default::default(),
             timeline: Timeline::default(),
             end_ns: 0,
             items_left_out: 0,
@@ -106,8 +115,11 @@ impl Tally {
                 self.items_left_out += 1;
             }
         }
-        if let Some(call) = call {
-            self.stalls.add(Stall::of(at, class, span_ns, true, call));
+        process::record(&mut self.latencies[class as usize], span_ns.1.saturating_sub(span_ns.0));
+        match call {
+            Some(call) => self.stalls.add(Stall::of(at, class, span_ns, true, call)),
+            None if class == Class::Kswapd => self.awake.add(Stall::awake(at, order, span_ns, true)),
+            None => {}
         }
     }
 
@@ -141,14 +153,14 @@ impl Tally {
         for (at, process) in self.processes.iter_mut().enumerate() {
             for (class, since_ns, call) in process.unfinished() {
                 self.timeline.busy(class, (since_ns, end_ns));
-                if let Some(call) = call {
-                    self.stalls.add(Stall::of(at, class, (since_ns, end_ns), false, call));
+                match call {
+                    Some(call) => self.stalls.add(Stall::of(at, class, (since_ns, end_ns), false, call)),
+                    None => self.awake.add(Stall::awake(at, 0, (since_ns, end_ns), false)),
                 }
             }
         }
         let items_left_out = self.items_left_out;
-        let (names, stalls) = (&self.processes, self.stalls.longest());
-        debug_assert!(stalls.iter().all(|stall| stall.process < names.len()));
+
         // By name and number, with the places that stalls refer to.
         let mut order: Vec<usize> = (0..self.processes.len()).collect();
         order.sort_by_key(|&at| {
@@ -157,12 +169,15 @@ impl Tally {
         });
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
-        let stalls =
-            stalls.into_iter().map(|stall| Stall { process: place[stall.process], ..stall }).collect();
+        let placed = |stalls: Vec<Stall>| -> Vec<Stall> {
+            stalls.into_iter().map(|stall| Stall { process: place[stall.process], ..stall }).collect()
+        };
+        let (stalls, awake) = (placed(self.stalls.longest()), placed(self.awake.longest()));
         let mut processes: Vec<Option<Process>> = self.processes.into_iter().map(Some).collect();
         let processes =
             order.iter().map(|&old| processes[old].take().expect("each place is taken once")).collect();
-        Sums { processes, stalls, timeline: self.timeline, end_ns, items_left_out }
+        let (latencies, timeline) = (self.latencies, self.timeline);
+        Sums { processes, stalls, awake, latencies, timeline, end_ns, items_left_out }
     }
 }
 
@@ -172,6 +187,9 @@ pub(super) struct Sums {
     pub(super) processes: Vec<Process>,
     /// The longest calls, the longest first.
     pub(super) stalls: Vec<Stall>,
+    /// kswapd's longest times awake.
+    pub(super) awake: Vec<Stall>,
+    latencies: [LatencyHistogram; Class::ALL.len()],
     pub(super) timeline: Timeline,
     /// When the trace ends.
     pub(super) end_ns: u64,
@@ -180,6 +198,10 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    /// How long calls of one class took; of kswapd, times awake.
+    pub(super) fn latency(&self, class: Class) -> &LatencyHistogram {
+        &self.latencies[class as usize]
+    }
     /// The work of all tasks of one class.
     pub(super) fn work(&self, class: Class) -> Work {
         let mut sum = Work::default();

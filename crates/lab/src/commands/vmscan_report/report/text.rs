@@ -1,13 +1,13 @@
 //! Tables: who was stalled, kswapd, what became of the pages, the longest calls, the summary, and what makes it uncertain.
 
 use std::cmp::Reverse;
-use std::fmt::Write;
 
 use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio, told};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::CallKind;
 use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
 use crate::print::{figures, output, table};
+use crate::report::Table;
 
 /// Rows of a table without `--all`.
 const ROWS: usize = 12;
@@ -17,36 +17,39 @@ impl Report<'_> {
         let mut parts: Vec<String> = Vec::new();
         // Side by side, the sums are what is compared; who did it is in each trace's own report.
         if let [reading] = self.readings {
-            parts.push(heading(reading));
-            parts.extend(self.tables(reading));
+            parts.push(output::wrap(&heading(reading), output::width(), ""));
+            parts.extend(self.tables(reading).iter().map(to_text));
         } else {
-            parts.push(self.readings.iter().map(heading).collect());
+            let headings = self.readings.iter().map(heading);
+            parts.push(headings.map(|heading| output::wrap(&heading, output::width(), "")).collect());
         }
-        parts.push(self.summary());
-        let remarks: Vec<String> = self.readings.iter().flat_map(|reading| self.remarks(reading)).collect();
-        parts.push(remarks.iter().map(|remark| output::wrap(remark, output::width(), "")).collect());
+        parts.push(to_text(&self.summary()));
+        parts.push(self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect());
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
 
-    fn tables(&self, reading: &Reading) -> Vec<String> {
-        let mut parts = Vec::new();
-        for (kind, title) in [
+    /// Who did what; only what there is.
+    pub(super) fn tables(&self, reading: &Reading) -> Vec<Table> {
+        let kinds = [
             (CallKind::Direct, "Direct reclaim: tasks that the whole machine's shortage stalled"),
             (CallKind::Memcg, "Memcg reclaim: tasks that a cgroup's limit stalled"),
             (CallKind::SoftLimit, "Soft limit reclaim, within other calls"),
             (CallKind::Node, "Node reclaim: tasks whose own node was short"),
-        ] {
-            parts.push(self.callers(reading, kind, title));
-        }
-        parts.push(kswapds(reading));
-        parts.push(fates(reading));
-        parts.push(self.longest(reading));
-        parts
+        ];
+        let mut tables: Vec<Option<Table>> =
+            kinds.into_iter().map(|(kind, title)| self.callers(reading, kind, title)).collect();
+        tables.extend([kswapds(reading), fates(reading), self.longest(reading)]);
+        tables.into_iter().flatten().collect()
+    }
+
+    /// What makes the figures of all traces uncertain.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        self.readings.iter().flat_map(|reading| self.remarks_of(reading)).collect()
     }
 
     /// The tasks that made calls of one kind, those stalled longest first.
-    fn callers(&self, reading: &Reading, kind: CallKind, title: &str) -> String {
+    fn callers(&self, reading: &Reading, kind: CallKind, title: &str) -> Option<Table> {
         let made = |process: &&Process| {
             let calls = process.calls(kind);
             calls.begun.total() + calls.beginless > 0
@@ -54,7 +57,7 @@ impl Report<'_> {
         let mut processes: Vec<&Process> = reading.sums.processes.iter().filter(made).collect();
         processes.sort_by_key(|process| Reverse(process.calls(kind).latency.total()));
         if processes.is_empty() {
-            return String::new();
+            return None;
         }
         let is_direct = kind == CallKind::Direct;
         let mut rows = vec![row([
@@ -93,30 +96,25 @@ impl Report<'_> {
             }
             rows.push(cells);
         }
-        let mut text = format!("{title}\n{}", table::layout(&rows, 1));
+        let mut says = String::new();
         if shown < processes.len() {
             let rest = &processes[shown..];
             let calls: u64 = rest.iter().map(|process| process.calls(kind).begun.total()).sum();
             let stalled = rest.iter().map(|process| process.calls(kind).latency.total().0);
             let stalled = figures::time(stalled.fold(0, u64::saturating_add));
-            _ = writeln!(
-                text,
-                "{} more tasks: {} calls, {stalled} (--all)",
-                rest.len(),
-                figures::count(calls)
-            );
+            says = format!("{} more tasks: {} calls, {stalled} (--all)\n", rest.len(), figures::count(calls));
         }
         let orders: Vec<String> =
             orders(processes.iter().flat_map(|process| process.calls(kind).begun.iter()));
-        _ = writeln!(text, "calls by order: {}", orders.join(", "));
-        text
+        says += &format!("calls by order: {}", orders.join(", "));
+        Some(Table { title: title.to_string(), says, rows, words: 1, last_words: 0 })
     }
 
     /// The longest calls, and what took the time.
-    fn longest(&self, reading: &Reading) -> String {
+    fn longest(&self, reading: &Reading) -> Option<Table> {
         let stalls = &reading.sums.stalls;
         if stalls.is_empty() {
-            return String::new();
+            return None;
         }
         let shown = if self.all { stalls.len() } else { stalls.len().min(ROWS) };
         let mut rows = vec![row([
@@ -139,13 +137,12 @@ impl Report<'_> {
                 stall.why(),
             ]);
         }
-        // Times and orders are figures; the last three columns are words.
-        let layout = table::layout_by(&rows, |column| column < 3);
-        format!("The longest calls\n{layout}")
+        let title = "The longest calls".to_string();
+        Some(Table { title, says: String::new(), rows, words: 0, last_words: 3 })
     }
 
     /// The rows of the seed, for all traces side by side.
-    fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> Table {
         let summaries: Vec<Vec<(&str, Value)>> = self.readings.iter().map(Reading::summary).collect();
         let has_memcg = summaries.iter().any(|rows| !value(rows, MEMCG_ROWS[0]).is_zero());
         let has_cpu_time = self.readings.iter().any(|reading| reading.times.cpu_s.is_some());
@@ -166,11 +163,11 @@ impl Report<'_> {
                 rows.push(std::iter::once(label.to_string()).chain(values).collect());
             }
         }
-        format!("Summary\n{}", table::layout(&rows, 1))
+        Table { title: "Summary".to_string(), says: String::new(), rows, words: 1, last_words: 0 }
     }
 
-    /// What makes the figures uncertain.
-    fn remarks(&self, reading: &Reading) -> Vec<String> {
+    /// Those of one trace.
+    fn remarks_of(&self, reading: &Reading) -> Vec<String> {
         let (totals, sums) = (&reading.totals, &reading.sums);
         let name = &reading.name;
         let mut remarks = Vec::new();
@@ -255,11 +252,12 @@ impl Report<'_> {
     }
 }
 
-fn heading(reading: &Reading) -> String {
+/// What was read.
+pub(super) fn heading(reading: &Reading) -> String {
     let totals = &reading.totals;
     let (first, last) = totals.span_ns.unwrap_or_default();
     let dialect = totals.dialect().map_or(String::new(), |dialect| format!(", {dialect} dialect"));
-    let text = format!(
+    format!(
         "{}: {} events of reclaim and {} others in {}, from {} to {} s, on {}{dialect}",
         reading.name,
         figures::count(totals.events),
@@ -268,11 +266,10 @@ fn heading(reading: &Reading) -> String {
         seconds(first),
         seconds(last),
         if totals.cpus == 1 { "1 CPU".to_string() } else { format!("{} CPUs", totals.cpus) },
-    );
-    output::wrap(&text, output::width(), "")
+    )
 }
 
-fn kswapds(reading: &Reading) -> String {
+fn kswapds(reading: &Reading) -> Option<Table> {
     let mut rows = vec![row([
         "kswapd",
         "wakeups",
@@ -306,23 +303,24 @@ fn kswapds(reading: &Reading) -> String {
         ]);
     }
     if rows.len() == 1 {
-        return String::new();
+        return None;
     }
     let orders = orders(by_order.into_iter());
-    let orders =
-        if orders.is_empty() { String::new() } else { format!("wakeups by order: {}\n", orders.join(", ")) };
-    format!("kswapd: reclaim that no task waits for\n{}{orders}", table::layout(&rows, 1))
+    let says =
+        if orders.is_empty() { String::new() } else { format!("wakeups by order: {}", orders.join(", ")) };
+    let title = "kswapd: reclaim that no task waits for".to_string();
+    Some(Table { title, says, rows, words: 1, last_words: 0 })
 }
 
 /// What became of the pages that each class looked at.
-fn fates(reading: &Reading) -> String {
+fn fates(reading: &Reading) -> Option<Table> {
     let classes: Vec<(Class, Work)> = Class::ALL
         .into_iter()
         .map(|class| (class, reading.sums.work(class)))
         .filter(|(_, work)| work.batches > 0)
         .collect();
     if classes.is_empty() {
-        return String::new();
+        return None;
     }
     let mut rows = vec![row([
         "by",
@@ -354,7 +352,16 @@ fn fates(reading: &Reading) -> String {
             figures::time(work.throttled_us.saturating_mul(1000)),
         ]);
     }
-    format!("What became of the pages\n{}", table::layout(&rows, 1))
+    let title = "What became of the pages".to_string();
+    Some(Table { title, says: String::new(), rows, words: 1, last_words: 0 })
+}
+
+fn to_text(table: &Table) -> String {
+    let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
+    let layout =
+        table::layout_by(&table.rows, |column| column >= table.words && column + table.last_words < columns);
+    let says = if table.says.is_empty() { String::new() } else { format!("{}\n", table.says) };
+    format!("{}\n{layout}{says}", table.title)
 }
 
 fn orders(counts: impl Iterator<Item = (usize, u64)>) -> Vec<String> {
@@ -368,11 +375,11 @@ fn value(rows: &[(&str, Value)], label: &str) -> Value {
 }
 
 /// A file's name without its directory.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_string()
 }
 
-fn seconds(ns: u64) -> String {
+pub(super) fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 

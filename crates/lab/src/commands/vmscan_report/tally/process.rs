@@ -135,7 +135,7 @@ impl Kswapd {
 }
 
 /// Adds a span, unless the sum would be more than 584 years: such times are no times.
-fn record(latency: &mut LatencyHistogram, span_ns: u64) {
+pub(super) fn record(latency: &mut LatencyHistogram, span_ns: u64) {
     if latency.total().0.checked_add(span_ns).is_some() {
         latency.record(Nanos(span_ns));
     }

@@ -10,7 +10,7 @@ use crate::print::figures;
 /// Calls that are remembered one by one.
 const LONGEST: usize = 200;
 
-/// A call in which a task was stalled.
+/// A call in which a task was stalled, or a time that kswapd was awake.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands::vmscan_report) struct Stall {
     /// Which of the processes.
@@ -44,6 +44,20 @@ impl Stall {
             is_over,
             work: call.work,
             reclaimed: if call.work.batches > 0 { call.work.reclaimed.total() } else { told },
+        }
+    }
+
+    /// A time that kswapd was awake.
+    pub(super) fn awake(process: usize, order: u8, (begin_ns, end_ns): (u64, u64), is_over: bool) -> Stall {
+        Stall {
+            process,
+            class: Class::Kswapd,
+            order,
+            begin_ns,
+            lasted_ns: end_ns.saturating_sub(begin_ns),
+            is_over,
+            work: Work::default(),
+            reclaimed: 0,
         }
     }
 

@@ -1,0 +1,93 @@
+//! The page: each effect as a bar with its interval, the largest first.
+
+use super::{Ablation, Row};
+use crate::report::{Bar, Bars, Page, Part, Table, scenario};
+use crate::result::effect::{self, FIGURES, Figure, capitalised};
+use crate::scenario::grid;
+use crate::scenario::source::Source;
+
+/// Bars of one figure.
+const BARS: usize = 20;
+
+pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
+    let first = &points[0];
+    let name = first.args.scenario.display();
+    let question = &first.point.scenario.question;
+    let mut page = Page {
+        title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.profile),
+        of: format!("{name}, {}. {question}", first.plan.seeds(first.point.scenario.seed)),
+        story: Vec::new(),
+        parts: Vec::new(),
+    };
+    for point in points.iter().filter(|point| !point.base.results.is_empty()) {
+        let at = match point.point.settings.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", grid::label(&point.point.settings)),
+        };
+        page.story.extend(strongest(point).map(|says| format!("{at}{says}")));
+        let outcomes = FIGURES.iter().filter(|figure| figure.is_outcome);
+        page.parts.extend(outcomes.filter_map(|figure| bars(point, figure, &at)).map(Part::Bars));
+        for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
+            let figures: Vec<&Figure> =
+                FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
+            page.parts.push(Part::Table(Table {
+                title: format!("{at}{title}"),
+                says: String::new(),
+                rows: point.table(&figures),
+                words: 1,
+                last_words: 0,
+            }));
+        }
+    }
+    let legend = effect::legend(first.args.repeat, true);
+    page.parts.push(Part::Text { title: "How to read it".to_string(), text: legend, is_open: true });
+    page.parts.push(scenario(source, &first.args.options, &[]));
+    page
+}
+
+/// An effect in percent that is more than noise.
+fn certain(point: &Ablation, row: &Row, figure: &Figure) -> Option<f64> {
+    let effect = figure.effect(&point.base, &row.runs)?;
+    let percent = effect.percent(effect.difference)?;
+    (!effect.is_same && !effect.is_within_noise()).then_some(percent)
+}
+
+/// The switch that moves the throughput most.
+fn strongest(point: &Ablation) -> Option<String> {
+    let figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
+    let effects = point.rows.iter().filter_map(|row| Some((row, certain(point, row, figure)?)));
+    let strongest = effects.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    Some(match strongest {
+        Some((row, percent)) => {
+            format!("{} changes the speed most: {percent:+.1}% accesses a second.", row.turn)
+        }
+        None => "No switch changes the speed by more than noise.".to_string(),
+    })
+}
+
+/// The effects on one figure; those that may be noise are drawn hollow.
+fn bars(point: &Ablation, figure: &Figure, at: &str) -> Option<Bars> {
+    let mut bars: Vec<Bar> = point
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let effect = figure.effect(&point.base, &row.runs).filter(|effect| !effect.is_same)?;
+            Some(Bar {
+                name: row.turn.to_string(),
+                percent: effect.percent(effect.difference)?,
+                half_width: effect.half_width.and_then(|width| effect.percent(width)),
+                is_noise: effect.is_within_noise(),
+                text: figure.show_effect(&effect),
+            })
+        })
+        .collect();
+    bars.sort_by(|one, other| other.percent.abs().total_cmp(&one.percent.abs()));
+    let left_out = bars.len().saturating_sub(BARS);
+    bars.truncate(BARS);
+    let mut says =
+        "Change when one switch is turned; lines are 95 % intervals, hollow bars may be noise.".to_string();
+    if left_out > 0 {
+        says += &format!(" {left_out} smaller ones are in the table.");
+    }
+    (!bars.is_empty()).then(|| Bars { title: format!("{at}{}", capitalised(figure.title)), says, bars })
+}

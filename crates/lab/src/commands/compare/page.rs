@@ -1,0 +1,94 @@
+//! The page: how each variant differs from the first, as bars with their intervals, beside the table.
+
+use pageout_sim::scenario::Scenario;
+
+use super::{Column, Figures, difference, rows, told};
+use crate::cli::CompareArgs;
+use crate::report::{Bar, Bars, Page, Part, Table, scenario};
+use crate::result::effect;
+use crate::result::variants::Plan;
+use crate::scenario::source::Source;
+
+/// Bars of one variant.
+const BARS: usize = 16;
+
+/// What decides whether a change is worth it, the first to be looked at.
+const OUTCOMES: [&str; 6] =
+    ["runtime", "accesses/s", "misses", "in direct reclaim", "waiting for I/O", "pages read"];
+
+pub(super) fn page(
+    source: &Source,
+    args: &CompareArgs,
+    plan: &Plan,
+    base: &Scenario,
+    columns: &[Column],
+) -> Page {
+    let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
+    let labels: Vec<&str> = columns.iter().map(|column| column.variant.label.as_str()).collect();
+    let title = if base.question.is_empty() { labels.join(" against ") } else { base.question.clone() };
+    let mut page = Page {
+        title,
+        of: format!("{}: {}; {}", args.scenario.display(), labels.join(", "), plan.seeds(base.seed)),
+        story: Vec::new(),
+        parts: Vec::new(),
+    };
+    for (label, of) in labels.iter().zip(&figures).skip(1) {
+        let bars = bars(&figures, of);
+        let certain = bars.iter().filter(|bar| !bar.is_noise);
+        let of_task = certain.filter(|bar| bar.name.ends_with(": runtime") && bar.name.starts_with("task "));
+        page.story.extend(of_task.map(|bar| {
+            let task = bar.name.trim_end_matches(": runtime");
+            format!("With {label} instead of {}, the runtime of {task} changes by {}.", labels[0], bar.text)
+        }));
+        let left_out = bars.len().saturating_sub(BARS);
+        let mut says =
+            "Change in percent; lines are 95 % intervals over the seeds, hollow bars may be noise."
+                .to_string();
+        if left_out > 0 {
+            says += &format!(" {left_out} more are in the table.");
+        }
+        if !bars.is_empty() {
+            let bars = bars.into_iter().take(BARS).collect();
+            page.parts.push(Part::Bars(Bars { title: format!("{label} against {}", labels[0]), says, bars }));
+        }
+    }
+    page.parts.push(Part::Table(Table {
+        title: "Side by side".to_string(),
+        says: String::new(),
+        rows: rows(columns, &figures),
+        words: 1,
+        last_words: 0,
+    }));
+    if args.repeat > 1 {
+        let text = effect::noise_legend(args.repeat, false);
+        page.parts.push(Part::Text { title: "How to read it".to_string(), text, is_open: true });
+    }
+    page.parts.push(scenario(source, &args.options, &[]));
+    page
+}
+
+/// Differences of outcomes first, then of everything else, each in the order of the table.
+fn bars(figures: &[Figures], of: &Figures) -> Vec<Bar> {
+    let base = &figures[0];
+    let place = |name: &str| OUTCOMES.iter().position(|known| *known == name).unwrap_or(OUTCOMES.len());
+    let mut bars: Vec<(usize, Bar)> = told(figures)
+        .into_iter()
+        .filter(|metric| metric.group != "run")
+        .filter_map(|metric| {
+            let paired = of.find(metric)?.difference(base.find(metric)?)?;
+            let percent = paired.percent_of_base().filter(|_| !paired.is_same)?;
+            Some((
+                place(&metric.name),
+                Bar {
+                    name: format!("{}: {}", metric.group, metric.name),
+                    percent: percent.clamp(-1000.0, 1000.0),
+                    half_width: paired.half_width.and_then(|width| paired.percent(width)),
+                    is_noise: paired.is_within_noise(),
+                    text: difference(metric.unit, &paired),
+                },
+            ))
+        })
+        .collect();
+    bars.sort_by_key(|(place, _)| *place);
+    bars.into_iter().map(|(_, bar)| bar).collect()
+}

@@ -1,0 +1,102 @@
+//! The page: how the miss ratio and the runtime fall as memory grows.
+
+use anyhow::Context;
+use pageout_sim::scenario::Scenario;
+use pageout_workload::trace::Loaded;
+
+use super::{Figures, Point, heading, rows};
+use crate::cli::ReplayArgs;
+use crate::print::figures;
+use crate::print::progress::name_of;
+use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
+
+pub(super) fn page(
+    args: &ReplayArgs,
+    loaded: &Loaded,
+    points: &[Point],
+    scenario: &Scenario,
+) -> anyhow::Result<Page> {
+    let mut measured: Vec<(u64, Figures)> =
+        points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
+    measured.sort_by_key(|(pages, _)| *pages);
+    measured.dedup_by_key(|(pages, _)| *pages);
+    let mut page = Page {
+        title: format!("How much memory does {} want?", name_of(&args.trace)),
+        of: heading(args, loaded, points).trim_end().replace('\n', "; "),
+        story: story(&measured),
+        parts: Vec::new(),
+    };
+    if measured.len() > 1 {
+        let is_wide = measured[measured.len() - 1].0 / measured[0].0 > 10;
+        let memory = if is_wide { Axis::logarithmic } else { Axis::linear };
+        let chart = |title: &str, says: &str, y: Axis, of: fn(&Figures) -> f64| {
+            let line = Line {
+                name: args.policy.clone(),
+                colour: Colour::nth(1),
+                ys: measured.iter().map(|(_, figures)| Some(of(figures))).collect(),
+            };
+            Part::Chart(Chart {
+                title: title.to_string(),
+                says: says.to_string(),
+                x: memory("memory", Unit::Bytes),
+                y,
+                xs: measured.iter().map(|(pages, _)| (*pages * 4096) as f64).collect(),
+                lines: vec![line],
+                shape: Shape::Points,
+            })
+        };
+        page.parts = vec![
+            chart(
+                "Miss ratio over memory",
+                "Where it stops falling, more memory earns nothing.",
+                Axis::linear("miss ratio", Unit::Number),
+                |of| of.miss_ratio,
+            ),
+            chart("Runtime over memory", "", Axis::linear("runtime", Unit::Nanoseconds), |of| {
+                of.end_ns as f64
+            }),
+        ];
+    }
+    page.parts.push(Part::Table(Table {
+        title: "Figures".to_string(),
+        says: String::new(),
+        rows: rows(&loaded.footprint, points),
+        words: 0,
+        last_words: 0,
+    }));
+    let text = toml_edit::ser::to_string_pretty(scenario).context("the scenario can't be written as TOML")?;
+    page.parts.push(Part::Text {
+        title: "The scenario, of the first size".to_string(),
+        text,
+        is_open: false,
+    });
+    Ok(page)
+}
+
+/// What more memory earns, and where most of it is earned.
+fn story(measured: &[(u64, Figures)]) -> Vec<String> {
+    let ([(least, worst), .., (most, best)], true) = (measured, measured.len() > 1) else {
+        return Vec::new();
+    };
+    let size = |pages: u64| figures::bytes(pages * 4096);
+    let mut says = vec![format!(
+        "From {} to {} of memory the miss ratio falls from {:.4} to {:.4}, and the runtime from {} to {}.",
+        size(*least),
+        size(*most),
+        worst.miss_ratio,
+        best.miss_ratio,
+        figures::time(worst.end_ns),
+        figures::time(best.end_ns)
+    )];
+    let all = worst.misses.saturating_sub(best.misses);
+    let is_enough = |misses: u64| worst.misses.saturating_sub(misses) * 10 >= all * 9;
+    if let Some((pages, of)) = measured.iter().find(|(_, of)| is_enough(of.misses)).filter(|_| all > 0) {
+        says.push(format!(
+            "{} already avoids {} of the misses that {} avoids.",
+            size(*pages),
+            figures::percent(figures::share(worst.misses.saturating_sub(of.misses), all)),
+            size(*most)
+        ));
+    }
+    says
+}

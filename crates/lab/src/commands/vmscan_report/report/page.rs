@@ -1,0 +1,397 @@
+//! The page: who was stalled, when and why in sentences, then the same over time, then the tables.
+
+use super::text::{heading, seconds, short};
+use super::{Report, ratio};
+use crate::commands::vmscan_report::Reading;
+use crate::commands::vmscan_report::ftrace::CallKind;
+use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
+use crate::print::figures;
+use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit};
+
+/// Lanes of a picture; tasks beyond share the last.
+const LANES: usize = 12;
+
+/// Kinds of calls in which tasks wait; a soft limit's are within others.
+const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node];
+
+impl Report<'_> {
+    pub(in crate::commands::vmscan_report) fn to_page(&self) -> Page {
+        let names: Vec<String> = self.readings.iter().map(|reading| short(&reading.name)).collect();
+        let is_one = self.readings.len() == 1;
+        let mut page = Page {
+            title: format!("Reclaim in {}", names.join(", ")),
+            of: self.readings.iter().map(heading).collect::<Vec<_>>().join("; "),
+            story: Vec::new(),
+            parts: Vec::new(),
+        };
+        let mut summary = self.summary();
+        if is_one {
+            summary.rows.insert(0, vec![String::new(), names[0].clone()]);
+        } else {
+            page.parts.push(Part::Table(summary.clone()));
+        }
+        for (reading, name) in self.readings.iter().zip(&names) {
+            let of = if is_one { String::new() } else { format!("{name}: ") };
+            page.story.extend(story(reading).into_iter().map(|says| format!("{of}{says}")));
+            page.parts.extend(pictures(reading, &of));
+            let tables = self.tables(reading).into_iter();
+            page.parts.extend(tables.map(|mut table| {
+                table.title = format!("{of}{}", table.title);
+                Part::Table(table)
+            }));
+        }
+        if is_one {
+            page.parts.push(Part::Table(summary));
+        }
+        let faults = self.readings.iter().flat_map(|reading| reading.faults.iter());
+        let remarks: Vec<String> = self.remarks().into_iter().chain(faults.cloned()).collect();
+        if !remarks.is_empty() {
+            let title = "What makes these figures uncertain".to_string();
+            page.parts.push(Part::Text { title, text: remarks.join("\n"), is_open: true });
+        }
+        page
+    }
+}
+
+/// Who was stalled, when, and why: what a reader in a hurry takes along.
+fn story(reading: &Reading) -> Vec<String> {
+    let mut says = Vec::new();
+    let sums = &reading.sums;
+    let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
+    let all =
+        |process: &Process| STALLS.iter().map(|kind| stalled(process, *kind)).fold(0, u64::saturating_add);
+    let total = sums.processes.iter().map(all).fold(0, u64::saturating_add);
+    let Some(worst) =
+        sums.processes.iter().max_by_key(|process| all(process)).filter(|process| all(process) > 0)
+    else {
+        says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
+        says.extend(kswapd_story(reading));
+        return says;
+    };
+    let kind = STALLS.into_iter().max_by_key(|kind| stalled(worst, *kind)).expect("there are some");
+    let why = match kind {
+        CallKind::Memcg => "since its cgroup was at its limit",
+        CallKind::Node => "since its node was short of memory",
+        _ => "since the whole machine was short of memory",
+    };
+    let calls = worst.calls(kind);
+    let share = figures::percent(ratio(all(worst) as f64, reading.elapsed_ns()));
+    let others = sums.processes.iter().filter(|process| all(process) > 0).count() - 1;
+    let others = match others {
+        0 => "No other task was stalled.".to_string(),
+        1 => format!("One other task was, too; both together {}.", figures::time(total)),
+        more => format!(
+            "{} other tasks were, too; all together {}.",
+            figures::count(more as u64),
+            figures::time(total)
+        ),
+    };
+    says.push(format!(
+        "Who: {} was stalled longest, {} in {} calls of reclaim ({share} of the time), {why}. {others}",
+        worst.name(),
+        figures::time(all(worst)),
+        figures::count(calls.begun.total()),
+    ));
+    if let Some(longest) = sums.stalls.first() {
+        let lasted = figures::time(longest.lasted_ns);
+        says.push(format!(
+            "When: the longest call lasted {}{lasted}, from {} s ({}); half of all calls took less than {}.",
+            if longest.is_over { "" } else { "more than " },
+            seconds(longest.begin_ns),
+            sums.processes[longest.process].name(),
+            figures::time(sums.latency(kind.into()).summary().p50.0),
+        ));
+    }
+    let work = sums.work(kind.into());
+    says.push(format!("Why: {}", causes(&work, sums.calls(kind).freed(&work), sums.calls(kind).stalled_ns)));
+    says.extend(kswapd_story(reading));
+    says
+}
+
+/// What calls of a kind spent their time on, by what the events show.
+fn causes(work: &Work, freed: u64, stalled_ns: u64) -> String {
+    let mut says = Vec::new();
+    let scanned = work.scanned.total();
+    let throttled_ns = work.throttled_us.saturating_mul(1000);
+    if throttled_ns > 0 {
+        let share = figures::percent(ratio(throttled_ns as f64, stalled_ns as f64));
+        says.push(format!(
+            "tasks were told to wait for {} ({share} of the time stalled)",
+            figures::time(throttled_ns)
+        ));
+    }
+    if work.written() > 0 {
+        let anon = work.written_async.anon + work.written_sync.anon;
+        let what = if anon == work.written() { "to swap" } else { "to disk" };
+        says.push(format!("they wrote {} pages {what} themselves", figures::count(work.written())));
+    }
+    if scanned > 0 {
+        let share = figures::percent(figures::share(freed.min(scanned), scanned));
+        let kept = [
+            (work.activated, "were made active"),
+            (work.referenced, "were in use"),
+            (work.dirty, "were dirty"),
+            (work.writeback, "were being written"),
+        ];
+        let most =
+            kept.into_iter().max_by_key(|(pages, _)| *pages).filter(|(pages, _)| *pages * 20 > scanned);
+        let most = most.map_or(String::new(), |(pages, what)| format!("; {} {what}", figures::count(pages)));
+        says.push(format!(
+            "of {} pages they looked at, {share} could be freed{most}",
+            figures::count(scanned)
+        ));
+    }
+    if says.is_empty() {
+        return "the events do not tell what calls spent their time on.".to_string();
+    }
+    let mut text = says.join(", and ");
+    text.push('.');
+    text
+}
+
+fn kswapd_story(reading: &Reading) -> Option<String> {
+    let sums = &reading.sums;
+    let kswapd = sums.kswapd();
+    if kswapd.threads == 0 {
+        return None;
+    }
+    let work = sums.work(Class::Kswapd);
+    let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
+    let all = by_tasks + work.reclaimed.total();
+    let share = figures::percent(ratio(kswapd.awake_ns as f64 / kswapd.threads as f64, reading.elapsed_ns()));
+    let mut text = format!(
+        "kswapd, for which nobody waits, was awake {share} of the time (woken {} times, {} times more while awake)",
+        figures::count(kswapd.wakes),
+        figures::count(kswapd.rewakes)
+    );
+    if all > 0 && work.batches > 0 {
+        text += &format!(
+            " and freed {} of all pages freed",
+            figures::percent(figures::share(work.reclaimed.total(), all))
+        );
+    }
+    text.push('.');
+    Some(text)
+}
+
+fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    parts.extend(lanes(reading, of).map(Part::Lanes));
+    let over_time = OverTime::new(reading);
+    let tasks = [Class::Direct, Class::Memcg, Class::Node];
+    let all = [Class::Direct, Class::Memcg, Class::Node, Class::Kswapd, Class::Outside];
+    parts.extend(over_time.chart(
+        of,
+        "Tasks stalled at a time",
+        "On average over each step of the axis: 1 is one task that does nothing but wait for reclaim.",
+        &tasks,
+        |slice, step_s| slice.busy_ns as f64 / 1e9 / step_s,
+    ));
+    parts.extend(over_time.chart(
+        of,
+        "Pages looked at a second, by whom",
+        "High while few are freed: reclaim works hard for little.",
+        &all,
+        |slice, step_s| slice.scanned as f64 / step_s,
+    ));
+    parts.extend(over_time.chart(
+        of,
+        "Pages freed a second, by whom",
+        "What kswapd frees, no task waits for.",
+        &all,
+        |slice, step_s| slice.reclaimed as f64 / step_s,
+    ));
+    parts.extend(over_time.chart(
+        of,
+        "Pages written by reclaim a second, by whom",
+        "A task that writes pages itself waits for a disk.",
+        &all,
+        |slice, step_s| slice.written as f64 / step_s,
+    ));
+    parts.extend(latencies(reading, of).map(Part::Chart));
+    parts
+}
+
+fn colour(class: Class) -> Colour {
+    match class {
+        Class::Direct => Colour::DIRECT,
+        Class::Memcg => Colour::MEMCG,
+        Class::Kswapd => Colour::KSWAPD,
+        Class::SoftLimit => Colour::nth(3),
+        Class::Node => Colour::nth(4),
+        Class::Outside => Colour::nth(7),
+    }
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Direct => "tasks, direct reclaim",
+        Class::Memcg => "tasks, at a cgroup's limit",
+        Class::SoftLimit => "soft limit",
+        Class::Node => "tasks, node reclaim",
+        Class::Kswapd => "kswapd",
+        Class::Outside => "outside of any call",
+    }
+}
+
+/// The longest calls and kswapd's longest times awake, a lane for each task.
+fn lanes(reading: &Reading, of: &str) -> Option<Lanes> {
+    let sums = &reading.sums;
+    let spans = sums.stalls.iter().chain(&sums.awake);
+    let (first, last) = reading.totals.span_ns?;
+    let mut tasks: Vec<(usize, u64, bool)> = Vec::new();
+    for stall in spans.clone() {
+        let is_kswapd = stall.class == Class::Kswapd;
+        match tasks.iter_mut().find(|(process, ..)| *process == stall.process) {
+            Some((_, lasted, _)) => *lasted = lasted.saturating_add(stall.lasted_ns),
+            None => tasks.push((stall.process, stall.lasted_ns, is_kswapd)),
+        }
+    }
+    if tasks.is_empty() {
+        return None;
+    }
+    // Tasks first, those that waited longest on top; kswapd below them.
+    tasks.sort_by_key(|&(process, lasted, is_kswapd)| (is_kswapd, std::cmp::Reverse(lasted), process));
+    let kswapds = tasks.iter().filter(|(.., is_kswapd)| *is_kswapd).count().min(LANES / 2);
+    let shown = LANES - kswapds;
+    let (waiting, awake): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(.., is_kswapd)| !is_kswapd);
+    let mut order: Vec<usize> = waiting.iter().take(shown).map(|(process, ..)| *process).collect();
+    let mut names: Vec<String> = order.iter().map(|at| sums.processes[*at].name()).collect();
+    let rest = (waiting.len() > shown).then_some(names.len());
+    if rest.is_some() {
+        names.push(format!("{} more tasks", waiting.len() - shown));
+        order.push(usize::MAX);
+    }
+    for (process, ..) in awake.iter().take(kswapds) {
+        order.push(*process);
+        names.push(sums.processes[*process].name());
+    }
+    let spans = spans.filter_map(|stall| {
+        let lane = order.iter().position(|at| *at == stall.process).or(rest)?;
+        Some(span(reading, stall, lane))
+    });
+    Some(Lanes {
+        title: format!("{of}Who waited, and when"),
+        says: "Each bar is a call of reclaim, from its begin to its end; of kswapd, a time that it was awake. Point at one to \
+               see what took the time. Of very many, the 200 longest are here."
+            .to_string(),
+        x: (first as f64 / 1e9, last as f64 / 1e9),
+        spans: spans.collect(),
+        names,
+    })
+}
+
+fn span(reading: &Reading, stall: &Stall, lane: usize) -> Span {
+    let name = reading.sums.processes[stall.process].name();
+    let lasted = figures::time(stall.lasted_ns);
+    let says = match stall.class {
+        Class::Kswapd => format!("{name} awake for {lasted} from {} s", seconds(stall.begin_ns)),
+        class => format!(
+            "{name}: {} reclaim for {lasted} from {} s, order {}: {}{}",
+            class.name(),
+            seconds(stall.begin_ns),
+            stall.order,
+            stall.why(),
+            if stall.is_over { "" } else { "; not over when the trace ends" }
+        ),
+    };
+    let from = stall.begin_ns as f64 / 1e9;
+    let to = stall.begin_ns.saturating_add(stall.lasted_ns) as f64 / 1e9;
+    Span { lane, from, to, colour: colour(stall.class), says }
+}
+
+/// The timeline, as charts want it.
+struct OverTime<'a> {
+    reading: &'a Reading,
+    /// Where steps begin, in seconds, and where the last one ends.
+    xs: Vec<f64>,
+    step_s: f64,
+}
+
+impl OverTime<'_> {
+    fn new(reading: &Reading) -> OverTime<'_> {
+        let timeline = &reading.sums.timeline;
+        let begin_ns = timeline.begin_ns.unwrap_or(0);
+        // Rounded, so that the page is not twice as long for digits that say nothing.
+        let at = |step: usize| ((begin_ns + step as u64 * timeline.step_ns) as f64 / 1e3).round() / 1e6;
+        let xs = (0..=timeline.steps.len()).map(at).collect();
+        OverTime { reading, xs, step_s: timeline.step_ns as f64 / 1e9 }
+    }
+
+    /// A stack of what classes did; nothing where none did.
+    fn chart(
+        &self,
+        of: &str,
+        title: &str,
+        says: &str,
+        classes: &[Class],
+        value: impl Fn(&crate::commands::vmscan_report::tally::Slice, f64) -> f64,
+    ) -> Option<Part> {
+        let steps = &self.reading.sums.timeline.steps;
+        let lines = classes.iter().filter_map(|class| {
+            let mut ys: Vec<Option<f64>> = steps
+                .iter()
+                .map(|step| Some((value(&step[*class as usize], self.step_s) * 1e4).round() / 1e4))
+                .collect();
+            let is_empty = ys.iter().all(|y| *y == Some(0.0));
+            // The last step ends where the next would begin.
+            ys.push(ys.last().copied().flatten());
+            let name = class_name(*class).to_string();
+            (!is_empty).then_some(Line { name, colour: colour(*class), ys })
+        });
+        let lines: Vec<Line> = lines.collect();
+        (!lines.is_empty()).then(|| {
+            Part::Chart(Chart {
+                title: format!("{of}{title}"),
+                says: says.to_string(),
+                x: Axis::linear("time (s)", Unit::Seconds),
+                y: Axis::linear("", Unit::Count),
+                xs: self.xs.clone(),
+                lines,
+                shape: Shape::Stacked,
+            })
+        })
+    }
+}
+
+/// How long the slowest one in so many calls took.
+fn latencies(reading: &Reading, of: &str) -> Option<Chart> {
+    let classes = [Class::Direct, Class::Memcg, Class::Node];
+    let most = classes.iter().map(|class| reading.sums.latency(*class).count()).max()?;
+    if most < 2 {
+        return None;
+    }
+    let mut one_in: Vec<u64> = Vec::new();
+    let mut decade: u64 = 1;
+    while decade <= most {
+        one_in.extend([1, 2, 5].map(|factor| factor * decade).into_iter().filter(|one| *one <= most));
+        decade = decade.saturating_mul(10);
+    }
+    if one_in.last() != Some(&most) {
+        one_in.push(most);
+    }
+    let lines = classes.into_iter().filter_map(|class| {
+        let latency = reading.sums.latency(class);
+        let ys = one_in.iter().map(|one| {
+            // Just beyond the share that is faster.
+            let quantile = (1.0 - (1.0 - 1e-9) / *one as f64).min(1.0);
+            (*one <= latency.count()).then(|| latency.quantile(quantile).0 as f64).filter(|ns| *ns > 0.0)
+        });
+        (latency.count() > 1).then(|| Line {
+            name: class_name(class).to_string(),
+            colour: colour(class),
+            ys: ys.collect(),
+        })
+    });
+    Some(Chart {
+        title: format!("{of}How long a call takes"),
+        says:
+            "To the right the rare, long ones: at 1 in 100, one call in a hundred takes that long or longer."
+                .to_string(),
+        x: Axis::logarithmic("one call in so many", Unit::OneIn),
+        y: Axis::logarithmic("time stalled in a call", Unit::Nanoseconds),
+        xs: one_in.iter().map(|one| *one as f64).collect(),
+        lines: lines.collect(),
+        shape: Shape::Points,
+    })
+}

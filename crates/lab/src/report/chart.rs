@@ -1,0 +1,180 @@
+//! Charts as data: lines over an axis, and spans of time in lanes. `assets/page.js` draws them.
+
+use serde_json::{Value, json};
+
+/// How figures of an axis are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// As counts are.
+    Count,
+    /// Seconds of a clock.
+    Seconds,
+    /// A length of time, in nanoseconds.
+    Nanoseconds,
+    /// Bytes, in binary units.
+    Bytes,
+    /// A number as it is.
+    Number,
+    /// The slowest one in so many.
+    OneIn,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Seconds => "s",
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Number => "number",
+            Unit::OneIn => "one in",
+        }
+    }
+}
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Evenly.
+    Linear,
+    /// By factors.
+    Logarithmic,
+}
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) unit: Unit,
+    pub(crate) scale: Scale,
+}
+
+impl Axis {
+    pub(crate) fn linear(label: &str, unit: Unit) -> Axis {
+        Axis { label: label.to_string(), unit, scale: Scale::Linear }
+    }
+
+    pub(crate) fn logarithmic(label: &str, unit: Unit) -> Axis {
+        Axis { label: label.to_string(), unit, scale: Scale::Logarithmic }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "label": self.label, "unit": self.unit.name(), "log": self.scale == Scale::Logarithmic })
+    }
+}
+
+/// A colour that means the same on every page. Eight that people with any colour vision can tell apart (Okabe and Ito); page.css
+/// has them for light and dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Colour(pub(crate) usize);
+
+impl Colour {
+    /// Tasks that wait for the machine's memory.
+    pub(crate) const DIRECT: Colour = Colour(0);
+    /// Tasks that wait for their cgroup's memory.
+    pub(crate) const MEMCG: Colour = Colour(1);
+    /// kswapd, for which nobody waits.
+    pub(crate) const KSWAPD: Colour = Colour(2);
+
+    /// The n-th of anything else.
+    pub(crate) fn nth(at: usize) -> Colour {
+        Colour(at % 8)
+    }
+}
+
+/// How lines are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// From point to point, with the points marked.
+    Points,
+    /// A level that holds until the next point, filled below, each on top of the one before.
+    Stacked,
+}
+
+/// Lines over a common axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// What to see in it.
+    pub(crate) says: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) xs: Vec<f64>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) shape: Shape,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) colour: Colour,
+    /// One for each x; nothing where there is none.
+    pub(crate) ys: Vec<Option<f64>>,
+}
+
+/// Spans of time, each in the lane of whoever spent it.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes {
+    pub(crate) title: String,
+    pub(crate) says: String,
+    /// From and to, in seconds.
+    pub(crate) x: (f64, f64),
+    pub(crate) names: Vec<String>,
+    pub(crate) spans: Vec<Span>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) lane: usize,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) colour: Colour,
+    /// What is said of it.
+    pub(crate) says: String,
+}
+
+impl Chart {
+    pub(super) fn json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| {
+            let ys: Vec<Value> = line.ys.iter().map(|y| y.map_or(Value::Null, number)).collect();
+            json!({ "name": line.name, "colour": line.colour.0, "ys": ys })
+        });
+        let shape = match self.shape {
+            Shape::Points => "points",
+            Shape::Stacked => "stacked",
+        };
+        json!({
+            "kind": "lines",
+            "title": self.title,
+            "x": self.x.json(),
+            "y": self.y.json(),
+            "shape": shape,
+            "xs": self.xs.iter().copied().map(number).collect::<Vec<_>>(),
+            "lines": lines.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Lanes {
+    pub(super) fn json(&self) -> Value {
+        let spans = self
+            .spans
+            .iter()
+            .map(|span| json!([span.lane, number(span.from), number(span.to), span.colour.0, span.says]));
+        json!({
+            "kind": "lanes",
+            "title": self.title,
+            "x": Axis::linear("time (s)", Unit::Seconds).json(),
+            "range": [number(self.x.0), number(self.x.1)],
+            "names": self.names,
+            "spans": spans.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Whole numbers without a point, which halves the page.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
+}

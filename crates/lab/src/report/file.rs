@@ -1,0 +1,54 @@
+//! The file of a page: it has its name when it is whole, as all results do.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{bail, ensure};
+
+use super::Page;
+use crate::failure::{Failure, Outcome};
+use crate::print::output;
+use crate::print::unfinished::Unfinished;
+
+/// Refuses names that may be a mistake, before anything is run: the file is overwritten, and a trace or scenario must not be.
+pub(crate) fn check_name(path: &Path) -> anyhow::Result<()> {
+    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+    let is_html = extension.is_some_and(|extension| extension == "html" || extension == "htm");
+    if is_special(path) {
+        return Ok(());
+    }
+    ensure!(is_html, "--report {}: write a name that ends in .html", path.display());
+    let directory = directory(path);
+    if !directory.is_dir() {
+        bail!("--report {}: there is no directory {}", path.display(), directory.display());
+    }
+    Ok(())
+}
+
+impl Page {
+    /// Writes the page; a file of that name is replaced.
+    pub(crate) fn write(&self, path: &Path) -> Outcome {
+        let html = self.to_html();
+        let written = if is_special(path) {
+            File::options().write(true).open(path).and_then(|mut file| file.write_all(html.as_bytes()))
+        } else {
+            Unfinished::new_in(directory(path)).and_then(|mut file| {
+                file.write_all(html.as_bytes())?;
+                file.finish(path)
+            })
+        };
+        written.map_err(Failure::Output)?;
+        output::remark(&format!("the page is in {}", path.display()));
+        Ok(())
+    }
+}
+
+/// A device or a pipe is no file that could be replaced.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

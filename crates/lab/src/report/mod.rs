@@ -1,0 +1,26 @@
+//! A result as a page to look at: one HTML file that needs nothing else, for `--report FILE.html`.
+//!
+//! ```text
+//!   command ─▶ Page: sentences, charts, bars, tables, texts ─page─▶ HTML ─file─▶ FILE.html
+//!                                                             │
+//!                  assets/: uPlot, page.css, page.js ─────────┘   charts are data; page.js draws them when the page opens
+//! ```
+//! The page is what the terminal says, with pictures: what happened in sentences first, then when, then every table. Charts hold
+//! figures that are aggregated already, so a page of millions of events opens at once. Without scripts the sentences, bars, tables
+//! and texts are still there.
+//!
+//! Names come from traces and scenarios: all text goes through [`escape`], and data through [`escape::json`]. The page's own policy
+//! forbids it to load anything. Same result, same bytes.
+
+mod bars; // differences with their intervals, as a picture that needs no script
+mod chart; // lines over an axis, and spans of time: data for page.js
+mod escape; // text that stays text
+mod file; // whole or not at all
+mod page; // parts in order, as HTML
+mod scenario; // what was run
+
+pub(crate) use bars::{Bar, Bars};
+pub(crate) use chart::{Axis, Chart, Colour, Lanes, Line, Shape, Span, Unit};
+pub(crate) use file::check_name;
+pub(crate) use page::{Page, Part, Table};
+pub(crate) use scenario::scenario;

@@ -1,0 +1,162 @@
+//! Parts in order, as one HTML document.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::bars::Bars;
+use super::chart::{Chart, Lanes};
+use super::escape::{html, json};
+
+const CSS: &str = include_str!("assets/page.css");
+const JS: &str = include_str!("assets/page.js");
+const UPLOT_CSS: &str = include_str!("assets/uPlot.min.css");
+const UPLOT_JS: &str = include_str!("assets/uPlot.iife.min.js");
+const UPLOT_LICENCE: &str = include_str!("assets/LICENSE-uPlot");
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    /// What it is about.
+    pub(crate) title: String,
+    /// How it was asked for.
+    pub(crate) of: String,
+    /// What happened, in sentences: the first thing to read.
+    pub(crate) story: Vec<String>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A part of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Chart(Chart),
+    Lanes(Lanes),
+    Bars(Bars),
+    Table(Table),
+    /// A text as the terminal has it; folded away unless it is open.
+    Text {
+        title: String,
+        text: String,
+        is_open: bool,
+    },
+}
+
+/// Rows below a heading, the first of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) says: String,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// So many columns are words; the others are figures.
+    pub(crate) words: usize,
+    /// Words again in the last columns.
+    pub(crate) last_words: usize,
+}
+
+impl Page {
+    pub(super) fn to_html(&self) -> String {
+        let mut charts: Vec<Value> = Vec::new();
+        let mut body = format!(
+            "<header><h1>{}</h1><p class=\"of\">{}</p></header>\n",
+            html(&self.title),
+            html(&self.of)
+        );
+        if !self.story.is_empty() {
+            body += "<section class=\"story\" aria-label=\"What happened\">";
+            self.story.iter().for_each(|says| _ = write!(body, "<p>{}</p>", html(says)));
+            body += "</section>\n";
+        }
+        for part in &self.parts {
+            part.to_html(&mut body, &mut charts);
+        }
+        let data = json(&Value::Array(charts));
+        let title = html(&self.title);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src \
+             'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+             <link rel=\"icon\" href=\"data:,\">\n<style>{UPLOT_CSS}\n{CSS}</style>\n</head>\n<body>\n\
+             <button id=\"theme\" type=\"button\" hidden>light or dark</button>\n<main>\n{body}</main>\n\
+             <footer><p>pageout {}. Lines are drawn by uPlot; its licence is in the source of this page.</p></footer>\n\
+             <script type=\"application/json\" id=\"charts\">{data}</script>\n\
+             <script>\n/*\nuPlot\n{UPLOT_LICENCE}*/\n{UPLOT_JS}\n</script>\n<script>\n{JS}</script>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+}
+
+impl Part {
+    fn to_html(&self, body: &mut String, charts: &mut Vec<Value>) {
+        let (title, says) = match self {
+            Part::Chart(Chart { title, says, .. })
+            | Part::Lanes(Lanes { title, says, .. })
+            | Part::Bars(Bars { title, says, .. })
+            | Part::Table(Table { title, says, .. }) => (title.as_str(), says.as_str()),
+            Part::Text { title, text, is_open } => {
+                let open = if *is_open { " open" } else { "" };
+                _ = writeln!(
+                    body,
+                    "<details{open}><summary>{}</summary><div class=\"copyable\"><pre>{}</pre></div></details>",
+                    html(title),
+                    html(text)
+                );
+                return;
+            }
+        };
+        _ = write!(body, "<section><h2>{}</h2>", html(title));
+        if !says.is_empty() {
+            _ = write!(body, "<p>{}</p>", html(says));
+        }
+        let mut place = |chart: Value| {
+            let label = html(&format!("{title}. {says} The tables have the figures."));
+            _ = write!(
+                body,
+                "<div class=\"chart\" data-chart=\"{}\" tabindex=\"0\" role=\"img\" aria-label=\"{label}\"><noscript>This picture \
+                 needs scripts; the tables have its figures.</noscript></div>",
+                charts.len()
+            );
+            charts.push(chart);
+        };
+        match self {
+            Part::Chart(chart) => place(chart.json()),
+            Part::Lanes(lanes) => place(lanes.json()),
+            Part::Bars(bars) => *body += &bars.to_html(),
+            Part::Table(table) => *body += &table.to_html(),
+            Part::Text { .. } => unreachable!("done above"),
+        }
+        *body += "</section>\n";
+    }
+}
+
+impl Table {
+    fn to_html(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = "<div class=\"copyable\"><table>".to_string();
+        for (at, row) in self.rows.iter().enumerate() {
+            let is_heading = at == 0 && row.iter().any(|cell| !cell.is_empty());
+            text += if is_heading { "<thead><tr>" } else { "<tr>" };
+            for column in 0..columns {
+                let cell = row.get(column).map_or("", String::as_str);
+                let is_word = column < self.words || column + self.last_words >= columns;
+                let class = if is_word { "" } else { " class=\"n\"" };
+                // Names that stand below another are indented.
+                let depth = cell.len() - cell.trim_start().len();
+                let indent = if depth > 0 {
+                    format!(" style=\"padding-left:{}ch\"", depth + 1)
+                } else {
+                    String::new()
+                };
+                let cell = html(cell.trim());
+                _ = match (is_heading, column) {
+                    (true, _) => write!(text, "<th scope=\"col\"{class}>{cell}</th>"),
+                    (_, 0) => write!(text, "<th scope=\"row\"{indent}>{cell}</th>"),
+                    _ => write!(text, "<td{class}>{cell}</td>"),
+                };
+            }
+            text += if is_heading { "</tr></thead>" } else { "</tr>" };
+        }
+        text + "</table></div>"
+    }
+}

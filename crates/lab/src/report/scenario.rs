@@ -1,0 +1,20 @@
+//! What was run: the scenario's file as it was written, and what the command line changed in it.
+
+use super::Part;
+use crate::cli::RunOptions;
+use crate::scenario::source::{Setting, Source};
+
+/// The scenario as a text to copy.
+pub(crate) fn scenario(source: &Source, options: &RunOptions, more: &[Setting]) -> Part {
+    let mut text = source.text().to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for Setting { key, value, .. } in options.settings.iter().chain(more) {
+        text += &format!("# --set {key}={value}\n");
+    }
+    if let Some(seed) = options.seed {
+        text += &format!("# --seed {seed}\n");
+    }
+    Part::Text { title: "The scenario".to_string(), text, is_open: false }
+}

@@ -1,0 +1,164 @@
+//! `--report`: a page is one file that needs nothing else, says what the terminal says, and lets no name in it become anything but text.
+
+use std::fs;
+use std::path::Path;
+
+use super::{check_failure, check_success, pageout, scenarios, text, with_scenario};
+
+/// Runs `pageout` with `--report`, and returns the page.
+#[track_caller]
+fn page(directory: &Path, arguments: &[&str]) -> String {
+    let arguments: Vec<&str> = arguments.iter().chain(&["--report", "page.html"]).copied().collect();
+    let output = pageout(directory, &arguments);
+    let printed = check_success(&output);
+    assert!(!printed.is_empty(), "the page is made beside what is printed");
+    assert!(text(&output.stderr).contains("the page is in page.html"));
+    let page = fs::read_to_string(directory.join("page.html")).unwrap();
+    check_page(&page);
+    page
+}
+
+/// Whole, by itself, and with nothing in it that would load anything.
+#[track_caller]
+fn check_page(page: &str) {
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    let (markup, scripts) = page.split_once("<script type=\"application/json\"").unwrap();
+    let markup = &markup[markup.find("</style>").unwrap()..];
+    for loading in [" src=", "url(", "@import", "<iframe", "<object", "http:", "https:"] {
+        assert!(!markup.contains(loading), "{loading}");
+    }
+    assert_eq!(page.matches("<script").count(), 3, "the data, the library, our own");
+    assert!(page.contains("default-src 'none'") && scripts.contains("Copyright (c) 2022 Leon Sorokin"));
+    let (data, _) = scripts.split_once('>').unwrap().1.split_once("</script>").unwrap();
+    let charts: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(page.matches("data-chart=").count(), charts.as_array().unwrap().len());
+}
+
+const ABLATE: [&str; 6] = ["ablate", "scenario.toml", "--switch", "balance", "--repeat", "2"];
+
+/// A group under pressure by two kinds of memory.
+const MIXED: &str = r#"question = "Who <b>waits</b>?"
+[[memcg]]
+path = "/web"
+memory.max = "2MiB"
+[[swap]]
+size = "64MiB"
+kind = "disk"
+[[task]]
+name = "reader"
+memcg = "/web"
+[[task.object]]
+channel = "file"
+size = "4MiB"
+workload = { pattern = "zipf", ops = 3000 }
+[[task.object]]
+channel = "anonymous"
+size = "3MiB"
+workload = { pattern = "zipf", ops = 3000 }
+"#;
+
+#[test]
+fn every_command_with_a_page_writes_one_that_stands_by_itself() {
+    let directory = with_scenario(MIXED);
+    let of_run = page(directory.path(), &["run", "scenario.toml"]);
+    for part in [
+        "Who &lt;b&gt;waits&lt;/b&gt;?",
+        "reader waited longest",
+        "What tasks waited for",
+        "pgscan",
+        "pattern = &quot;zipf&quot;",
+    ] {
+        assert!(of_run.contains(part), "{part}");
+    }
+    let vary =
+        ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB,4MiB", "--repeat", "2"];
+    let of_compare = page(directory.path(), &vary);
+    assert!(of_compare.contains("2MiB against 1MiB") && of_compare.matches("<svg").count() == 2);
+    let of_ablate = page(directory.path(), &ABLATE);
+    assert!(of_ablate.contains("What each mechanism of classic@6.12 is worth"));
+    let trace: Vec<u8> = (0..20_000u32).flat_map(|at| (at * 7919 % 900).to_le_bytes()).collect();
+    fs::write(directory.path().join("a.u32"), trace).unwrap();
+    let of_replay = page(directory.path(), &["replay", "a.u32", "--memory", "10%,50%,90%"]);
+    assert!(
+        of_replay.contains("Miss ratio over memory")
+            && of_replay.contains("How much memory does a.u32 want?")
+    );
+}
+
+#[test]
+fn the_page_of_a_trace_says_who_waited_when_and_why() {
+    let trace =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth/ftrace/ft-global.classic.t.txt.zst");
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(directory.path(), &["vmscan-report", trace.to_str().unwrap()]);
+    for part in [
+        "Who: wl-160 was stalled longest, 91.4 ms in 34 calls of reclaim (0.78% of the time), since the whole machine was short of \
+         memory. No other task was stalled.",
+        "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160)",
+        "Why: of 1,572 pages they looked at, 98.66% could be freed.",
+        "<td class=\"n\">1,572</td>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn the_same_result_is_the_same_page() {
+    let directory = with_scenario(MIXED);
+    assert_eq!(page(directory.path(), &ABLATE), page(directory.path(), &ABLATE));
+}
+
+#[test]
+fn a_name_in_a_trace_stays_a_name() {
+    let evil = "</script><i>";
+    let mut trace = String::new();
+    for (at, event) in ["begin: order=0 gfp_flags=x", "end: nr_reclaimed=1"].into_iter().enumerate() {
+        trace += &format!(" {evil}-7 [000] .....  1.00000{at}: mm_vmscan_direct_reclaim_{event}\n");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("trace.txt"), trace).unwrap();
+    let page = page(directory.path(), &["vmscan-report", "trace.txt"]);
+    assert!(page.contains("&lt;/script&gt;&lt;i&gt;-7") && page.contains("\\u003c/script\\u003e"));
+    assert!(!page.contains("<i>"));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_told_before_or_after_the_work() {
+    let directory = with_scenario(MIXED);
+    let report = |name: &str| pageout(directory.path(), &["run", "scenario.toml", "--report", name]);
+    check_failure(&report("scenario.toml"), 2, &["--report scenario.toml: write a name that ends in .html"]);
+    check_failure(&report("nowhere/page.html"), 2, &["there is no directory nowhere"]);
+    let before = fs::read_to_string(directory.path().join("scenario.toml")).unwrap();
+    assert_eq!(before, MIXED);
+    #[cfg(target_os = "linux")]
+    {
+        let output = report("/dev/full");
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("cannot write the result"));
+    }
+}
+
+#[test]
+fn a_page_does_not_grow_with_the_trace() {
+    let mut trace = String::new();
+    for call in 0..30_000u64 {
+        for (at, event) in [(0, "begin: order=0 gfp_flags=x"), (400, "end: nr_reclaimed=1")] {
+            let us = call * 1000 + at;
+            let (s, us) = (us / 1_000_000, us % 1_000_000);
+            trace +=
+                &format!(" cc1-{} [000] .....  {s}.{us:06}: mm_vmscan_direct_reclaim_{event}\n", call % 500);
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("trace.txt"), trace).unwrap();
+    let page = page(directory.path(), &["vmscan-report", "trace.txt"]);
+    assert!(page.len() < 400_000, "{} bytes of 60,000 events", page.len());
+}
+
+#[test]
+fn a_shipped_scenario_has_its_page() {
+    let scenario = scenarios().join("scan-and-hot-set.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(directory.path(), &["run", scenario.to_str().unwrap()]);
+    assert!(page.contains("Does a hot set survive a scan four times the size of memory?"));
+}
