@@ -47,7 +47,7 @@ pub use kthread::ThreadInfo;
 pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};
-pub use machine::step::{Access, AccessError, DelayReason, OomReport, Served, Step, Touched, Wait};
+pub use machine::step::{Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Wait};
 pub use machine::work::Work;
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;

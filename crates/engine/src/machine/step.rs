@@ -109,6 +109,15 @@ pub enum DelayReason {
     Nap,
 }
 
+/// Why a task makes no headway for want of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memstall {
+    /// It reclaims, or waits in between: for a while or for pages under writeback, which is no I/O of its own.
+    Reclaim,
+    /// It waits for a page to be read that was in the working set when it was evicted.
+    Refault,
+}
+
 /// Why an access failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AccessError {

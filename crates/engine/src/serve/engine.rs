@@ -49,6 +49,11 @@ impl Engine {
         self.core.config.cpus
     }
 
+    /// Timer ticks a second.
+    pub fn hz(&self) -> u32 {
+        self.core.config.hz
+    }
+
     /// Creates a memory group with the default policy.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
         self.memcg_create_with(parent, name, self.core.config.policy)

@@ -76,6 +76,11 @@ impl Attempt {
         self.object
     }
 
+    /// Whether its page takes reclaim: from the first batch until it is charged, between reclaim calls, too.
+    pub(super) fn is_reclaiming(&self) -> bool {
+        self.charge.is_some()
+    }
+
     pub(crate) fn in_reclaim(&self) -> bool {
         self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
     }
@@ -303,7 +308,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn find(&self, task: TaskId) -> Found {
+    pub(super) fn find(&self, task: TaskId) -> Found {
         let task = &self.tasks[task.index()];
         let Attempt { page, write, .. } = task.attempt;
         match *task.accessed() {

@@ -8,5 +8,6 @@ mod miss; // misses: finding the page, charging and allocating for it
 mod read_ahead; // readahead as a part of an access
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
+mod memstall; // what of it is owed to a shortage of memory
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise
 pub(crate) mod exit; // the end of a task, and of its address space

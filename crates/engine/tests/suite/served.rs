@@ -85,3 +85,67 @@ fn a_frame_that_is_held_is_not_freed_before_it_is_released() {
     assert!(machine.freed.contains(&held));
     machine.engine.check_invariants();
 }
+
+#[test]
+fn waiting_for_a_page_is_a_memstall_if_it_was_in_the_working_set() {
+    let mut machine = machine();
+    let step = machine.engine.write_file(machine.task, "/sys/fs/cgroup/g/memory.max", "163840").unwrap();
+    machine.finish(step);
+    // Another task that wants the same page.
+    let mm = machine.engine.process_create(MemcgId::ROOT);
+    let other = machine.engine.task_create(mm, CpuId(0));
+    let file = machine.engine.file_by_name("f").unwrap();
+    assert_eq!(machine.engine.open(other, file), Ok(machine.object));
+    let restored = |engine: &Engine| engine.vmstat(Stat::WorkingsetRestoreFile);
+    let mut sections = [0; 2];
+    for round in 0u64..4_000 {
+        // A hot half and a cold one, of 64 pages of which 40 fit.
+        let page = if round % 3 == 0 { 32 + round / 3 * 7 % 32 } else { round * 5 % 32 };
+        let access = Access::new(machine.object, page, false);
+        let before = restored(&machine.engine);
+        let mut step = machine.engine.start(machine.task, access);
+        while step == Step::Again {
+            step = machine.engine.resume(machine.task);
+        }
+        if step == Step::Wait(Wait::Io) {
+            let is_restored = restored(&machine.engine) > before;
+            sections[usize::from(is_restored)] += 1;
+            let expected = is_restored.then_some(Memstall::Refault);
+            assert_eq!(machine.engine.memstall(machine.task), expected);
+            assert_eq!(machine.engine.start(other, access), Step::Wait(Wait::Io));
+            assert_eq!(machine.engine.memstall(other), expected, "who waits for another's read");
+            machine.finish(step);
+            machine.engine.take_woken(&mut Vec::new());
+            assert!(matches!(machine.engine.resume(other), Step::Done(_)));
+        }
+        assert_eq!(machine.engine.memstall(machine.task), None);
+        if round % 100 == 0 {
+            machine.engine.flush_stats();
+        }
+    }
+    assert!(sections.iter().all(|&count| count > 50), "{sections:?}");
+}
+
+#[test]
+fn reclaim_for_a_limit_is_a_memstall_and_reclaim_that_a_user_asked_for_is_none() {
+    let mut machine = machine();
+    (0..60).for_each(|page| {
+        machine.read(page);
+    });
+    let step = machine.engine.write_file(machine.task, "/sys/fs/cgroup/g/memory.max", "131072").unwrap();
+    assert_eq!((&step, machine.engine.memstall(machine.task)), (&Step::Again, None));
+    machine.finish(step);
+    let mut sections = Vec::new();
+    for page in 0..60 {
+        let mut step = machine.engine.start(machine.task, Access::new(machine.object, page, false));
+        while step == Step::Again {
+            sections.push(machine.engine.memstall(machine.task));
+            step = machine.engine.resume(machine.task);
+        }
+        machine.finish(step);
+    }
+    assert!(
+        sections.len() > 1 && sections.iter().all(|&section| section == Some(Memstall::Reclaim)),
+        "{sections:?}"
+    );
+}

@@ -1,0 +1,47 @@
+//! Which of what a task does and waits for it owes to a shortage of memory: the memstall sections of pressure stall information.
+//! [machine-6.12 4.2]
+//!
+//! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
+//! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more
+//! memory: WORKINGSET is set as it comes back. A first read is plain I/O. Reclaim that a user asked for (`memory.reclaim`,
+//! `lru_gen`, a lowered limit) holds nobody up who wanted memory.
+
+use crate::machine::step::Memstall;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::serve::engine::Engine;
+use crate::serve::miss::Found;
+use crate::serve::task::{Stage, Task};
+use crate::units::TaskId;
+
+impl Engine {
+    /// The memstall section that a task is in, between two steps.
+    pub fn memstall(&self, task: TaskId) -> Option<Memstall> {
+        let Task { stage, attempt, .. } = &self.tasks[task.index()];
+        let reclaims = match stage {
+            Stage::Access if attempt.is_reclaiming() => true,
+            Stage::Access => return self.waits_for_refault(task).then_some(Memstall::Refault),
+            Stage::High(_) => true,
+            Stage::Thread(thread) => thread.in_reclaim(),
+            Stage::Idle
+            | Stage::UserReclaim(_)
+            | Stage::LruGen(_)
+            | Stage::Switch
+            | Stage::Exit(_)
+            | Stage::Exited => false,
+        };
+        reclaims.then_some(Memstall::Reclaim)
+    }
+
+    /// Whether the page that an access waits for is being read, and was in the working set.
+    fn waits_for_refault(&self, task: TaskId) -> bool {
+        let pfn = match self.tasks[task.index()].attempt.held {
+            Some(pfn) => pfn,
+            None => match self.find(task) {
+                Found::InFlight(pfn) => pfn,
+                Found::Ready(_) | Found::Zeroes | Found::Absent(_) => return false,
+            },
+        };
+        self.core.memory.folios[pfn].has(FolioFlags::LOCKED)
+            && self.core.memory.has_use(pfn, UseBits::WORKINGSET)
+    }
+}
