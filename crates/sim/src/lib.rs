@@ -18,14 +18,18 @@ mod runner; // the clock of whatever calls the engine in steps, and where its ti
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
 mod sched; // who runs where
+mod psi; // for want of what tasks make no headway
 
 mod machine; // all of the above together: the event loop
 mod observe; // what a caller may watch while it runs
 mod report; // what a run was like
 
-pub use machine::{BuildError, Machine, MachineSpec, RunError, TimedAction, TimedEvent};
+pub use machine::{BuildError, Machine, MachineSpec, PRESSURE_FILES, RunError, TimedAction, TimedEvent};
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
-pub use report::{CpuReport, Ended, FileRead, FileWrite, Report, TaskReport, Thinned, ThreadReport};
+pub use psi::Resource;
+pub use report::{
+    CpuReport, Ended, FileRead, FileWrite, Pressure, Report, Stall, TaskReport, Thinned, ThreadReport,
+};
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

@@ -19,12 +19,13 @@
 //! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
-//! turns operations into device requests, `timed` does what happens at given times, `readings` and `sequences` collect figures for
-//! the report.
+//! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `readings`
+//! and `sequences` collect figures for the report.
 
 mod agenda;
 mod carry;
 mod error;
+mod pressure;
 mod readings;
 mod run;
 mod sequences;
@@ -32,6 +33,7 @@ mod threads;
 mod timed;
 
 pub use error::{BuildError, RunError};
+pub use pressure::PRESSURE_FILES;
 pub use timed::{TimedAction, TimedEvent};
 
 use std::collections::BTreeMap;
@@ -45,6 +47,7 @@ use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
 use crate::observe::{Observer, PROGRESS_EVERY};
+use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Report, TaskReport};
 use crate::runner::State;
 use crate::sched::{Placement, SchedRules, Scheduler, TaskIndex};
@@ -99,6 +102,7 @@ pub struct Machine {
     stat_flush_phase: Nanos,
     agenda: Agenda,
     sched: Scheduler,
+    psi: Psi,
     devices: Vec<Device>,
     /// Device of each file and swap area, by number.
     file_device: Vec<Option<usize>>,
@@ -148,6 +152,7 @@ impl Machine {
             swap_device: device_table(swaps, count, "swap area")?,
             kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
             sched: Scheduler::new(engine.cpus(), spec.sched),
+            psi: Psi::new(engine.cpus(), engine.hz()),
             engine,
             costs: spec.costs,
             quantum: spec.quantum,
@@ -205,7 +210,7 @@ impl Machine {
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
         self.foreground_left += usize::from(!task.background);
         let index = self.tasks.len();
-        self.enlist(task.runner.id, placement, index as TaskIndex);
+        self.enlist(task.runner.id, memcg, placement, index as TaskIndex);
         self.tasks.push(task);
         Ok(index)
     }
@@ -247,6 +252,7 @@ impl Machine {
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
             threads: self.thread_reports(),
             cpus: self.cpu_reports(end),
+            pressure: self.pressure(now),
             kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
             work: self.work,
             context_switches: self.sched.switches(),
@@ -288,6 +294,7 @@ impl Machine {
 
     /// Queues what is known from the start. What is due at the same time happens in this order: settings, then tasks.
     fn begin(&mut self) {
+        self.follow_groups();
         self.start_kernel_threads();
         for index in 0..self.timed.len() {
             self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
@@ -392,13 +399,14 @@ impl Machine {
     }
 
     /// Makes an engine's task known under an index.
-    fn enlist(&mut self, id: TaskId, placement: Placement, index: TaskIndex) {
+    fn enlist(&mut self, id: TaskId, memcg: MemcgId, placement: Placement, index: TaskIndex) {
         let slot = id.0 as usize;
         if self.task_index.len() <= slot {
             self.task_index.resize(slot + 1, None);
         }
         assert!(self.task_index[slot].is_none(), "{id:?} is added twice");
         self.task_index[slot] = Some(index);
+        self.psi.task_add(id, memcg, placement.cpu);
         self.sched.add(id, placement);
     }
 

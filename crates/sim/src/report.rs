@@ -26,6 +26,8 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// The CPUs, in order.
     pub cpus: Vec<CpuReport>,
+    /// For how long tasks were stalled: those of the machine, whose group is `/`, then those of each cgroup, parents first.
+    pub pressure: Vec<Pressure>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
@@ -115,6 +117,28 @@ pub struct CpuReport {
     pub busy: Nanos,
     /// Time of work that no task pays for and that was done on it, while it was busy or not.
     pub kernel: Nanos,
+}
+
+/// For how long tasks of a group and of those below it were stalled, as pressure stall information has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pressure {
+    /// Path of the cgroup.
+    pub group: String,
+    /// For want of memory.
+    pub memory: Stall,
+    /// For want of I/O.
+    pub io: Stall,
+    /// For want of a CPU.
+    pub cpu: Stall,
+}
+
+/// Time lost for want of one resource.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stall {
+    /// While at least one task was stalled.
+    pub some: Nanos,
+    /// While none did anything useful.
+    pub full: Nanos,
 }
 
 /// The figures of a kernel thread.

@@ -12,7 +12,7 @@
 //!              └─────▶ Woken(Or) ─▶ Waiting ──────┘ a wake, or its alarm
 //! ```
 
-use pageout_engine::{CpuId, Nanos, Served, Step, TaskId, Wait};
+use pageout_engine::{CpuId, Memstall, Nanos, Served, Step, TaskId, Wait};
 
 /// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
 pub(crate) const WAITS: u32 = 1 << 29;
@@ -57,6 +57,8 @@ pub(crate) struct Runner {
     pub(crate) io_wait: Nanos,
     pub(crate) delayed: Nanos,
     pub(crate) idle: Nanos,
+    /// The memstall section that its last step left it in.
+    pub(crate) memstall: Option<Memstall>,
     pause: Pause,
     /// How often it has waited for a wake, as far as an event can hold that.
     waits: u32,
@@ -117,6 +119,7 @@ impl Runner {
             io_wait: zero,
             delayed: zero,
             idle: zero,
+            memstall: None,
             pause: Pause::default(),
             waits: 0,
             is_alarmed: false,
@@ -162,6 +165,11 @@ impl Runner {
         self.clock = until;
         self.pause = Pause { from, until, why: Why::Queue };
         Next::ComeBack(from)
+    }
+
+    /// Whether it comes back when a device has room for what it has submitted.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.pause.why == Why::Queue && self.pause.until == self.clock
     }
 
     /// Takes an engine's answer: either the access is served, or this is how it goes on.

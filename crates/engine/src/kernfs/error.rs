@@ -28,6 +28,13 @@ impl fmt::Display for Errno {
 pub enum FileError {
     /// There is no such file (ENOENT).
     NoSuchFile(String),
+    /// There is no cgroup of this path, or not any more, and so no file of it (ENOENT).
+    NoSuchGroup {
+        /// The file.
+        path: String,
+        /// The cgroup.
+        group: String,
+    },
     /// The file exists but not for reading or not for writing (EACCES).
     NotPermitted(String),
     /// The value is malformed or out of range (EINVAL).
@@ -65,6 +72,12 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchFile(path) => write!(f, "{path}: no such file (ENOENT)"),
+            Self::NoSuchGroup { path, group } => {
+                write!(
+                    f,
+                    "{path}: no such file (ENOENT): there is no cgroup `{group}`, or it has been removed"
+                )
+            }
             Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
             Self::Invalid { path, value, expected } => {
                 write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")

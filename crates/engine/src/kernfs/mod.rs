@@ -274,7 +274,8 @@ impl Engine {
         let no_such_file = || FileError::NoSuchFile(path.to_owned());
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
-        let memcg = self.core.memcgs.by_path(group).ok_or_else(no_such_file)?;
+        let no_such_group = || FileError::NoSuchGroup { path: path.to_owned(), group: group.to_owned() };
+        let memcg = self.core.memcgs.by_path(group).ok_or_else(no_such_group)?;
         let file = CgroupFile::by_name(file).ok_or_else(no_such_file)?;
         if memcg == MemcgId::ROOT && !file.is_in_root {
             return Err(no_such_file());

@@ -8,7 +8,7 @@ use pageout_sim::scenario::{Percentage, Scenario};
 use crate::print::{figures, output, table};
 use crate::result::notes;
 use crate::result::run_result::{
-    Counters, DeviceResult, Latency, MemcgResult, ReadResult, RunResult, TaskResult, counter,
+    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, RunResult, TaskResult, counter,
 };
 
 /// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
@@ -84,6 +84,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += "whole machine\n";
         text += &story(&result.vmstat);
         text += &reclaim_line(&result.reclaim, false);
+        text += &pressure_line(&result.pressure, result.end_ns);
     }
     text += &swap_line(result);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
@@ -195,6 +196,7 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
         text += &output::wrap(&format!("memory.events: {}", events.join(", ")), output::width(), "  ");
     }
     text += &reclaim_line(&memcg.reclaim, counter(&memcg.counters, "pgscan_direct") > 0);
+    text += &pressure_line(&memcg.pressure, result.end_ns);
     let delayed: u64 =
         result.tasks.iter().filter(|task| task.memcg == memcg.path).map(|task| task.delayed_ns).sum();
     if delayed > 0 {
@@ -233,6 +235,20 @@ fn story(counters: &Counters) -> String {
 }
 
 /// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
+/// The part of the run in which some task, and all tasks, made no headway for want of what there was too little of.
+fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
+    let resources = [("memory", pressure.memory), ("io", pressure.io), ("cpu", pressure.cpu)];
+    let stalled: Vec<String> = resources
+        .iter()
+        .filter(|(_, stall)| stall.some_ns > 0)
+        .map(|(name, stall)| {
+            let share = |time| figures::percent(figures::share(time, end_ns));
+            format!("{name} some {} full {}", share(stall.some_ns), share(stall.full_ns))
+        })
+        .collect();
+    if stalled.is_empty() { String::new() } else { format!("  pressure: {}\n", stalled.join(", ")) }
+}
+
 fn reclaim_line(reclaim: &Latency, others_reclaimed: bool) -> String {
     if reclaim.count == 0 {
         let whose = if others_reclaimed { " by its own tasks" } else { "" };

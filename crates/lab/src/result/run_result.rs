@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Machine, Thinned};
+use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
@@ -40,6 +40,8 @@ pub(crate) struct RunResult {
     pub(crate) reclaim: Latency,
     /// The CPUs, in order.
     pub(crate) cpus: Vec<CpuResult>,
+    /// For how long tasks were stalled, as pressure stall information has it: those of the machine.
+    pub(crate) pressure: PressureResult,
     /// CPU time that no task pays for.
     pub(crate) kernel_time_ns: u64,
     /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
@@ -117,6 +119,30 @@ pub(crate) struct MemcgResult {
     pub(crate) events: Counters,
     /// Direct reclaim calls of its tasks.
     pub(crate) reclaim: Latency,
+    /// For how long its tasks were stalled, and those of the cgroups below it.
+    pub(crate) pressure: PressureResult,
+}
+
+/// Stall time of a group by the resource that was lacking.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct PressureResult {
+    pub(crate) memory: StallResult,
+    pub(crate) io: StallResult,
+    pub(crate) cpu: StallResult,
+}
+
+/// Time in which some task made no headway, and in which none did.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct StallResult {
+    pub(crate) some_ns: u64,
+    pub(crate) full_ns: u64,
+}
+
+impl PressureResult {
+    fn of(pressure: &Pressure) -> PressureResult {
+        let stall = |stall: Stall| StallResult { some_ns: stall.some.0, full_ns: stall.full.0 };
+        PressureResult { memory: stall(pressure.memory), io: stall(pressure.io), cpu: stall(pressure.cpu) }
+    }
 }
 
 /// One device.
@@ -205,9 +231,14 @@ impl RunResult {
         };
         let reclaim: BTreeMap<&str, LatencySummary> =
             report.reclaim_by_memcg.iter().map(|(path, summary)| (path.as_str(), *summary)).collect();
+        let pressure = |group: &str| {
+            let of_group = report.pressure.iter().find(|pressure| pressure.group == group);
+            of_group.map(PressureResult::of).unwrap_or_default()
+        };
         let memcgs = scenario.memcg.iter().map(|memcg| {
             let policy = memcg.policy.as_ref().unwrap_or(&scenario.kernel.profile);
-            memcg_result(&memcg.path, policy, reclaim.get(memcg.path.as_str()).copied(), machine)
+            let reclaim = reclaim.get(memcg.path.as_str()).copied();
+            memcg_result(&memcg.path, policy, reclaim, pressure(&memcg.path), machine)
         });
         let memcgs = memcgs.collect();
         let vmstat = counters(&read(machine, "/proc/vmstat"));
@@ -229,6 +260,7 @@ impl RunResult {
                 .iter()
                 .map(|cpu| CpuResult { busy_ns: cpu.busy.0, kernel_ns: cpu.kernel.0 })
                 .collect(),
+            pressure: pressure("/"),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
             context_switches: report.context_switches,
@@ -286,6 +318,7 @@ fn memcg_result(
     path: &str,
     policy: &str,
     reclaim: Option<LatencySummary>,
+    pressure: PressureResult,
     machine: &mut Machine,
 ) -> MemcgResult {
     let sizes = CGROUP_FILES.iter().filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
@@ -297,6 +330,7 @@ fn memcg_result(
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),
         reclaim: reclaim.map(Latency::from).unwrap_or_default(),
+        pressure,
     }
 }
 
@@ -336,7 +370,7 @@ fn fell_short(write: &pageout_sim::FileWrite) -> Option<String> {
 
 /// A kernel file's text; a file that this kernel does not have is empty.
 fn read(machine: &mut Machine, path: &str) -> String {
-    machine.engine_mut().read_file(path).unwrap_or_default()
+    machine.read_file(path).unwrap_or_default()
 }
 
 /// Lines of `name value`.

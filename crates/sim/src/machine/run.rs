@@ -25,12 +25,18 @@ impl Machine {
         let id = self.runner_mut(index).id;
         let cpu = match self.sched.ready(id, now) {
             Turn::Now(cpu) => cpu,
-            Turn::At(_, at) => {
+            Turn::At(cpu, at) => {
+                self.runs(index, cpu, false, now);
+                self.runs(index, cpu, true, at);
                 self.hand_over(id, at);
                 return Ok(());
             }
-            Turn::Waits(_) => return Ok(()),
+            Turn::Waits(cpu) => {
+                self.runs(index, cpu, false, now);
+                return Ok(());
+            }
         };
+        self.runs(index, cpu, true, now);
         self.runner_mut(index).begin_turn(now);
         if self.runner_mut(index).cpu != cpu {
             self.runner_mut(index).cpu = cpu;
@@ -59,7 +65,9 @@ impl Machine {
                 Next::ComeBack(from) => from,
                 Next::Nap(_) | Next::Stop => clock,
             };
+            self.sleeps(index, cpu, &next, free_at);
             if let Some(first) = self.sched.pass_on(cpu, free_at) {
+                self.runs(self.index_of(first), cpu, true, free_at);
                 self.hand_over(first, free_at);
             }
             self.come_back(index, &next);
@@ -90,6 +98,8 @@ impl Machine {
         if next == self.runner_mut(index).id {
             return false;
         }
+        self.runs(index, cpu, false, now);
+        self.runs(self.index_of(next), cpu, true, now);
         self.hand_over(next, now);
         if leaves {
             self.push_run(now, index);
@@ -208,6 +218,7 @@ impl Machine {
         let settled = self.settle(cpu, observer);
         self.tasks[index].runner.work(settled.spent);
         self.note_reclaim(index, began, settled.reclaim_calls);
+        self.note_memstall(index as TaskIndex, began, &step, settled.reclaim_calls);
         let next = match self.tasks[index].runner.take_step(step) {
             Ok(served) => self.finish_access(index, served, observer)?,
             Err(next) => next,
@@ -284,7 +295,7 @@ impl Machine {
                 None => self.engine.flush_stats(),
                 Some(path) => {
                     let at = self.agenda.now();
-                    self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
+                    self.read_file(&path).map_err(|source| RunError::File { at, source })?;
                 }
             }
         }

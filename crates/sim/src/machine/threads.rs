@@ -6,7 +6,7 @@
 //!
 //! A kernel thread is bound to no CPU; a control task is, to the first.
 
-use pageout_engine::{Served, Step, ThreadInfo};
+use pageout_engine::{MemcgId, Served, Step, ThreadInfo};
 
 use super::carry::Settled;
 use super::{Machine, RunError};
@@ -46,7 +46,7 @@ impl Machine {
     pub(super) fn thread_add(&mut self, runner: Runner, role: Role) -> TaskIndex {
         let index = THREAD + self.threads.len() as TaskIndex;
         let placement = Placement { cpu: runner.cpu, migrates: matches!(role, Role::Kernel(_)), nice: 0 };
-        self.enlist(runner.id, placement, index);
+        self.enlist(runner.id, MemcgId::ROOT, placement, index);
         self.threads.push(Thread { runner, role });
         index
     }
@@ -69,9 +69,13 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
         let cpu = self.runner_mut(index).cpu;
-        let Settled { spent, admitted, .. } = self.settle(cpu, observer);
+        let Settled { spent, admitted, reclaim_calls } = self.settle(cpu, observer);
+        let began = self.runner_mut(index).clock;
+        self.runner_mut(index).work(spent);
+        if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {
+            self.note_memstall(index, began, &step, reclaim_calls);
+        }
         let Thread { runner, role } = &mut self.threads[(index - THREAD) as usize];
-        runner.work(spent);
         let next = match (runner.take_step(step), role) {
             (Err(next), _) => runner.queue_until(admitted, next),
             (Ok(Served::Written { reclaimed }), Role::Control(entry)) => {

@@ -95,7 +95,7 @@ impl Machine {
         }
         match action {
             TimedAction::Read { path } => {
-                let text = self.engine.read_file(&path).map_err(|source| RunError::File { at, source })?;
+                let text = self.read_file(&path).map_err(|source| RunError::File { at, source })?;
                 self.outcome.readings.add(index, path, at, text);
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())

@@ -5,6 +5,7 @@ use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES};
 use super::{Check, Problem};
 use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, Task};
+use crate::{PRESSURE_FILES, Resource};
 
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
@@ -164,13 +165,15 @@ impl Check<'_> {
         let (given, what, known) = match &file {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
-                let help = "files are /proc/vmstat, /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, \
+                let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, \
                             /sys/kernel/debug/lru_gen and /sys/kernel/mm/lru_gen/enabled";
                 self.report(problem.help(help));
                 return None;
             }
             Some(KernelFile::Proc(name)) => {
-                (name, "file in /proc", machine_files(|file| matches!(file, KernelFile::Proc(_))))
+                let pressure = Resource::ALL.map(|resource| format!("pressure/{}", resource.name()));
+                let files = machine_files(|file| matches!(file, KernelFile::Proc(_)));
+                (name, "file in /proc", files.into_iter().chain(pressure).collect())
             }
             Some(KernelFile::Sysctl(name)) => (name, "sysctl", Key::names_under("sysctl.")),
             Some(KernelFile::LruGen(name)) => (
@@ -191,7 +194,7 @@ impl Check<'_> {
                 let what =
                     if is_root { "file of the root, which has no limits," } else { "file of a cgroup" };
                 let known = CGROUP_FILES.iter().filter(|file| file.is_in_root || !is_root);
-                (file, what, known.map(|file| file.name.to_string()).collect())
+                (file, what, known.map(|file| file.name).chain(PRESSURE_FILES).map(str::to_string).collect())
             }
         };
         if known.contains(given) {

@@ -1,0 +1,55 @@
+//! What a machine says of its CPUs, and of what its tasks lack.
+
+use super::{check_failure, check_success, run_with, text};
+
+#[test]
+fn pressure_is_read_by_events_and_told_at_the_end() {
+    let events = "[[event]]\nat = \"1ms\"\nread = \"/proc/pressure/memory\"\n\n\
+                  [[event]]\nat = \"1ms\"\nread = \"/sys/fs/cgroup/web/cpu.pressure\"\n\n[[memcg]]";
+    let output = run_with("[[memcg]]", events, &["--json"]);
+    check_success(&output);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = "avg10=0.00 avg60=0.00 avg300=0.00 total=0";
+    for read in json["reads"].as_array().unwrap() {
+        assert_eq!(read["text"], format!("some {line}\nfull {line}\n"), "no two seconds are over: {read}");
+    }
+    let io = &json["memcgs"][0]["pressure"]["io"];
+    assert_eq!(io["some_ns"], json["tasks"][0]["io_wait_ns"]);
+    assert_eq!(io, &json["pressure"]["io"]);
+    let summary = text(&run_with("[[memcg]]", "[[memcg]]", &[]).stdout);
+    assert!(summary.contains("  pressure: ") && summary.contains("io some "), "{summary}");
+}
+
+#[test]
+fn pressure_of_what_is_not_there_is_refused() {
+    let read = |path: &str| format!("[[event]]\nat = \"1ms\"\nread = \"{path}\"\n\n[[memcg]]");
+    let output = run_with("[[memcg]]", &read("/proc/pressure/memry"), &[]);
+    check_failure(&output, 2, &["did you mean `pressure/memory`?", "scenario.toml:5:"]);
+    let output = run_with("[[memcg]]", &read("/sys/fs/cgroup/web/memory.presure"), &[]);
+    check_failure(&output, 2, &["did you mean `memory.pressure`?"]);
+    let output = run_with("[[memcg]]", &read("/sys/fs/cgroup/gone/memory.pressure"), &[]);
+    check_failure(&output, 2, &["there is no cgroup `/gone`", "known: "]);
+    let write = "[[event]]\nat = \"1ms\"\nwrite = \"/proc/pressure/memory\"\nvalue = \"some 150000 1000000\"\n\n[[memcg]]";
+    check_failure(&run_with("[[memcg]]", write, &[]), 2, &["/proc/pressure/memory can't be written"]);
+}
+
+#[test]
+fn a_machine_without_cpus_and_nice_values_that_do_not_exist_are_refused() {
+    let output = run_with("[[memcg]]", "[machine]\ncpus = 0\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["`machine.cpus`: 0 is too small", "scenario.toml:4:", "1 to 4096"]);
+    let output = run_with("memcg = \"/web\"", "memcg = \"/web\"\nnice = 20", &[]);
+    check_failure(&output, 2, &["`nice`", "-20 to 19"]);
+}
+
+#[test]
+fn cpu_time_is_told_by_user_space_and_kernel_and_by_cpu() {
+    let output = run_with("memcg = \"/web\"", "memcg = \"/web\"\nthink_time = \"1us\"\ncpu = 2", &["--json"]);
+    check_success(&output);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let task = &json["tasks"][0];
+    let figure = |name: &str| task[name].as_u64().unwrap();
+    assert!(figure("user_time_ns") >= figure("accesses") * 1_000, "{task}");
+    assert_eq!(figure("user_time_ns") + figure("system_time_ns"), figure("cpu_time_ns"));
+    assert_eq!(json["cpus"][2]["busy_ns"], task["cpu_time_ns"]);
+    assert_eq!(json["cpus"][1]["busy_ns"], 0);
+}

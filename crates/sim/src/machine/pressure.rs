@@ -1,0 +1,114 @@
+//! What pressure hears of tasks, and the files in which it is read.
+
+use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId, Wait};
+
+use super::Machine;
+use crate::psi::{Doing, Resource};
+use crate::report::{Pressure, Stall};
+use crate::runner::{Next, Runner, State};
+use crate::sched::TaskIndex;
+
+/// What a file in `/proc/pressure` begins with.
+const PROC: &str = "/proc/pressure/";
+const CGROUP: &str = "/sys/fs/cgroup";
+
+/// Names of the pressure files of a cgroup, the root included.
+pub const PRESSURE_FILES: [&str; 3] = ["memory.pressure", "io.pressure", "cpu.pressure"];
+
+impl Machine {
+    /// Reads a kernel file: one of pressure, or one of the engine's.
+    pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
+        let Some((group, resource)) = pressure_file(path) else { return self.engine.read_file(path) };
+        let memcg = self.engine.memcg_by_path(group);
+        let memcg = memcg.ok_or_else(|| FileError::NoSuchGroup { path: path.into(), group: group.into() })?;
+        self.follow_groups();
+        self.psi.set_now(self.agenda.now());
+        Ok(self.psi.text(memcg, resource).expect("the groups of the engine are known"))
+    }
+
+    /// For how long tasks were stalled up to `now`: those of the machine, then those of each cgroup.
+    pub(super) fn pressure(&self, now: Nanos) -> Vec<Pressure> {
+        let mut psi = self.psi.clone();
+        psi.set_now(now);
+        let of_group = |(memcg, group): (MemcgId, String)| {
+            let [memory, io, cpu] = Resource::ALL.map(|resource| {
+                let [some, full] = psi.totals(memcg, resource).unwrap_or_default();
+                Stall { some, full }
+            });
+            Pressure { group, memory, io, cpu }
+        };
+        self.engine.memcgs().map(of_group).collect()
+    }
+
+    /// Makes groups known that came into being since the last time.
+    pub(super) fn follow_groups(&mut self) {
+        let groups: Vec<(MemcgId, String)> = self.engine.memcgs().collect();
+        for (memcg, path) in groups {
+            if !self.psi.has_group(memcg) {
+                let (parent, _) = path.rsplit_once('/').expect("a path begins at the root");
+                let parent = self.engine.memcg_by_path(parent).expect("parents come first");
+                self.psi.group_add(memcg, Some(parent));
+            }
+        }
+    }
+
+    /// A runner has a CPU from `at` on, or waits for it.
+    #[inline]
+    pub(super) fn runs(&mut self, index: TaskIndex, cpu: CpuId, on_cpu: bool, at: Nanos) {
+        let Runner { id, memstall, .. } = *self.runner_mut(index);
+        self.tell(at, id, cpu, Doing { runnable: true, on_cpu, iowait: false, memstall: memstall.is_some() });
+    }
+
+    /// A runner gives its CPU up at `at` to do what `next` says.
+    #[inline]
+    pub(super) fn sleeps(&mut self, index: TaskIndex, cpu: CpuId, next: &Next, at: Nanos) {
+        let Runner { id, memstall, state, .. } = *self.runner_mut(index);
+        let iowait = match next {
+            // Reclaim waits for a while, even if it is until a device has done something.
+            Next::Stop => state == State::Asleep && memstall != Some(Memstall::Reclaim),
+            Next::ComeBack(_) => self.runner_mut(index).is_queueing(),
+            Next::GoOn | Next::Nap(_) => false,
+        };
+        let doing = Doing { runnable: false, on_cpu: false, iowait, memstall: memstall.is_some() };
+        self.tell(at, id, cpu, doing);
+    }
+
+    /// A step of a runner has ended, in which so many reclaim calls ended. What is reclaimed in a step is stalled for all of it.
+    #[inline]
+    pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, reclaim_calls: u64) {
+        let Runner { id, cpu, clock, memstall: before, .. } = *self.runner_mut(index);
+        let after = match step {
+            Step::Done(_) => None,
+            Step::Again | Step::Wait(Wait::Io | Wait::Delay(..) | Wait::Woken | Wait::WokenOr(..)) => {
+                self.engine.memstall(id)
+            }
+        };
+        let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
+        let during = is_reclaim(before) || reclaim_calls > 0 || is_reclaim(after);
+        let running = |memstall| Doing { runnable: true, on_cpu: true, iowait: false, memstall };
+        if before.is_some() != during {
+            self.tell(began, id, cpu, running(during));
+        }
+        if during && after.is_none() {
+            self.tell(clock, id, cpu, running(false));
+        }
+        self.runner_mut(index).memstall = after;
+    }
+
+    #[inline]
+    fn tell(&mut self, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
+        self.psi.set_now(self.agenda.now());
+        self.psi.change(at, task, cpu, doing);
+    }
+}
+
+/// The group and the resource that a file is about, if it is one of pressure.
+fn pressure_file(path: &str) -> Option<(&str, Resource)> {
+    let of_name = |name: &str| Resource::ALL.into_iter().find(|resource| resource.name() == name);
+    if let Some(name) = path.strip_prefix(PROC) {
+        return Some(("/", of_name(name)?));
+    }
+    let (group, file) = path.strip_prefix(CGROUP)?.rsplit_once('/')?;
+    let resource = of_name(file.strip_suffix(".pressure")?)?;
+    Some((if group.is_empty() { "/" } else { group }, resource))
+}

@@ -1,0 +1,189 @@
+//! Pressure stall information: for how much of their time tasks could not go on for want of memory, I/O or a CPU. [machine-6.12 4]
+//!
+//! ```text
+//!   task: runnable, on its CPU, in I/O wait, in a memstall section
+//!     └─▶ (group, CPU): counts of each ─▶ some, full of memory, io, cpu: time in each       at every change
+//!           └─▶ group: mean over CPUs, weighted with the time they had anything to do      every 2 s and a tick
+//!                 └─▶ total, avg10, avg60, avg300 ─▶ /proc/pressure/*, *.pressure           when they are read
+//! ```
+//! *Some*: at least one task is stalled. *Full*: tasks are stalled and none does anything useful meanwhile. Which sections are
+//! memstall sections is the engine's knowledge ([`pageout_engine::Engine::is_in_memstall`]); the machine asks it after each step.
+//! A step in which a task reclaims belongs to the section as a whole.
+//!
+//! The machine tells changes when it learns of them, and some lie ahead of its time: when a step is priced, it is known when its task
+//! will stop. These wait in `later`, so that a collection sees the past and nothing else. The worker needs no events: it is made up
+//! for whenever time is told to have passed.
+//!
+//! Not here: triggers (poll) and `irq.pressure`. Work that runs on no task's account (completions) stalls no one.
+
+mod group;
+mod state;
+
+use pageout_engine::{CpuId, MemcgId, Nanos, TaskId};
+
+use group::{Group, Period};
+pub(crate) use state::Doing;
+pub use state::Resource;
+
+/// The pressure on a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Psi {
+    now: Nanos,
+    cpus: u16,
+    period: Period,
+    /// By number of the cgroup; the machine is the root.
+    groups: Vec<Option<Group>>,
+    /// By number of the cgroup: itself and those above it.
+    chains: Vec<Vec<MemcgId>>,
+    /// By the engine's number of the task.
+    tasks: Vec<Option<Task>>,
+    /// Changes ahead of `now`, the last one first.
+    later: Vec<Change>,
+    /// When a group's worker is due next.
+    work_due: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    memcg: MemcgId,
+    cpu: CpuId,
+    doing: Doing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    at: Nanos,
+    task: TaskId,
+    cpu: CpuId,
+    doing: Doing,
+}
+
+impl Psi {
+    /// A machine whose root is the only group.
+    pub(crate) fn new(cpus: u16, hz: u32) -> Psi {
+        let mut psi = Psi {
+            now: Nanos::ZERO,
+            cpus,
+            period: Period::new(hz),
+            groups: Vec::new(),
+            chains: Vec::new(),
+            tasks: Vec::new(),
+            later: Vec::new(),
+            work_due: Nanos(u64::MAX),
+        };
+        psi.group_add(MemcgId::ROOT, None);
+        psi
+    }
+
+    /// Makes a group known, from now on.
+    pub(crate) fn group_add(&mut self, memcg: MemcgId, parent: Option<MemcgId>) {
+        let slot = usize::from(memcg.0);
+        if self.groups.len() <= slot {
+            self.groups.resize(slot + 1, None);
+            self.chains.resize(slot + 1, Vec::new());
+        }
+        self.groups[slot] = Some(Group::new(self.cpus, self.period, self.now));
+        let above = parent.map_or(Vec::new(), |parent| self.chains[usize::from(parent.0)].clone());
+        self.chains[slot] = std::iter::once(memcg).chain(above).collect();
+    }
+
+    /// Whether it knows the group.
+    pub(crate) fn has_group(&self, memcg: MemcgId) -> bool {
+        self.groups.get(usize::from(memcg.0)).is_some_and(Option::is_some)
+    }
+
+    /// Makes a task of a group known. It does nothing yet.
+    pub(crate) fn task_add(&mut self, task: TaskId, memcg: MemcgId, cpu: CpuId) {
+        let slot = task.0 as usize;
+        if self.tasks.len() <= slot {
+            self.tasks.resize(slot + 1, None);
+        }
+        self.tasks[slot] = Some(Task { memcg, cpu, doing: Doing::default() });
+    }
+
+    /// Time has passed.
+    #[inline]
+    pub(crate) fn set_now(&mut self, now: Nanos) {
+        if self.work_due <= now || self.later.last().is_some_and(|change| change.at <= now) {
+            self.catch_up(now);
+        }
+        self.now = now;
+    }
+
+    /// Makes up for what was to happen until `now`.
+    fn catch_up(&mut self, now: Nanos) {
+        loop {
+            let next = self.later.last().map_or(Nanos(u64::MAX), |change| change.at);
+            if next.min(self.work_due) > now {
+                return;
+            }
+            if next <= self.work_due {
+                let change = self.later.pop().expect("it is due");
+                self.apply(change);
+            } else {
+                self.work();
+            }
+        }
+    }
+
+    /// From `at` on, which is not in the past, a task does this, on this CPU. Of changes at the same time the last one told counts.
+    #[inline]
+    pub(crate) fn change(&mut self, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
+        let change = Change { at, task, cpu, doing };
+        if at <= self.now {
+            self.apply(change);
+        } else {
+            let place = self.later.partition_point(|later| later.at > at);
+            self.later.insert(place, change);
+        }
+    }
+
+    fn apply(&mut self, Change { at, task, cpu, doing }: Change) {
+        let known = self.tasks[task.0 as usize].as_mut().expect("a task is added before it does anything");
+        let before = std::mem::replace(known, Task { cpu, doing, ..*known });
+        if (before.cpu, before.doing) == (cpu, doing) {
+            return;
+        }
+        for &memcg in &self.chains[usize::from(before.memcg.0)] {
+            let group = self.groups[usize::from(memcg.0)].as_mut().expect("a task's group is there");
+            let is_machine = memcg == MemcgId::ROOT;
+            if before.cpu == cpu {
+                group.cells[usize::from(cpu.0)].change(at, before.doing, doing, is_machine);
+            } else {
+                group.cells[usize::from(before.cpu.0)].change(at, before.doing, Doing::default(), is_machine);
+                group.cells[usize::from(cpu.0)].change(at, Doing::default(), doing, is_machine);
+            }
+            if doing.runnable && group.work_due.is_none() {
+                let due = self.period.after(at);
+                group.work_due = Some(due);
+                self.work_due = self.work_due.min(due);
+            }
+        }
+    }
+
+    /// The workers that are due come by.
+    fn work(&mut self) {
+        let due = self.work_due;
+        self.work_due = Nanos(u64::MAX);
+        for group in self.groups.iter_mut().flatten() {
+            if group.work_due == Some(due) {
+                group.work(due);
+            }
+            self.work_due = group.work_due.map_or(self.work_due, |at| at.min(self.work_due));
+        }
+    }
+
+    /// What the file of a group says; `None` if there is no such group.
+    pub(crate) fn text(&mut self, memcg: MemcgId, resource: Resource) -> Option<String> {
+        let now = self.now;
+        Some(self.groups.get_mut(usize::from(memcg.0))?.as_mut()?.text(resource, now))
+    }
+
+    /// For how long some and all of a group's tasks were stalled; `None` if there is no such group.
+    pub(crate) fn totals(&self, memcg: MemcgId, resource: Resource) -> Option<[Nanos; 2]> {
+        Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(resource, self.now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

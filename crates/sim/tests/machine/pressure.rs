@@ -1,0 +1,114 @@
+//! Pressure as a machine's tasks bring it about.
+
+use pageout_engine::{CpuId, Nanos};
+use pageout_sim::{Pressure, Report, TimedAction, TimedEvent};
+
+use crate::rig::{Rig, pages};
+
+fn of<'a>(report: &'a Report, group: &str) -> &'a Pressure {
+    report.pressure.iter().find(|pressure| pressure.group == group).unwrap()
+}
+
+/// Collections round down, one at most every two seconds.
+fn is_close(left: Nanos, right: Nanos) -> bool {
+    left.0.abs_diff(right.0) < 1_000
+}
+
+#[test]
+fn two_tasks_on_one_cpu_lack_it_for_as_long_as_they_wait_for_it() {
+    let mut rig = Rig::new();
+    for _ in 0..2 {
+        let file = rig.file(10);
+        rig.reader("hitter", "/job", file, pages(0..10), 100_000);
+    }
+    let switch = rig.spec.costs.context_switch;
+    let report = rig.run();
+    // During a switch both wait, and it counts once.
+    let waited = report.tasks[0].cpu_wait + report.tasks[1].cpu_wait;
+    let waited = Nanos(waited.0 - report.context_switches * switch);
+    let pressure = of(&report, "/");
+    assert!(is_close(pressure.cpu.some, waited), "{pressure:?} {waited}");
+    assert_eq!(pressure.cpu.full, Nanos::ZERO);
+    assert_eq!(of(&report, "/job").cpu.some, pressure.cpu.some);
+}
+
+#[test]
+fn a_task_alone_lacks_io_while_it_reads_and_memory_while_it_reclaims() {
+    let mut rig = Rig::new();
+    rig.limit("/job", 1_000);
+    let file = rig.file(20_000);
+    // Each page once: nothing comes back, so no read is for want of memory.
+    rig.reader("scan", "/job", file, pages(0..20_000), 1);
+    let report = rig.run();
+    let (task, pressure) = (&report.tasks[0], of(&report, "/job"));
+    assert!(is_close(pressure.io.some, task.io_wait), "{pressure:?} {task:?}");
+    assert_eq!(pressure.io.some, pressure.io.full);
+    assert!(task.reclaim_time > Nanos(1_000_000), "{task:?}");
+    assert!(is_close(pressure.memory.full, task.reclaim_time), "{pressure:?} {task:?}");
+    assert_eq!(pressure.memory.some, pressure.memory.full);
+    assert_eq!(pressure.cpu.some, Nanos::ZERO);
+}
+
+#[test]
+fn refaults_of_the_working_set_are_want_of_memory_and_first_reads_are_not() {
+    let run = |accesses: u64| {
+        let mut rig = Rig::new();
+        rig.limit("/job", 500);
+        let file = rig.file(1_600);
+        // A hot half and a cold one, of which 500 pages fit.
+        let page = |round: u64| if round % 3 == 0 { 800 + round / 3 * 11 % 800 } else { round * 7 % 400 };
+        rig.reader("reader", "/job", file, pages((0..accesses).map(page)), 1);
+        rig.run()
+    };
+    let (once, often) = (run(400), run(200_000));
+    let stalled_reading = |report: &Report| of(report, "/job").memory.some.0 - report.tasks[0].reclaim_time.0;
+    assert!(stalled_reading(&once) < 1_000, "{once:?}");
+    assert!(stalled_reading(&often) > often.tasks[0].io_wait.0 / 100, "{often:?}");
+}
+
+#[test]
+fn a_stall_on_one_cpu_counts_half_beside_a_task_that_is_never_idle_on_another() {
+    let mut rig = Rig::new();
+    let cold = rig.file(20_000);
+    rig.reader("reader", "/job", cold, pages((0..20_000).rev()), 1);
+    let hot = rig.file(10);
+    rig.reader("hitter", "/job", hot, pages(0..10), u32::MAX);
+    rig.tasks[1].cpu = CpuId(1);
+    rig.tasks[1].background = true;
+    let report = rig.run();
+    let half = Nanos(report.tasks[0].io_wait.0 / 2);
+    let pressure = of(&report, "/job");
+    // The hitter waits for its first ten pages, and the weights are whole ticks.
+    assert!(pressure.io.some.0.abs_diff(half.0) < half.0 / 50, "{pressure:?} {half}");
+}
+
+#[test]
+fn memory_high_is_want_of_memory_while_it_sleeps() {
+    let mut rig = Rig::new();
+    rig.anon("writer", "/job", 600, pages(0..600));
+    rig.high("/job", 300);
+    let report = rig.run();
+    let (task, pressure) = (&report.tasks[0], of(&report, "/job"));
+    assert!(task.delayed > Nanos(10_000_000), "{task:?}");
+    assert!(pressure.memory.full >= task.delayed, "{pressure:?} {task:?}");
+}
+
+#[test]
+fn pressure_is_read_by_events_in_the_kernels_format() {
+    let mut rig = Rig::new();
+    let file = rig.file(100_000);
+    rig.reader("reader", "/job", file, pages((0..100_000).rev()), 1);
+    for path in ["/proc/pressure/io", "/sys/fs/cgroup/job/io.pressure", "/sys/fs/cgroup/cpu.pressure"] {
+        let action = TimedAction::Read { path: path.to_string() };
+        rig.events.push(TimedEvent { at: Nanos(2_100_000_000), every: None, action });
+    }
+    let report = rig.run();
+    let [machine, job, cpu] = &report.reads[..] else { panic!("{:?}", report.reads) };
+    assert_eq!(machine.text, job.text);
+    assert!(machine.text.starts_with("some avg10="), "{}", machine.text);
+    let total = machine.text.lines().next().unwrap().rsplit_once("total=").unwrap().1;
+    // As of the worker's visit after two seconds and a tick.
+    assert!((1_000_000..2_004_000).contains(&total.parse::<u64>().unwrap()), "{total}");
+    let nothing = "avg10=0.00 avg60=0.00 avg300=0.00 total=0";
+    assert_eq!(cpu.text, format!("some {nothing}\nfull {nothing}\n"));
+}
