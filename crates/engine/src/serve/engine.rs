@@ -166,7 +166,7 @@ impl Engine {
     }
 
     /// Creates a thread beside another of its process: in the same address space, and with the same objects under the same
-    /// numbers. Mappings that the process gets later are those of the thread that makes them.
+    /// numbers, the positions of open files included. Mappings that the process gets later are those of the thread that makes them.
     pub fn thread_create(&mut self, beside: TaskId, cpu: CpuId) -> TaskId {
         let thread = self.task_create(self.mm_of(beside), cpu);
         self.tasks[thread.index()].objects = self.tasks[beside.index()].objects.clone();
@@ -180,6 +180,17 @@ impl Engine {
         let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
         let open = self.core.memory.open_file(file);
         Ok(self.add_object(task, access::Object::File { open, file, pages, is_tmpfs }))
+    }
+
+    /// Opens the file of an object anew, for this task alone: a thread beside it keeps the position and the readahead window that
+    /// they had together.
+    ///
+    /// # Panics
+    /// Where the object is not an open file.
+    pub fn open_for_itself(&mut self, task: TaskId, object: ObjectId) {
+        let object = &mut self.tasks[task.index()].objects[object.index()];
+        let access::Object::File { open, file, .. } = object else { panic!("a mapping has no position") };
+        *open = self.core.memory.open_file(*file);
     }
 
     /// Maps anonymous memory, private to the task's process.

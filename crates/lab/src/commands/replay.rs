@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
-    Advice, Channel, Device, Kernel, Knobs, Lifetime, Machine, Memcg, Object, Problem, Scalar, Scenario,
-    Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
+    Advice, Channel, Device, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem, Scalar,
+    Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
 use pageout_workload::trace::{self, Footprint, Loaded};
 use serde_json::{Value, json};
@@ -204,6 +204,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         advice: Advice::Normal,
         locked: false,
         executable: false,
+        opened_by: OpenedBy::Process,
         share: 1,
         read_only: channel != Channel::Anonymous,
         write_first: None,

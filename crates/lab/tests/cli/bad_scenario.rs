@@ -419,6 +419,17 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
         2,
         &["`depth`: object 0 of task `reader` is a mapping", "scenario.toml:10:", "use `threads`"],
     );
+    let own = GOOD.replace("channel = \"file\"", "channel = \"mapped\"\nopened_by = \"thread\"");
+    check_failure(
+        &pageout(with_scenario(&own).path(), &["run", "scenario.toml"]),
+        2,
+        &["only an open file can be a thread's own", "scenario.toml:13:"],
+    );
+    check_failure(
+        &run_with("channel = \"file\"", "channel = \"file\"\nopened_by = \"treads\"", &[]),
+        2,
+        &["did you mean `thread`?"],
+    );
 }
 
 #[test]

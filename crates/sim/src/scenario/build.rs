@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
-    MemcgId, Nanos, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch,
+    MemcgId, Nanos, ObjectId, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec,
+    Switch, TaskId,
 };
 use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
@@ -26,8 +27,8 @@ use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Lifetime, Object, Problem, Scalar,
-    Scenario, Size, SwapKind, Task, TimeSpan,
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Lifetime, Object, OpenedBy,
+    Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
@@ -321,10 +322,12 @@ impl Scenario {
                     None => stream,
                 })
             });
-            for source in streams::in_turn(source, task.depth) {
-                let id = match first {
-                    None => id,
-                    Some(_) => machine.engine_mut().thread_create(id, cpu),
+            // The workers of a thread share all that it has.
+            let of_thread = if thread == 0 { id } else { self.add_thread(machine, task, id, cpu) };
+            for (worker, source) in streams::in_turn(source, task.depth).into_iter().enumerate() {
+                let id = match worker {
+                    0 => of_thread,
+                    _ => machine.engine_mut().thread_create(of_thread, cpu),
                 };
                 let spec = TaskSpec {
                     cpu,
@@ -345,6 +348,18 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// Another thread beside the first of a process, with the files that it opens for itself.
+    fn add_thread(&self, machine: &mut Machine, task: &Task, first: TaskId, cpu: CpuId) -> TaskId {
+        let engine = machine.engine_mut();
+        let thread = engine.thread_create(first, cpu);
+        for (at, object) in (0..).zip(&task.object) {
+            if object.opened_by == OpenedBy::Thread {
+                engine.open_for_itself(thread, ObjectId(at));
+            }
+        }
+        thread
     }
 
     /// Where the machine has the copies and threads of each task.

@@ -110,6 +110,8 @@ section! {
             "The device of a file of its own, for file and mapped objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
             "What the task tells the kernel by madvise. random and noreuse keep a mapping's accesses from counting as recent use. For read(2) only sequential matters: pages come in large buffers, which is cheaper a page.";
+        opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS),
+            "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
         locked: bool, [unless false] in Accepts::Bool,
             "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
         executable: bool, [unless false] in Accepts::Bool,
@@ -156,6 +158,16 @@ impl Object {
     /// How its trace is to be read.
     pub fn read_options(&self) -> Result<ReadOptions, TableError> {
         self.read.as_ref().map_or_else(|| Ok(ReadOptions::default()), Table::options)
+    }
+}
+
+words! {
+    /// Who has a file open.
+    pub enum OpenedBy {
+        /// All threads together.
+        Process = "process",
+        /// Each thread for itself.
+        Thread = "thread",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Threads of a process, queue depth, programs that are run again and again, and tasks that wait for others.
 
-use pageout_engine::Nanos;
+use pageout_engine::{LruType, Nanos};
 use pageout_sim::scenario::Scenario;
 use pageout_sim::{Ended, Machine, Report};
 
@@ -86,6 +86,21 @@ fn an_address_space_goes_with_its_last_thread() {
     let (mut machine, report) = run(&format!(r#"{{"name": "t", "threads": 3, "lifetime": "task", {FILL}}}"#));
     assert!(usage(&mut machine, "/job") < 3 * (64 + 31), "charged ahead, and in the batches of three CPUs");
     assert_eq!(report.work.zapped, 1000);
+}
+
+#[test]
+fn threads_read_a_file_by_one_position_or_by_their_own() {
+    let active = |opened_by: &str| {
+        let (machine, _) = run(&format!(
+            r#"{{"name": "t", "memcg": "/job", "cpu": 0, "threads": 2, "object": [{{"channel": "file", "size": "500 pages",
+                "opened_by": "{opened_by}", "workload": {{"pattern": "sequential"}}}}]}}"#
+        ));
+        let job = machine.engine().memcg_by_path("/job").unwrap();
+        machine.engine().list_sizes(job, LruType::File).1
+    };
+    // Both read each page once, one right behind the other.
+    let [together, apart] = [active("process"), active("thread")];
+    assert!(together < 20 && apart > 400, "{together} pages seem to be read twice, {apart} are");
 }
 
 /// A reader of a file that is never cached twice, with so many reads in flight; how long it took.

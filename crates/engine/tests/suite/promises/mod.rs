@@ -9,4 +9,5 @@ mod removal; // groups that go before their pages
 mod scenario; // the text that a scenario is written in
 mod sieve; // a policy that is not a kernel's
 mod statistics; // how old a reader's numbers are
+mod threads; // several tasks in one address space
 mod swap; // slots, the swap cache, transfers that fail

@@ -6,6 +6,7 @@
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
+//! | `T thread NAME`, `T reopens O` | another thread of its process, with the same objects; the file of one opened for itself |
 //! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
@@ -251,6 +252,22 @@ impl Machine {
             }
             ["munmap", object] => {
                 self.advise(task, object, "0", |engine, object, _| engine.munmap(task, object))
+            }
+            ["thread", name] => {
+                let thread = self.engine.thread_create(task, CpuId(0));
+                let objects: Vec<(String, ObjectId)> = self
+                    .objects
+                    .iter()
+                    .filter(|((of, _), _)| *of == task)
+                    .map(|((_, name), id)| (name.clone(), *id))
+                    .collect();
+                self.objects.extend(objects.into_iter().map(|(name, id)| ((thread, name), id)));
+                self.tasks.insert((*name).to_owned(), thread);
+                String::new()
+            }
+            ["reopens", object] => {
+                self.engine.open_for_itself(task, self.objects[&(task, (*object).to_owned())]);
+                String::new()
             }
             ["exits"] => {
                 let step = self.engine.task_exit(task);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Check, Problem};
 use crate::scenario::task::CPU_MAX;
-use crate::scenario::{Channel, FileKind, Lifetime, Object, Session, Size, Task};
+use crate::scenario::{Channel, FileKind, Lifetime, Object, OpenedBy, Session, Size, Task};
 
 /// What a machine runs at most of one task: copies, threads and workers.
 const RUNNERS_MAX: usize = 100_000;
@@ -208,6 +208,11 @@ impl Check<'_> {
                 "writes to a regular file are not modelled yet",
             );
             self.report(problem.help("leave it out: a file has contents before anyone writes to it"));
+        }
+        if object.opened_by == OpenedBy::Thread && !matches!(channel, Channel::File | Channel::Tmpfs) {
+            let message = "threads share their mappings: only an open file can be a thread's own";
+            let problem = Problem::new(format!("{prefix}.opened_by"), message);
+            self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
         if object.executable && !matches!(channel, Channel::Mapped) {
             let problem =
