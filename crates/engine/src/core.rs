@@ -20,6 +20,7 @@ use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::page_cache::PageCacheEvent;
+use crate::reclaim::{Kswapd, KswapdThread};
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
@@ -56,6 +57,10 @@ pub(crate) struct Core {
     pub(crate) min_ttl_ms: u64,
     /// What was last written to `lru_gen/enabled`.
     pub(crate) lru_gen_enabled: Option<u32>,
+    /// By node: what its kswapd is asked for.
+    pub(crate) kswapds: Vec<Kswapd>,
+    /// The task on whose behalf the present call runs.
+    pub(crate) task: TaskId,
     /// The CPU on which the present call runs.
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
@@ -100,6 +105,8 @@ impl Core {
             in_lru_fault: false,
             min_ttl_ms: 0,
             lru_gen_enabled: None,
+            kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
+            task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),
             looked_at: 0,
@@ -107,7 +114,9 @@ impl Core {
             plugs_filled: 0,
             woken: Vec::new(),
             sleepers: Sleepers::default(),
-            threads_to_start: Vec::new(),
+            threads_to_start: (0..nodes)
+                .map(|node| Box::new(KswapdThread::new(NodeId(node as u8))) as _)
+                .collect(),
             page_cache_events: None,
             story: None,
             isolated: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
 use crate::lru::lruvec::{LruList, Lruvec};
+use crate::memcg::lru::MemcgLru;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::{Entry, NODE_SLOTS, Table};
@@ -22,6 +23,7 @@ impl Core {
             self.check_lruvec(lruvec, &folios[lruvec.node.index()]);
         }
         self.check_switching();
+        self.memcgs.lrus.iter().for_each(MemcgLru::check_invariants);
         self.check_batches();
         self.check_charges(folios.iter().flatten());
         self.check_kmem();

@@ -39,7 +39,6 @@ pub(crate) trait KernelThread: Send + Sync {
 
 /// What a step of a kernel thread came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the first kernel thread comes with kswapd"))]
 pub(crate) enum ThreadStep {
     /// A batch is over; there is more to do.
     Again,
@@ -79,7 +78,6 @@ impl Sleepers {
 
 impl Core {
     /// Ends a task's wait for a wake; false if it doesn't wait for one: then it will see what the waker has written down.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the first kernel thread comes with kswapd"))]
     pub(crate) fn wake(&mut self, task: TaskId) -> bool {
         let sleeps = self.sleepers.remove(task);
         if sleeps {

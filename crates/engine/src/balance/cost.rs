@@ -22,6 +22,8 @@ pub enum ScanBalance {
     SwappinessZero,
     /// Both in full: close to OOM cleverness has failed.
     Equal,
+    /// Anonymous memory only: the machine has hardly any file memory left.
+    FileIsTiny,
     /// File memory only: there is enough of it that nobody has used again.
     CacheTrim,
     /// By weights.
@@ -37,15 +39,18 @@ impl Core {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
-        let can_swap = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
+        let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
         if !can_swap {
             ScanBalance::NoSwap
-        } else if sc.by.swappiness == 0 {
+        } else if sc.by.swappiness == 0 && !sc.by.is_for_machine() {
             // A user who said that the group must not swap for its own limit.
             ScanBalance::SwappinessZero
-        } else if sc.priority == 0 {
+        } else if sc.priority == 0 && sc.by.swappiness > 0 {
             // Close to OOM, where cleverness has failed: whatever can be freed.
             ScanBalance::Equal
+        } else if sc.file_is_tiny {
+            // Taking the last of them would only have programs read their own code again and again.
+            ScanBalance::FileIsTiny
         } else if sc.cache_trim_mode {
             // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
             ScanBalance::CacheTrim
@@ -76,6 +81,7 @@ impl Core {
                 ScanBalance::NoSwap | ScanBalance::SwappinessZero | ScanBalance::CacheTrim => {
                     scan * u64::from(list.kind() == LruType::File)
                 }
+                ScanBalance::FileIsTiny => scan * u64::from(list.kind() == LruType::Anon),
                 ScanBalance::Equal => scan,
                 ScanBalance::Fraction { weights: [anon, file], .. } => {
                     let share = scan * [anon, file][list.kind() as usize];

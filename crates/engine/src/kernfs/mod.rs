@@ -66,8 +66,10 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("workingset_restore_anon", Stat::WorkingsetRestoreAnon, false),
     ("workingset_restore_file", Stat::WorkingsetRestoreFile, false),
     ("workingset_nodereclaim", Stat::WorkingsetNodereclaim, false),
+    ("pgscan_kswapd", Stat::PgscanKswapd, false),
     ("pgscan_direct", Stat::PgscanDirect, false),
     ("pgscan_proactive", Stat::PgscanProactive, false),
+    ("pgsteal_kswapd", Stat::PgstealKswapd, false),
     ("pgsteal_direct", Stat::PgstealDirect, false),
     ("pgsteal_proactive", Stat::PgstealProactive, false),
     ("pgfault", Stat::Pgfault, false),
@@ -85,9 +87,13 @@ impl Engine {
         let value = |stat: Stat| self.core.memcg_stat(memcg, stat).max(0) as u64;
         let mut lines = Vec::new();
         for &(name, stat, in_bytes) in MEMORY_STAT {
-            if name == "pgscan_direct" {
-                lines.push(("pgscan", value(Stat::PgscanDirect) + value(Stat::PgscanProactive)));
-                lines.push(("pgsteal", value(Stat::PgstealDirect) + value(Stat::PgstealProactive)));
+            if name == "pgscan_kswapd" {
+                let sum = |of: [Stat; 3]| of.into_iter().map(value).sum();
+                lines.push(("pgscan", sum([Stat::PgscanKswapd, Stat::PgscanDirect, Stat::PgscanProactive])));
+                lines.push((
+                    "pgsteal",
+                    sum([Stat::PgstealKswapd, Stat::PgstealDirect, Stat::PgstealProactive]),
+                ));
             }
             if name == "pagetables" {
                 lines.push(("kernel_stack", value(Stat::NrKernelStack) * 1024));

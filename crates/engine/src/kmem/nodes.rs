@@ -63,8 +63,9 @@ impl Core {
         }
         while self.kmem.index_nodes.room() < missing {
             let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOWAIT, self.current_node());
-            let pfn =
-                self.alloc_pages(&request, MemcgId::ROOT).expect("who can't wait has seen to free frames");
+            let pfn = self
+                .alloc_pages_now(&request, MemcgId::ROOT)
+                .expect("who can't wait has seen to free frames");
             self.index_nodes_grow(pfn);
         }
         let slab = &mut self.kmem.index_nodes;

@@ -130,13 +130,6 @@ impl Lruvecs {
         (0..self.nodes.len()).map(|pool| PoolId(pool as u8))
     }
 
-    /// The pool after this one that a reclaimer of `node` (of all, for `None`) visits; the first, after `None`.
-    pub(crate) fn next_pool(&self, after: Option<PoolId>, node: Option<NodeId>) -> Option<PoolId> {
-        let from = after.map_or(0, |pool| pool.index() + 1);
-        let is_wanted = |pool: &PoolId| node.is_none_or(|node| self.nodes[pool.index()] == node);
-        self.pools().skip(from).find(is_wanted)
-    }
-
     /// Makes the lruvecs of the next memcg.
     pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());

@@ -23,6 +23,7 @@ mod switching; // from one family of lists to the other
 mod two_lists; // active and inactive
 
 use crate::switch::choice;
+pub(crate) use generations::MIN_LRU_BATCH;
 pub use generations::{
     AgingRule, FaultIn, GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, References,
     Rejected,

@@ -27,6 +27,13 @@ pub(crate) enum Pass {
     Several(Vec<Pass>),
 }
 
+impl Pass {
+    /// Whether it ended because too little was old enough, so that it has aged the rest.
+    pub(crate) fn has_aged(&self) -> bool {
+        matches!(self, Pass::Generations(pass) if pass.has_aged())
+    }
+}
+
 /// Whether a pass goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Round {

@@ -24,10 +24,12 @@ use crate::core::Core;
 use crate::harvest::{Referenced, Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::Zone;
 use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
-use crate::stat::{ACTIVATE, ByType, ISOLATED, Stat};
+use crate::stat::{ACTIVATE, ByType, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Verdict};
-use crate::units::{LruType, MemcgId, PAGE_SHIFT, Pfn};
+use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
 
 /// The lists that keep a pass going as long as pages of them are left to scan.
 const KEEPS_GOING: [LruList; 3] = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
@@ -108,7 +110,35 @@ impl Core {
             sc.deactivation[kind as usize] = Some(why);
         }
         let inactive_file = self.stale(target, LruList::InactiveFile.stat());
-        sc.cache_trim_mode = inactive_file >> sc.priority > 0 && !sc.may_deactivate[LruType::File as usize];
+        sc.cache_trim_mode = inactive_file >> sc.priority > 0
+            && !sc.may_deactivate[LruType::File as usize]
+            && !sc.no_cache_trim_mode;
+        sc.file_is_tiny = sc.by.is_for_machine()
+            && !sc.may_deactivate[LruType::Anon as usize]
+            && self.stale(target, LruList::InactiveAnon.stat()) >> sc.priority > 0
+            && self.is_file_tiny(self.lruvecs[target].node);
+    }
+
+    /// Whether a node would be below its high marks if all of its file pages were free.
+    fn is_file_tiny(&self, node: NodeId) -> bool {
+        let zones = self.memory.zones.of_node(node);
+        let free: u64 = zones.iter().map(Zone::free_pages).sum();
+        let high: u64 = zones.iter().map(|zone| zone.mark(Watermark::High)).sum();
+        let file = self.node_stat(node, Stat::NrActiveFile) + self.node_stat(node, Stat::NrInactiveFile);
+        file.max(0) as u64 + free <= high
+    }
+
+    /// Whether a group has too few inactive anonymous pages, by its statistics.
+    pub(crate) fn is_inactive_anon_low(&self, lruvec: LruvecId) -> bool {
+        self.deactivation(lruvec, LruType::Anon, false).inactive_is_low()
+    }
+
+    /// Ages a batch of a group's active anonymous pages, where it has too few inactive ones.
+    pub(crate) fn age_anon(&mut self, lruvec: LruvecId, sc: &mut ScanControl) {
+        let why = self.deactivation(lruvec, LruType::Anon, false);
+        if why.inactive_is_low() {
+            self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why), sc);
+        }
     }
 
     pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
@@ -159,11 +189,15 @@ impl Core {
             if n > 0 {
                 pass.remaining[list as usize] -= n;
                 pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
+                if sc.must_wait {
+                    pass.remaining[list as usize] += n;
+                    return Round::More;
+                }
             }
         }
         // At its first priority, reclaim for the whole machine goes on to the end of its small share, so that each group gives
         // something. Reclaim for a group stops when it has enough.
-        let is_proportional = sc.by.is_global() && sc.priority == PRIORITY_DEFAULT;
+        let is_proportional = sc.by.is_global() && !sc.by.is_kswapd() && sc.priority == PRIORITY_DEFAULT;
         if pass.reclaimed >= sc.nr_to_reclaim && !is_proportional && !pass.trim_to_proportion() {
             return self.two_lists_end(lruvec, pass, sc);
         }
@@ -189,10 +223,7 @@ impl Core {
         // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
         // order of allocation. Done after each pass, whatever the deactivation bits say.
         if self.memory.swap.devices() > 0 {
-            let why = self.deactivation(lruvec, LruType::Anon, false);
-            if why.inactive_is_low() {
-                self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why), sc);
-            }
+            self.age_anon(lruvec, sc);
         }
         Round::Last
     }
@@ -265,6 +296,9 @@ impl Core {
     /// Looks at up to `n` pages from the cold end of an inactive list and reclaims what it can.
     fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
         let kind = list.kind();
+        if self.too_many_isolated(self.lruvecs[lruvec].node, kind, sc) {
+            return 0;
+        }
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
@@ -289,13 +323,13 @@ impl Core {
         list: LruList,
         n: u64,
         why: Option<Deactivation>,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
     ) {
         let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
-        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        self.note_isolated(node, kind, taken, sc);
         self.count_reclaim(lruvec, Stat::Pgrefill, taken, sc);
         let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
         let mut rotated = 0;
@@ -320,7 +354,6 @@ impl Core {
             self.put_back(pfn);
         }
         self.isolated = folios;
-        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
         self.note_cost(lruvec, kind, 0, rotated);
     }
 }

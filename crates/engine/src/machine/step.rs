@@ -105,6 +105,8 @@ impl Wait {
 pub enum DelayReason {
     /// The group is above `memory.high`.
     MemoryHigh,
+    /// Reclaim waits for others: too many pages are in reclaimers' hands, or kswapd has to free some first.
+    Reclaim,
     /// A kernel thread has nothing to do for a while, or until someone has work for it.
     Nap,
 }
@@ -172,13 +174,13 @@ impl std::error::Error for AccessError {}
 /// Why a page could not be had: the state of the group at its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OomReport {
-    /// The group whose limit was hit, or the root when the machine has no free frame.
+    /// The group whose limit was hit, or the root when the machine has no page to spare.
     pub memcg: MemcgId,
     /// Its path.
     pub path: String,
     /// Pages charged.
     pub usage: u64,
-    /// Its limit in pages; `None` when it was the machine that had no frame.
+    /// Its limit in pages; `None` when it was the machine.
     pub max: Option<u64>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
@@ -203,11 +205,7 @@ impl fmt::Display for OomReport {
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = self.lists;
         match self.max {
             Some(max) => write!(f, "out of memory in {}: {} of {max} pages charged", self.path, self.usage)?,
-            None => write!(
-                f,
-                "out of memory: no free frame on any node, and whole-machine reclaim is not modelled \
-                 (give the groups memory.max limits that fit the machine together)"
-            )?,
+            None => write!(f, "out of memory: the machine has no page to spare above its reserve")?,
         }
         if self.attempts > 0 {
             write!(f, "; {} reclaim attempts freed too little", self.attempts)?;
@@ -238,10 +236,11 @@ impl OomReport {
     fn causes(&self) -> Vec<String> {
         let [inactive_anon, active_anon, inactive_file, active_file, _] = self.lists;
         let (anon, file) = (inactive_anon + active_anon, inactive_file + active_file);
+        let raise = if self.max.is_some() { "raise memory.max" } else { "give the machine more memory" };
         let mut causes = Vec::new();
         if self.protected > 0 && self.protected * 2 >= anon + file {
             causes.push(format!(
-                "memory.min of groups below {} holds {} pages back: lower it or raise memory.max",
+                "memory.min of groups below {} holds {} pages back: lower it or {raise}",
                 self.path, self.protected
             ));
         }
@@ -252,14 +251,12 @@ impl OomReport {
             && let Some((path, pages)) = &self.swap_max
         {
             causes.push(format!(
-                "{path} has used all of its memory.swap.max of {pages} pages: raise it or memory.max"
+                "{path} has used all of its memory.swap.max of {pages} pages: raise it, or {raise}"
             ));
         } else if self.has_swap && self.free_swap == 0 {
-            causes.push("all swap is used: add swap or raise memory.max".to_string());
+            causes.push(format!("all swap is used: add swap or {raise}"));
         } else if self.free_swap == 0 {
-            causes.push(
-                "anonymous memory can't be reclaimed without swap: add swap or raise memory.max".to_string(),
-            );
+            causes.push(format!("anonymous memory can't be reclaimed without swap: add swap or {raise}"));
         } else if self.failed_writes > 0 {
             causes.push("what could not be written to swap stays in memory".to_string());
         } else if let Some(age) = self.stale {

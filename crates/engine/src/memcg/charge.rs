@@ -5,7 +5,7 @@
 //! [reclaim 2.10 and its 6.12 form]
 
 use crate::core::Core;
-use crate::machine::step::OomReport;
+use crate::machine::step::{OomReport, Wait};
 use crate::memcg::MemcgEvent;
 use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
@@ -66,6 +66,8 @@ pub(crate) enum Charged {
     Again,
     /// There is no room, and it was not to insist.
     No,
+    /// Reclaim has to wait for others.
+    Wait(Wait),
     /// Every attempt found only pages whose write is in flight; try again when one is written.
     WaitForWriteback,
     Oom(Box<OomReport>),
@@ -93,6 +95,10 @@ impl Core {
                     ReclaimStep::Again => {
                         charge.reclaim = Some((limited, call));
                         return Charged::Again;
+                    }
+                    ReclaimStep::Wait(wait) => {
+                        charge.reclaim = Some((limited, call));
+                        return Charged::Wait(wait);
                     }
                     ReclaimStep::Done(reclaimed) => {
                         charge.outcome.reclaim_calls += 1;

@@ -8,6 +8,7 @@
 //! allocates wait, in the hope that somebody notices before the swap is full. The delays for both are added.
 
 use crate::core::Core;
+use crate::machine::step::Wait;
 use crate::memcg::{Memcg, MemcgEvent, SwapEvent};
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Nanos};
@@ -64,6 +65,8 @@ pub(crate) enum HighStep {
     Again,
     /// Reclaim was not enough: the task sleeps so long.
     Sleep(Nanos),
+    /// Reclaim has to wait for others.
+    Wait(Wait),
     Done,
 }
 
@@ -84,6 +87,7 @@ impl Core {
                     if let Some(call) = &mut high.call {
                         match self.reclaim_step(call) {
                             ReclaimStep::Again => return HighStep::Again,
+                            ReclaimStep::Wait(wait) => return HighStep::Wait(wait),
                             ReclaimStep::Done(reclaimed) => {
                                 high.reclaimed += reclaimed;
                                 high.call = None;

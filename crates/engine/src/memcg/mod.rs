@@ -7,6 +7,7 @@
 pub(crate) mod charge; // getting a page past the limits: stock, reclaim, retries, OOM
 pub(crate) mod objcg; // kernel memory, by the page and by the byte
 pub(crate) mod offline; // removal of groups
+pub(crate) mod lru; // in which order reclaim for the machine comes by groups
 pub(crate) mod high; // memory.high: reclaim and delay before returning to user space
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::lru::lruvec::PoolId;
 use crate::policy::Policy;
 use crate::units::{MemcgId, MmId};
+use lru::MemcgLru;
 
 /// No limit: what the kernel prints as `max`.
 pub(crate) const UNLIMITED: u64 = u64::MAX;
@@ -86,8 +88,30 @@ pub(crate) struct Memcg {
     pub(crate) updates_by_cpu: Vec<u64>,
     /// Of swap: `memory.swap.events`, here and below.
     pub(crate) swap_events: [u64; 3],
-    /// By node: the group after which the next shared walk of this subtree goes on.
-    pub(crate) visited_last: Vec<Option<MemcgId>>,
+    /// By node: where the walk of this subtree stands that its reclaimers share.
+    walks: Vec<WalkPosition>,
+}
+
+/// Where a shared walk stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct WalkPosition {
+    /// The group that was visited last; none before the first of a round.
+    last: Option<MemcgId>,
+    /// Rounds that were completed.
+    round: u64,
+}
+
+/// A reclaimer's part in the round of a shared walk.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedWalk {
+    root: MemcgId,
+    pool: PoolId,
+    /// The subtree, parents first.
+    order: Vec<MemcgId>,
+    /// Where in it this reclaimer was last.
+    at: usize,
+    round: u64,
+    has_visited: bool,
 }
 
 impl Memcg {
@@ -119,13 +143,16 @@ pub(crate) struct Memcgs {
     all: Vec<Memcg>,
     /// Removed groups to which nothing was charged any more at some time.
     emptied: Vec<MemcgId>,
+    /// By node: in which order reclaim for the machine comes by, where that is not the tree's.
+    pub(crate) lrus: Vec<MemcgLru>,
     nodes: usize,
     cpus: usize,
 }
 
 impl Memcgs {
     pub(crate) fn new(policy: Policy, nodes: usize, cpus: usize) -> Memcgs {
-        let mut memcgs = Memcgs { all: Vec::new(), emptied: Vec::new(), nodes, cpus };
+        let lrus = (0..nodes).map(|_| MemcgLru::default()).collect();
+        let mut memcgs = Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, nodes, cpus };
         memcgs.push(String::new(), None, policy);
         memcgs
     }
@@ -157,9 +184,11 @@ impl Memcgs {
             updates_pending: 0,
             updates_by_cpu: vec![0; self.cpus],
             swap_events: [0; 3],
-            visited_last: vec![None; self.nodes],
+            walks: vec![WalkPosition::default(); self.nodes],
         });
-        MemcgId((self.all.len() - 1) as u16)
+        let id = MemcgId((self.all.len() - 1) as u16);
+        self.lrus.iter_mut().for_each(|lru| lru.add(id));
+        id
     }
 
     pub(crate) fn create(&mut self, parent: MemcgId, name: &str, policy: Policy) -> MemcgId {
@@ -212,16 +241,34 @@ impl Memcgs {
         order
     }
 
-    /// The subtree in the order of a walk that several reclaimers share: it goes on where the last one stopped, so that
-    /// no group is visited again before all others were.
-    pub(crate) fn shared_group_walk(&self, root: MemcgId, pool: PoolId) -> Vec<MemcgId> {
-        let mut order = self.subtree(root);
-        if let Some(last) = self[root].visited_last[pool.index()]
-            && let Some(place) = order.iter().position(|&id| id == last)
-        {
-            order.rotate_left(place + 1);
+    /// Joins the walk of a subtree that several reclaimers share.
+    pub(crate) fn join_walk(&self, root: MemcgId, pool: PoolId) -> SharedWalk {
+        let round = self[root].walks[pool.index()].round;
+        SharedWalk { root, pool, order: self.subtree(root), at: 0, round, has_visited: false }
+    }
+
+    /// The group to visit next, after the one that any reclaimer has visited last. A walk is over for all when its round is, but
+    /// who joins at the end of one sees at least one group: the first of the next.
+    pub(crate) fn walk_next(&mut self, walk: &mut SharedWalk) -> Option<MemcgId> {
+        let position = &mut self[walk.root].walks[walk.pool.index()];
+        if position.round != walk.round {
+            return None;
         }
-        order
+        let next = position.last.map_or(0, |last| {
+            let from = walk.order[walk.at..].iter().position(|&id| id == last);
+            // Others may have gone on from groups that are newer than this walk.
+            from.map_or(walk.order.len(), |from| walk.at + from + 1)
+        });
+        if next == walk.order.len() {
+            *position = WalkPosition { last: None, round: position.round + 1 };
+            walk.round += u64::from(!walk.has_visited);
+            walk.at = 0;
+            return if walk.has_visited { None } else { self.walk_next(walk) };
+        }
+        walk.at = next;
+        walk.has_visited = true;
+        position.last = Some(walk.order[next]);
+        position.last
     }
 
     /// Where a group is in the hierarchy, as cgroupfs shows it.
@@ -401,10 +448,11 @@ impl Memcgs {
         self[parent].children.retain(|&child| child != id);
         let above: Vec<MemcgId> = self.ancestors(parent).collect();
         for ancestor in above {
-            for last in self[ancestor].visited_last.iter_mut().filter(|last| **last == Some(id)) {
-                *last = None;
+            for walk in self[ancestor].walks.iter_mut().filter(|walk| walk.last == Some(id)) {
+                walk.last = None;
             }
         }
+        self.lrus.iter_mut().for_each(|lru| lru.release(id));
         self.note_if_empty(parent);
     }
 
@@ -572,12 +620,31 @@ mod tests {
         assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 + 30 * 15 / 75);
     }
 
+    fn visited(memcgs: &mut Memcgs, walk: &mut SharedWalk, most: usize) -> Vec<MemcgId> {
+        std::iter::from_fn(|| memcgs.walk_next(walk)).take(most).collect()
+    }
+
     #[test]
-    fn a_shared_walk_goes_on_after_the_last_group_visited() {
+    fn a_shared_walk_goes_on_after_the_last_group_visited_and_ends_with_the_round() {
         let (mut memcgs, [top, a, b]) = tree(1, 1);
-        assert_eq!(memcgs.shared_group_walk(top, PoolId::of_node(crate::NodeId(0))), [top, a, b]);
-        memcgs[top].visited_last[0] = Some(a);
-        assert_eq!(memcgs.shared_group_walk(top, PoolId::of_node(crate::NodeId(0))), [b, top, a]);
+        let pool = PoolId::of_node(crate::NodeId(0));
+        let mut walk = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut walk, 2), [top, a]);
+        let mut rest = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut rest, 9), [b]);
+        assert_eq!(visited(&mut memcgs, &mut walk, 9), [], "another has ended the round");
+        let mut whole = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut whole, 9), [top, a, b]);
+    }
+
+    #[test]
+    fn who_joins_a_walk_at_the_end_of_its_round_sees_the_next_one() {
+        let (mut memcgs, [top, a, b]) = tree(1, 1);
+        let pool = PoolId::of_node(crate::NodeId(0));
+        let mut walk = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut walk, 3), [top, a, b]);
+        let mut late = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut late, 9), [top, a, b]);
     }
 
     #[test]

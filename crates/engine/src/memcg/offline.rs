@@ -18,6 +18,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::memcg::Protection;
+use crate::memcg::lru::Move;
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, PAGE_SIZE};
 
@@ -42,6 +43,7 @@ impl Core {
                 self.stock_drain(cpu);
             }
         }
+        self.memcgs.lrus.iter_mut().for_each(|lru| lru.rotate(memcg, Move::Old));
         self.memcgs.unlink_name(memcg);
         self.release_empty_memcgs();
     }

@@ -118,6 +118,11 @@ impl Memory {
         self.zones.drain_all(&mut self.folios);
     }
 
+    /// Gives a request that fails what is kept for requests that can't wait; whether there was anything.
+    pub(crate) fn release_highatomic(&mut self, request: &Request, even_last: bool) -> bool {
+        self.zones.release_highatomic(&mut self.folios, request, even_last)
+    }
+
     /// A CPU's housekeeping of the free pages that it holds.
     pub(crate) fn refresh_lists(&mut self, cpu: CpuId) {
         self.zones.refresh(&mut self.folios, cpu);

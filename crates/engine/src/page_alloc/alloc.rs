@@ -7,23 +7,13 @@ use crate::stat::PGALLOC;
 use crate::units::{MemcgId, Nanos, Pfn};
 
 impl Core {
-    /// Pages for a request. Where no zone passes the low mark, nor the minimum, any free page will do.
+    /// Pages for a request, if a zone can give them and stay above its low mark. If not, the slow path goes on
+    /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();
         let first = self.memory.zones.first_rights(request);
-        if let Some(pfn) = self.try_alloc(request, Watermark::Low, first, memcg) {
-            return Some(pfn);
-        }
-        let rights = first - Rights::NOFRAGMENT;
-        if let Some(pfn) = self.try_alloc(request, Watermark::Min, rights, memcg) {
-            return Some(pfn);
-        }
-        if let Some(pfn) = self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg) {
-            return Some(pfn);
-        }
-        self.memory.drain_all_pages();
-        self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg)
+        self.try_alloc(request, Watermark::Low, first, memcg)
     }
 
     /// A CPU looks after the pages that it holds every second, as long as it has something to do.
@@ -45,7 +35,11 @@ impl Core {
         rights: Rights,
         memcg: MemcgId,
     ) -> Option<Pfn> {
-        let (zone, pfn) = self.memory.alloc(self.cpu, request, mark, rights, memcg)?;
+        let allocated = self.memory.alloc(self.cpu, request, mark, rights, memcg);
+        if let Some((node, class)) = self.memory.zones.take_boosted() {
+            self.wake_kswapd(node, 0, class);
+        }
+        let (zone, pfn) = allocated?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
         Some(pfn)

@@ -3,6 +3,7 @@
 mod alloc; // the tries of a request, and what is counted
 mod buddy; // free blocks of a zone, by order and migrate type
 mod fallback; // what a type does that has none
+pub(crate) mod slow_path; // what a request does that no zone can serve at once
 pub(crate) mod info; // zones as those outside see them
 mod pcp; // pages that CPUs keep for themselves
 pub(crate) mod request; // what is asked for, and by what right

@@ -116,6 +116,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Whether a block for the one serves the other as well.
+    pub(crate) fn is_like(&self, other: &Request) -> bool {
+        (self.order, self.migrate_type, self.class) == (other.order, other.migrate_type, other.class)
+    }
+
     /// A page of the kernel's own, which every address must reach.
     pub(crate) fn kernel(migrate_type: MigrateType, gfp: Gfp, node: NodeId) -> Request {
         Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node }

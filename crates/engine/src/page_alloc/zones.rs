@@ -191,13 +191,11 @@ impl Zones {
     }
 
     /// A zone whose marks were raised by an allocation that may wake kswapd: once for each.
-    #[allow(dead_code)] // for the slow path, kswapd and compaction
     pub(crate) fn take_boosted(&mut self) -> Option<(NodeId, ZoneType)> {
         self.boosted.take().map(|at| (self.zones[at].node, self.zones[at].kind))
     }
 
     /// What a balance run has worked off of the boosts that it found.
-    #[allow(dead_code)] // for the slow path, kswapd and compaction
     pub(crate) fn lower_boost(&mut self, node: NodeId, kind: ZoneType, pages: u64) {
         if let Some(zone) = self.of_node_mut(node).iter_mut().find(|zone| zone.kind == kind) {
             zone.boost = zone.boost.saturating_sub(pages);
@@ -205,7 +203,6 @@ impl Zones {
     }
 
     /// Says that the zones of a node up to a class are being balanced, or no more.
-    #[allow(dead_code)] // for the slow path, kswapd and compaction
     pub(crate) fn set_reclaim_active(&mut self, node: NodeId, class: ZoneType, is_active: bool) {
         for zone in self.of_node_mut(node).iter_mut().filter(|zone| zone.kind <= class) {
             zone.reclaim_active = is_active;
@@ -223,7 +220,6 @@ impl Zones {
     }
 
     /// Gives pageblocks kept for requests that can't wait to a request that fails: one of each zone; false where there is none.
-    #[allow(dead_code)] // for the slow path, kswapd and compaction
     pub(crate) fn release_highatomic(
         &mut self,
         folios: &mut FolioTable,
@@ -275,12 +271,17 @@ impl Zones {
     }
 
     /// Whether one of a node's zones has enough free pages for requests of this order and class: when kswapd may rest.
-    #[allow(dead_code)] // the slow path and kswapd ask
     pub(crate) fn is_balanced(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let zones = || self.of_node(node).iter().filter(|zone| zone.kind <= class);
         zones().next().is_none()
             || zones()
                 .any(|zone| zone.watermark_ok(order, zone.mark(Watermark::High), class, Rights::empty()))
+    }
+
+    /// Whether all of a node's zones up to a class have so many pages free beyond their high mark.
+    pub(crate) fn is_beyond_high(&self, node: NodeId, class: ZoneType, pages: u64) -> bool {
+        let mut zones = self.of_node(node).iter().filter(|zone| zone.kind <= class && zone.managed > 0);
+        zones.all(|zone| zone.free_pages() > zone.mark(Watermark::High) + pages)
     }
 
     /// Pages that reserves and high marks keep from the page cache.

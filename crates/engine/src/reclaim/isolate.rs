@@ -46,16 +46,22 @@ impl Core {
 
     /// Counts scanned pages, by reclaimer and by type.
     pub(crate) fn count_scanned(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let is_proactive = self.is_counted_proactive(lruvec, sc);
-        let reclaimer = if is_proactive { Stat::PgscanProactive } else { Stat::PgscanDirect };
+        let reclaimer = match sc.by.why {
+            Why::Kswapd => Stat::PgscanKswapd,
+            _ if self.is_counted_proactive(lruvec, sc) => Stat::PgscanProactive,
+            _ => Stat::PgscanDirect,
+        };
         self.count_reclaim(lruvec, reclaimer, pages, sc);
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
     }
 
     /// Counts reclaimed pages, likewise.
     pub(crate) fn count_stolen(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let is_proactive = self.is_counted_proactive(lruvec, sc);
-        let reclaimer = if is_proactive { Stat::PgstealProactive } else { Stat::PgstealDirect };
+        let reclaimer = match sc.by.why {
+            Why::Kswapd => Stat::PgstealKswapd,
+            _ if self.is_counted_proactive(lruvec, sc) => Stat::PgstealProactive,
+            _ => Stat::PgstealDirect,
+        };
         self.count_reclaim(lruvec, reclaimer, pages, sc);
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
         self.work.reclaimed += pages;

@@ -1,20 +1,24 @@
-//! The core of reclaim, which knows no LRU: a call on behalf of a group, walked down its subtree, priority by priority.
+//! The core of reclaim, which knows no LRU: a call on behalf of a group or of the machine, priority by priority.
 //!
 //! ```text
 //!   Reclaim (call)          target: a group and a number of pages
 //!     priority 12 .. 0      scan lists >> priority: gently first, everything at last
-//!       pool                `prepare_pool`: costs, and what the LRU makes of the target's state
+//!       node                `node.rs`: costs, what the LRU makes of the target's state, which groups
 //!         memcg             protection; skip, or a pass over its lruvec
 //!           round           one batch of each list: the LRU's code; then the machine may let time pass
 //! ```
 //! A call is a state machine only at the level of rounds: [`Core::reclaim_step`] runs one and returns. Device completions and
-//! other tasks come in between, as on a real machine. A round itself is plain code.
+//! other tasks come in between, as on a real machine. A round itself is plain code. kswapd makes passes over its node by rules of
+//! its own (`kswapd.rs`).
 //!
-//! This module covers reclaim for a group's own limit and `memory.reclaim`. [reclaim 2.1, 2.2, 2.13 and their 6.12 form]
-//! Throttling on congestion needs dirty file pages and comes with writeback.
+//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3] Throttling on congestion needs dirty file pages and comes with writeback.
 
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far
+mod node; // one pass over a node: which groups, one after the other
+mod direct; // a task that needs a page frees some itself
+mod kswapd; // one thread a node frees some in advance
+mod throttle; // reclaimers that wait for others
 mod isolate; // a batch leaves its list
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
@@ -23,9 +27,10 @@ pub(crate) mod rules; // eras and remedies, as data
 
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
-use crate::lru::{Pass, Round};
-use crate::memcg::MemcgEvent;
-use crate::units::{MemcgId, NodeId};
+use crate::machine::step::Wait;
+pub(crate) use direct::DirectReclaim;
+pub(crate) use kswapd::{Kswapd, KswapdThread};
+pub(crate) use node::{NodePass, NodeStep};
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{FlushRule, ReclaimRules};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
@@ -35,20 +40,10 @@ pub(crate) use user::{UserReclaim, UserReclaimStep};
 /// A reclaim call under way.
 pub(crate) struct Reclaim {
     sc: ScanControl,
-    /// The pool being shrunk and the groups still to visit in it, in reverse order.
-    pool: PoolId,
-    groups: Vec<MemcgId>,
+    /// The nodes still to shrink at this priority, in reverse order.
+    pools: Vec<PoolId>,
     /// The pass under way.
-    pass: Option<(MemcgId, Pass)>,
-    stage: ReclaimStage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ReclaimStage {
-    /// Start scanning at the present priority from the first pool.
-    Priority,
-    /// Visit the groups left.
-    Groups,
+    node: Option<NodePass>,
 }
 
 /// What a step of reclaim came to.
@@ -56,108 +51,68 @@ enum ReclaimStage {
 pub(crate) enum ReclaimStep {
     /// A round is over; there is more to do.
     Again,
+    /// Others have to get on first.
+    Wait(Wait),
     /// The call is over; so many pages were reclaimed.
     Done(u64),
 }
 
 impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
-        Box::new(Reclaim {
-            sc,
-            pool: PoolId::of_node(NodeId(0)),
-            groups: Vec::new(),
-            pass: None,
-            stage: ReclaimStage::Priority,
-        })
+        Box::new(Reclaim { sc, pools: Vec::new(), node: None })
     }
 }
 
 impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
+        self.release_isolated(&mut call.sc);
         loop {
-            if let Some((memcg, pass)) = &mut call.pass {
-                let lruvec = self.lruvecs.id(*memcg, call.pool);
-                let looked_at_before = self.looked_at;
-                if self.pass_round(lruvec, pass, &mut call.sc) == Round::Last {
-                    self.unplug(&mut call.sc.plug);
-                    self.shrink_shadow_nodes(lruvec);
-                    self.memcgs[call.sc.by.target].visited_last[call.pool.index()] = Some(*memcg);
-                    call.pass = None;
-                    if call.sc.is_satisfied() && !call.sc.all_groups {
-                        // Reclaimers share the walk and stop when they have what they need: visiting every group of a
-                        // large tree for a few pages would cost more than the unfairness that this leaves to the next.
-                        call.groups.clear();
+            if let Some(node) = &mut call.node {
+                match self.node_step(node, &mut call.sc) {
+                    NodeStep::Again => return ReclaimStep::Again,
+                    NodeStep::Wait(wait) => return ReclaimStep::Wait(wait),
+                    NodeStep::Over => {
+                        call.node = None;
+                        if call.pools.is_empty()
+                            && let Some(step) = self.next_priority(call)
+                        {
+                            return step;
+                        }
                     }
                 }
-                if self.looked_at > looked_at_before {
-                    return ReclaimStep::Again;
+            } else {
+                if call.pools.is_empty() {
+                    call.pools = self.pools_of(&call.sc);
                 }
-                continue;
-            }
-            match call.stage {
-                ReclaimStage::Priority => {
-                    call.pool = self.first_pool(&call.sc);
-                    self.prepare_pool(call);
-                    call.stage = ReclaimStage::Groups;
-                }
-                ReclaimStage::Groups => {
-                    if let Some(memcg) = call.groups.pop() {
-                        self.begin_group(call, memcg);
-                    } else if let Some(next) = self.lruvecs.next_pool(Some(call.pool), call.sc.by.node) {
-                        call.pool = next;
-                        self.prepare_pool(call);
-                    } else if let Some(step) = self.next_priority(call) {
-                        return step;
-                    }
-                }
+                let pool = call.pools.pop().expect("a reclaimer's node is one of the machine's");
+                call.node = Some(self.node_pass(pool, &mut call.sc));
             }
         }
     }
 
-    fn first_pool(&self, sc: &ScanControl) -> PoolId {
-        self.lruvecs.next_pool(None, sc.by.node).expect("a reclaimer's node is one of the machine's")
-    }
-
-    /// Decides for a pool, by the target's lruvec of it, what the passes below may do.
-    fn prepare_pool(&mut self, call: &mut Reclaim) {
-        let sc = &mut call.sc;
-        // Only if the worker is late; see `stat/flush.rs`.
-        self.flush_stats_ratelimited();
-        let target = self.lruvecs.id(sc.by.target, call.pool);
-        sc.cost = self.lruvecs[target].cost;
-        self.lru_prepare(target, sc);
-        call.groups = self.memcgs.shared_group_walk(sc.by.target, call.pool);
-        call.groups.reverse();
-    }
-
-    /// Starts a pass over a group's lruvec unless the group is protected.
-    fn begin_group(&mut self, call: &mut Reclaim, memcg: MemcgId) {
-        let sc = &mut call.sc;
-        let protection = self.memcgs.protection(sc.by.target, memcg);
-        let usage = self.memcgs[memcg].usage;
-        if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
-            return;
+    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them.
+    fn pools_of(&self, sc: &ScanControl) -> Vec<PoolId> {
+        let mut pools: Vec<PoolId> = match sc.by.node {
+            Some(node) => vec![PoolId::of_node(node)],
+            None => self.lruvecs.pools().collect(),
+        };
+        if let Some(from) = sc.by.from {
+            let zones = self.memory.zones.zonelist(from, sc.by.class);
+            pools = zones.map(|zone| PoolId::of_node(zone.node)).collect();
+            pools.dedup();
         }
-        if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
-            if !sc.low_reclaim {
-                sc.low_skipped = true;
-                return;
-            }
-            self.memcgs.event(memcg, MemcgEvent::Low);
-        }
-        let lruvec = self.lruvecs.id(memcg, call.pool);
-        let pass = self.begin_pass(lruvec, sc);
-        call.pass = Some((memcg, pass));
+        pools.reverse();
+        pools
     }
 
     /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
-        call.stage = ReclaimStage::Priority;
         if !sc.is_satisfied() && sc.priority > 0 {
+            let wait = sc.by.from.and_then(|node| self.throttle_no_progress(node, sc));
             sc.priority -= 1;
-            return None;
+            return wait.map(ReclaimStep::Wait);
         }
         for pool in self.lruvecs.pools() {
             self.workingset_end_cycle(self.lruvecs.id(sc.by.target, pool));

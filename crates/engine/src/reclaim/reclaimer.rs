@@ -1,5 +1,6 @@
 //! Who reclaims: on whose behalf, for what reason, where, and what it may do meanwhile.
 
+use crate::page_alloc::zone::ZoneType;
 use crate::units::{MemcgId, NodeId};
 
 /// Why someone reclaims.
@@ -13,6 +14,10 @@ pub(crate) enum Why {
     Requested,
     /// A user asks for generations to be evicted: `lru_gen`.
     Generations,
+    /// No zone has a page for a task, which reclaims for the machine.
+    Direct,
+    /// kswapd keeps the free pages of its node above the high mark.
+    Kswapd,
 }
 
 /// On whose behalf a reclaim call runs, and what it may do.
@@ -23,24 +28,48 @@ pub(crate) struct Reclaimer {
     pub(crate) why: Why,
     /// The only node to take from; `None` is all of them.
     pub(crate) node: Option<NodeId>,
+    /// For a task that needs a page: where it would have it first. It takes from all nodes that it may allocate from.
+    pub(crate) from: Option<NodeId>,
     pub(crate) swappiness: u8,
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
     pub(crate) may_enter_fs: bool,
+    /// For the machine: the block that is wanted, 2^order pages, from this zone or a lower one.
+    pub(crate) order: u8,
+    pub(crate) class: ZoneType,
 }
 
 impl Reclaimer {
     pub(crate) fn new(target: MemcgId, why: Why, swappiness: u8) -> Reclaimer {
-        Reclaimer { target, why, node: None, swappiness, may_enter_fs: true }
+        Reclaimer {
+            target,
+            why,
+            node: None,
+            from: None,
+            swappiness,
+            may_enter_fs: true,
+            order: 0,
+            class: ZoneType::Movable,
+        }
     }
 
-    /// On behalf of the whole machine rather than of a group.
+    /// From the whole machine rather than from a group.
     pub(crate) fn is_global(&self) -> bool {
         self.target == MemcgId::ROOT
     }
 
-    /// A walk's buffer is at hand: for whatever a user asked for, but not at a limit, where the stack is deep already. [6.12 4.8]
+    /// Because the machine is short of free pages.
+    pub(crate) fn is_for_machine(&self) -> bool {
+        matches!(self.why, Why::Direct | Why::Kswapd)
+    }
+
+    pub(crate) fn is_kswapd(&self) -> bool {
+        self.why == Why::Kswapd
+    }
+
+    /// A walk's buffer is at hand: for whatever a user asked for, and kswapd has one of its own, but not for a task that needs
+    /// a page, where the stack is deep already. [6.12 4.8]
     pub(crate) fn has_table_walk_buffer(&self) -> bool {
-        matches!(self.why, Why::Requested | Why::Generations)
+        matches!(self.why, Why::Requested | Why::Generations | Why::Kswapd)
     }
 }

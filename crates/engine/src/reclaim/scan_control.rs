@@ -3,6 +3,7 @@
 use crate::lru::Deactivation;
 use crate::reclaim::Reclaimer;
 use crate::swap::plug::Plug;
+use crate::units::NodeId;
 
 /// First priority: lists are scanned by a 4096th of their size.
 pub(crate) const PRIORITY_DEFAULT: u8 = 12;
@@ -14,6 +15,16 @@ pub(crate) struct ScanControl {
     pub(crate) by: Reclaimer,
     pub(crate) nr_to_reclaim: u64,
     pub(crate) nr_reclaimed: u64,
+    /// Pages taken from lists to be judged.
+    pub(crate) nr_scanned: u64,
+    /// By type: of those, the ones that it has in its hands for as long as its last batch takes.
+    pub(crate) isolated: [u64; 2],
+    /// The node that they are counted on.
+    pub(crate) isolated_on: NodeId,
+    /// It has waited because too many pages were in reclaimers' hands, and goes on whatever it finds.
+    pub(crate) has_waited: bool,
+    /// It has to wait for that.
+    pub(crate) must_wait: bool,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
     /// By type: whether active pages may move to the inactive list.
@@ -31,6 +42,13 @@ pub(crate) struct ScanControl {
     pub(crate) all_groups: bool,
     /// Only file pages are taken: there are enough unused ones.
     pub(crate) cache_trim_mode: bool,
+    /// That was tried for the whole machine, and there was nothing to trim.
+    pub(crate) no_cache_trim_mode: bool,
+    /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
+    pub(crate) file_is_tiny: bool,
+    /// Anonymous pages may be swapped out, and what is dirty may be written.
+    pub(crate) may_swap: bool,
+    pub(crate) may_write: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
     /// Swap writes that the pass under way has begun.
@@ -43,6 +61,11 @@ impl ScanControl {
             by,
             nr_to_reclaim,
             nr_reclaimed: 0,
+            nr_scanned: 0,
+            isolated: [0; 2],
+            isolated_on: NodeId(0),
+            has_waited: false,
+            must_wait: false,
             priority: PRIORITY_DEFAULT,
             may_deactivate: [false; 2],
             deactivation: [None; 2],
@@ -53,6 +76,10 @@ impl ScanControl {
             low_skipped: false,
             all_groups: false,
             cache_trim_mode: false,
+            no_cache_trim_mode: false,
+            file_is_tiny: false,
+            may_swap: true,
+            may_write: true,
             cost: [0; 2],
             plug: Plug::default(),
         }

@@ -12,7 +12,7 @@ use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
-use crate::stat::{ByType, ISOLATED, PGSCAN, PGSTEAL};
+use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::units::{LruType, Pfn};
 
 /// What became of a batch. Unit: pages.
@@ -41,7 +41,8 @@ impl Core {
         let node = self.lruvecs[lruvec].node;
         let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
         let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
-        self.count_node(node, ISOLATED.of(kind), taken as i64);
+        sc.nr_scanned += taken;
+        self.note_isolated(node, kind, taken, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
         self.shrink_folio_list(lruvec, batch, sc, &mut stat);
         if lru == Lru::Generations {
@@ -62,7 +63,6 @@ impl Core {
         for pfn in batch.drain(..) {
             self.put_back(pfn);
         }
-        self.count_node(node, ISOLATED.of(kind), -(taken as i64));
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
         stat
     }

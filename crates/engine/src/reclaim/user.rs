@@ -6,6 +6,7 @@
 
 use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl};
 use crate::core::Core;
+use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
 
 /// A request under way.
@@ -22,6 +23,8 @@ pub(crate) struct UserReclaim {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UserReclaimStep {
     Again,
+    /// Reclaim has to wait for others.
+    Wait(Wait),
     /// There was nothing to free but what is being written; go on when a write has ended.
     WaitForWriteback,
     /// So many pages were reclaimed.
@@ -44,6 +47,7 @@ impl Core {
             });
             match self.reclaim_step(part) {
                 ReclaimStep::Again => return UserReclaimStep::Again,
+                ReclaimStep::Wait(wait) => return UserReclaimStep::Wait(wait),
                 ReclaimStep::Done(reclaimed) => {
                     request.part = None;
                     request.left = request.left.saturating_sub(reclaimed);

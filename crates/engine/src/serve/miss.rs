@@ -17,6 +17,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, SwapEntry};
 use crate::page_alloc::request::{Gfp, Request};
+use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
@@ -34,6 +35,10 @@ pub(crate) struct Attempt {
     pub(super) wanted: u32,
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
+    /// The allocation of a frame, likewise.
+    allocation: Option<Box<Allocation>>,
+    /// What that has cost.
+    paid: AllocationOutcome,
     /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
     pub(super) frame: Option<Pfn>,
     pub(super) charged: ChargeOutcome,
@@ -55,7 +60,8 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Begins an access where the last one was.
     pub(crate) fn begin(&mut self, access: Access) {
-        debug_assert!(self.charge.is_none() && self.frame.is_none() && self.readahead.is_none());
+        debug_assert!(self.charge.is_none() && self.allocation.is_none());
+        debug_assert!(self.frame.is_none() && self.readahead.is_none());
         self.object = access.object;
         self.page = access.page;
         self.write = access.write;
@@ -64,6 +70,7 @@ impl Attempt {
         self.has_seen_mark = false;
         self.held = None;
         self.started_read = false;
+        self.paid = AllocationOutcome::default();
         self.created = false;
     }
 
@@ -76,13 +83,15 @@ impl Attempt {
         self.object
     }
 
-    /// Whether its page takes reclaim: from the first batch until it is charged, between reclaim calls, too.
+    /// Whether its page takes reclaim: from the first batch until it is had and charged, between reclaim calls, too. Whatever has
+    /// become of the page by then, this is brought to its end.
     pub(super) fn is_reclaiming(&self) -> bool {
-        self.charge.is_some()
+        self.charge.is_some() || self.allocation.is_some()
     }
 
     pub(crate) fn in_reclaim(&self) -> bool {
         self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
+            || self.allocation.as_ref().is_some_and(|allocation| allocation.in_reclaim())
     }
 }
 
@@ -113,6 +122,8 @@ pub(super) enum Pause {
     /// A batch of reclaim is over, and others may have their turn.
     Reclaim,
     Io,
+    /// Reclaim waits for others.
+    Wait(Wait),
 }
 
 /// Why a page can't be brought in at once.
@@ -131,16 +142,16 @@ impl Engine {
             return Step::Done(Served::Failed(AccessError::Io));
         }
         loop {
-            let Attempt { charge, readahead, .. } = &self.tasks[task.index()].attempt;
-            let (is_charging, is_reading_ahead) = (charge.is_some(), readahead.is_some());
+            let attempt = &self.tasks[task.index()].attempt;
+            let (is_reclaiming, is_reading_ahead) = (attempt.is_reclaiming(), attempt.readahead.is_some());
             let brought_in = match self.find(task) {
                 _ if self.wants_kernel_pages(task) => self.provide_kernel_pages(task),
                 _ if is_reading_ahead => self.read_ahead(task),
-                Found::Absent(Source::File(..)) if !is_charging && self.begin_readahead(task) => Ok(()),
+                Found::Absent(Source::File(..)) if !is_reclaiming && self.begin_readahead(task) => Ok(()),
                 Found::Absent(source) => self.bring_in(task, Some(source)),
                 // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
                 // reclaim call but its end.
-                _ if is_charging => self.bring_in(task, None),
+                _ if is_reclaiming => self.bring_in(task, None),
                 Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
                 found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
                 Found::InFlight(pfn) => {
@@ -159,6 +170,7 @@ impl Engine {
             return match pause {
                 Pause::Reclaim => Step::Again,
                 Pause::Io => Step::Wait(Wait::Io),
+                Pause::Wait(wait) => self.wait(task, wait),
             };
         }
     }
@@ -200,8 +212,14 @@ impl Engine {
         source: Option<Source>,
         gfp: Gfp,
     ) -> Result<Option<Pfn>, Stop> {
-        if let Some(source) = source {
-            self.provide_slab(task, memcg, source)?;
+        match source {
+            Some(source) => self.provide_slab(task, memcg, source)?,
+            None if self.tasks[task.index()].attempt.allocation.is_some() => {
+                let (pfn, _) = self.allocate_slowly(task)?;
+                self.core.free_folio(pfn);
+                return Ok(None);
+            }
+            None => {}
         }
         let request = Request::movable(gfp, self.core.current_node());
         let pfn = self.allocate(task, memcg, &request)?;
@@ -225,12 +243,65 @@ impl Engine {
         if let Some(pfn) = self.tasks[task.index()].attempt.frame {
             return Ok(pfn);
         }
-        let Some(pfn) = self.core.alloc_pages(request, memcg) else {
-            return Err(Stop::Oom(Box::new(self.core.oom_report(MemcgId::ROOT, None, 0))));
+        let mut pfn = None;
+        if self.tasks[task.index()].attempt.allocation.is_some() {
+            match self.allocate_slowly(task) {
+                Ok((allocated, is_for)) if is_for.is_like(request) => pfn = Some(allocated),
+                // Others have provided what it was for.
+                Ok((allocated, _)) => self.core.free_folio(allocated),
+                Err(Stop::NoRoom) if !request.gfp.contains(Gfp::NORETRY) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        let pfn = match pfn.or_else(|| self.core.alloc_pages(request, memcg)) {
+            Some(pfn) => pfn,
+            None => {
+                self.begin_allocation(task, memcg, request);
+                self.allocate_slowly(task)?.0
+            }
         };
         self.core.memory.folios[pfn].refs = 1;
         self.tasks[task.index()].attempt.frame = Some(pfn);
         Ok(pfn)
+    }
+
+    /// No zone has a page to spare: an allocation begins that may take some time.
+    #[cold]
+    fn begin_allocation(&mut self, task: TaskId, memcg: MemcgId, request: &Request) {
+        let allocation = self.core.allocation(*request, memcg);
+        self.tasks[task.index()].attempt.allocation = Some(Box::new(allocation));
+    }
+
+    /// Goes on with an allocation, and returns what it got and for what.
+    #[cold]
+    fn allocate_slowly(&mut self, task: TaskId) -> Result<(Pfn, Request), Stop> {
+        let begun = self.tasks[task.index()].attempt.allocation.take();
+        let mut allocation = begun.expect("it was begun");
+        let pause = loop {
+            break match self.core.allocation_step(&mut allocation) {
+                Allocated::Page(pfn) => {
+                    self.tasks[task.index()].attempt.paid = allocation.outcome;
+                    return Ok((pfn, allocation.request));
+                }
+                Allocated::Oom(report) => return Err(Stop::Oom(report)),
+                Allocated::Nothing if allocation.request.gfp.contains(Gfp::NORETRY) => {
+                    return Err(Stop::NoRoom);
+                }
+                Allocated::Nothing => {
+                    // There is no other way: it has to be had, whatever reclaim has to enter for it.
+                    allocation.insist();
+                    continue;
+                }
+                Allocated::Again => Pause::Reclaim,
+                Allocated::Wait(wait) => Pause::Wait(wait),
+                Allocated::WaitForWriteback => {
+                    self.core.wait_for_any_write(task);
+                    Pause::Io
+                }
+            };
+        };
+        self.tasks[task.index()].attempt.allocation = Some(allocation);
+        Err(Stop::Pause(pause))
     }
 
     /// The page is not needed, or can't be paid for.
@@ -276,6 +347,7 @@ impl Engine {
             Charged::No => return Err(Stop::NoRoom),
             Charged::Oom(report) => return Err(Stop::Oom(report)),
             Charged::Again => Pause::Reclaim,
+            Charged::Wait(wait) => Pause::Wait(wait),
             Charged::WaitForWriteback => {
                 self.core.wait_for_any_write(task);
                 Pause::Io
@@ -295,7 +367,8 @@ impl Engine {
         };
         let Task { attempt, .. } = &self.tasks[task.index()];
         let page = self.name_through(*self.tasks[task.index()].accessed(), attempt.page);
-        let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
+        let reclaim_calls = charged.reclaim_calls + attempt.paid.reclaim_calls;
+        let reclaimed = charged.reclaimed + attempt.paid.reclaimed;
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
     }
 

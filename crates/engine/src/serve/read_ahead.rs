@@ -61,8 +61,8 @@ impl Engine {
         let mut batch = self.tasks[task.index()].attempt.readahead.expect("a batch is under way");
         while batch.next < batch.end {
             let is_cached = self.core.is_cached(batch.file, batch.next);
-            let is_charging = self.tasks[task.index()].attempt.charge.is_some();
-            match self.add_ahead(task, &mut batch, is_cached, is_charging) {
+            let is_reclaiming = self.tasks[task.index()].attempt.is_reclaiming();
+            match self.add_ahead(task, &mut batch, is_cached, is_reclaiming) {
                 Ok(()) => {}
                 Err(Stop::Pause(pause)) => {
                     self.tasks[task.index()].attempt.readahead = Some(batch);
@@ -84,12 +84,12 @@ impl Engine {
         task: TaskId,
         batch: &mut Readahead,
         is_cached: bool,
-        is_charging: bool,
+        is_reclaiming: bool,
     ) -> Result<(), Stop> {
         let page = batch.next;
         let memcg = self.memcg_of(task);
         if is_cached {
-            if is_charging {
+            if is_reclaiming {
                 // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
                 self.prepare(task, memcg, None, Gfp::READAHEAD)?;
             }

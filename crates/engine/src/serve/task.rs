@@ -94,6 +94,7 @@ impl Engine {
     /// The calls below act as this task, on its CPU.
     pub(crate) fn enter(&mut self, task: TaskId) {
         self.core.cpu = self.tasks[task.index()].cpu;
+        self.core.task = task;
     }
 
     /// Begins an access.
@@ -201,6 +202,10 @@ impl Engine {
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
                 Step::Again
             }
+            UserReclaimStep::Wait(wait) => {
+                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                self.wait(task, wait)
+            }
             UserReclaimStep::WaitForWriteback => {
                 self.core.wait_for_any_write(task);
                 self.tasks[task.index()].stage = Stage::UserReclaim(request);
@@ -229,6 +234,7 @@ impl Engine {
         let step = match self.core.high_step(memcg, &mut debt.reclaim) {
             HighStep::Done => return Step::Done(self.served_still(task, debt.access, debt.served)),
             HighStep::Again => Step::Again,
+            HighStep::Wait(wait) => self.wait(task, wait),
             HighStep::Sleep(delay) => Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh)),
         };
         self.tasks[task.index()].stage = Stage::High(debt);

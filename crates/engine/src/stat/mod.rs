@@ -70,6 +70,10 @@ stats! {
     PgallocDma32 = "pgalloc_dma32",
     PgallocNormal = "pgalloc_normal",
     PgallocMovable = "pgalloc_movable",
+    AllocstallDma = "allocstall_dma",
+    AllocstallDma32 = "allocstall_dma32",
+    AllocstallNormal = "allocstall_normal",
+    AllocstallMovable = "allocstall_movable",
     Pgfree = "pgfree",
     Pgactivate = "pgactivate",
     Pgdeactivate = "pgdeactivate",
@@ -78,14 +82,20 @@ stats! {
     Pgmajfault = "pgmajfault",
     Pglazyfreed = "pglazyfreed",
     Pgrefill = "pgrefill",
+    PgstealKswapd = "pgsteal_kswapd",
     PgstealDirect = "pgsteal_direct",
     PgstealProactive = "pgsteal_proactive",
+    PgscanKswapd = "pgscan_kswapd",
     PgscanDirect = "pgscan_direct",
     PgscanProactive = "pgscan_proactive",
+    PgscanDirectThrottle = "pgscan_direct_throttle",
     PgscanAnon = "pgscan_anon",
     PgscanFile = "pgscan_file",
     PgstealAnon = "pgsteal_anon",
     PgstealFile = "pgsteal_file",
+    KswapdLowWmarkHitQuickly = "kswapd_low_wmark_hit_quickly",
+    KswapdHighWmarkHitQuickly = "kswapd_high_wmark_hit_quickly",
+    Pageoutrun = "pageoutrun",
     Pgrotated = "pgrotated",
     OomKill = "oom_kill",
     UnevictablePgsCulled = "unevictable_pgs_culled",
@@ -129,6 +139,8 @@ pub(crate) const PGSCAN: [Stat; 2] = [Stat::PgscanAnon, Stat::PgscanFile];
 pub(crate) const PGSTEAL: [Stat; 2] = [Stat::PgstealAnon, Stat::PgstealFile];
 pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
 
+pub(crate) const ALLOCSTALL: [Stat; ZoneType::COUNT] =
+    [Stat::AllocstallDma, Stat::AllocstallDma32, Stat::AllocstallNormal, Stat::AllocstallMovable];
 pub(crate) const PGALLOC: [Stat; ZoneType::COUNT] =
     [Stat::PgallocDma, Stat::PgallocDma32, Stat::PgallocNormal, Stat::PgallocMovable];
 

@@ -544,7 +544,11 @@ impl Machine {
                 let mut groups = self.engine.core.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
                     && self.engine.core.config.policy.generations.switching == Switching::NewOnly;
+                // What others have in their hands may be too much for anyone to take more.
+                let isolated =
+                    [Stat::NrIsolatedAnon, Stat::NrIsolatedFile].map(|stat| self.engine.vmstat(stat));
                 if self.checks == Checks::All
+                    && isolated == [0; 2]
                     && self.engine.core.config.stat_flush == StatFlush::Live
                     && !is_bug
                 {

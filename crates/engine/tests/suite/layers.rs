@@ -30,6 +30,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("memory/", Layer::State),
     ("page_alloc/", Layer::State),
     ("page_alloc/alloc.rs", Layer::Core),
+    ("page_alloc/slow_path.rs", Layer::Core),
     ("swap/mod.rs", Layer::State),
     ("swap/slots.rs", Layer::State),
     ("memcg/mod.rs", Layer::State),

@@ -9,8 +9,8 @@ use pageout_engine::{
 /// A whole number of sections, so that no record lies beyond the last frame.
 const FRAMES: u64 = 1 << 18;
 
-/// What the kernel takes of that for itself, and some more.
-const KERNEL: u64 = FRAMES / 64;
+/// What the kernel takes of that for itself and keeps free.
+const KERNEL: u64 = FRAMES / 32;
 
 /// Bytes that an engine keeps where pages of one file fill all memory, and all are mapped.
 fn metadata(policy: Policy) -> f64 {

@@ -108,7 +108,7 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
         count => format!("{} and {} more", beyond[..NAMED].join(", "), count - NAMED),
     };
     let text = format!(
-        "Larger than the machine, so it never binds: {told}. A machine that is itself short of memory is not modelled yet."
+        "Larger than the machine, so it never binds: {told}. Reclaim for the machine as a whole comes first."
     );
     Some(Note { about: "limits", text })
 }

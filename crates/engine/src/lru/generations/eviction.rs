@@ -32,6 +32,13 @@ pub(crate) struct GenerationsPass {
     aging: Option<Box<Aging>>,
 }
 
+impl GenerationsPass {
+    /// Whether a generation was to be opened, or was.
+    pub(in crate::lru) fn has_aged(&self) -> bool {
+        self.aging.is_some()
+    }
+}
+
 impl GenerationLists {
     /// What there was of a type that gave nothing.
     fn had_nothing(&self, kind: LruType) -> TypeReason {
@@ -72,7 +79,8 @@ impl Core {
             Budget::Scan(budget) => {
                 let scanned = self.evict(lruvec, swappiness, sc);
                 pass.scanned += scanned;
-                if scanned == 0 || pass.scanned >= budget { Round::Last } else { Round::More }
+                let is_over = scanned == 0 || pass.scanned >= budget || self.is_enough(lruvec, sc);
+                if is_over { Round::Last } else { Round::More }
             }
             Budget::Age => {
                 pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));

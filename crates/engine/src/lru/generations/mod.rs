@@ -31,7 +31,7 @@ mod eviction; // the oldest one
 mod user; // what user space asks for
 
 pub(crate) use aging::Aging;
-pub(crate) use eviction::GenerationsPass;
+pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use lists::{GenerationLists, Place};
 pub use references::References;
 pub(crate) use rules::SWAPPINESS_ANON_ONLY;

@@ -205,7 +205,7 @@ impl Core {
     }
 
     /// Swappiness, or 0 while swap has no room for a batch.
-    pub(super) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        if self.has_swap_for_a_batch(lruvec) { sc.by.swappiness } else { 0 }
+    pub(crate) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
+        if sc.may_swap && self.has_swap_for_a_batch(lruvec) { sc.by.swappiness } else { 0 }
     }
 }

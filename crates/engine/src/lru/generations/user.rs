@@ -193,6 +193,7 @@ impl Core {
             },
             GenerationWork::Evict { lruvec, min_gen, sc } => {
                 let (lruvec, min_gen) = (*lruvec, *min_gen);
+                self.release_isolated(sc);
                 if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, sc) > 0 {
                     return WorkStep::Again;
                 }

@@ -225,7 +225,7 @@ fn out_of_memory_at_a_swap_limit_names_the_limit_and_whose_it_is() {
         t write heap 0..26        => 25m O
         why => out of memory in /top/job: 20 of 20 pages charged; 16 reclaim attempts freed too little; lists: anon 6 \
 inactive + 14 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (/top has used all of its \
-memory.swap.max of 6 pages: raise it or memory.max)
+memory.swap.max of 6 pages: raise it, or raise memory.max)
     ",
     );
 }

@@ -2,13 +2,16 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
+//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
 //! | `T thread NAME`, `T reopens O` | another thread of its process, with the same objects; the file of one opened for itself |
 //! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
+//! | `threads` | the kernel's threads are started; they wait |
+//! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
+//! | `free` | free pages of the machine |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
 //! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
 //! | `T moves PATH` | its process joins another group |
@@ -28,7 +31,7 @@
 //! | `why` | the last failure |
 //!
 //! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
-//! with `E`IO or `O`ut of memory; `W` means that the task waits for the device; `64M 2H` are 64 majors and then two hits.
+//! with `E`IO or `O`ut of memory; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
 
 #![allow(clippy::unwrap_used)] // a test helper: failing is what it is for
 
@@ -66,6 +69,8 @@ pub(crate) fn check(scenario: &str) {
 fn configure(config: &mut Config, settings: &[&str]) {
     for setting in settings {
         match setting.split_once('=').expect("KEY=VALUE") {
+            ("memory", value) => config.node_pages = value.split('+').map(number).collect(),
+            ("boost", value) => config.watermark_boost_factor = number(value) as u32,
             ("folio_batch", value) => config.folio_batch = number(value) as usize,
             ("charge_stock", value) => config.charge_stock = number(value),
             ("reclaim_batch", value) => config.reclaim_batch = number(value),
@@ -117,6 +122,14 @@ struct Machine {
     transfers: VecDeque<Transfer>,
     ops: BTreeMap<&'static str, u64>,
     failure: String,
+    threads: BTreeMap<String, Thread>,
+}
+
+/// A kernel thread, and what it waits for.
+struct Thread {
+    task: TaskId,
+    wait: Wait,
+    is_woken: bool,
 }
 
 impl Machine {
@@ -134,6 +147,7 @@ impl Machine {
             transfers: VecDeque::new(),
             ops: BTreeMap::new(),
             failure: String::new(),
+            threads: BTreeMap::new(),
         }
     }
 
@@ -166,6 +180,25 @@ impl Machine {
             }
             ["io"] => self.io(Ok(())),
             ["io", "fails"] => self.io(Err(IoError::Device)),
+            ["threads"] => {
+                for ThreadInfo { task, name, wait, .. } in self.engine.start_kernel_threads() {
+                    self.threads.insert(name, Thread { task, wait, is_woken: false });
+                }
+                self.threads.keys().cloned().collect::<Vec<_>>().join(" ")
+            }
+            ["run", name] => match self.threads[*name].is_woken {
+                true => self.run_thread(name),
+                false => "was not woken".to_owned(),
+            },
+            ["time", "out", name] => match self.threads[*name].wait {
+                Wait::WokenOr(span, _) => {
+                    self.now += span;
+                    self.engine.set_now(self.now);
+                    self.run_thread(name)
+                }
+                wait => panic!("{name} has no end to {wait:?}"),
+            },
+            ["free"] => self.engine.vmstat(Stat::NrFreePages).to_string(),
             ["flush"] => {
                 self.engine.flush_stats();
                 String::new()
@@ -396,19 +429,21 @@ impl Machine {
                     self.engine.set_now(self.now);
                     self.engine.resume(task)
                 }
-                Step::Wait(wait @ (Wait::Woken | Wait::WokenOr(..))) => panic!("a task waits for {wait:?}"),
+                Step::Wait(Wait::Woken | Wait::WokenOr(..)) => {
+                    self.take_woken();
+                    return "T".to_owned();
+                }
                 Step::Wait(Wait::Io) => {
                     if self.latency.is_some() && !self.transfers.is_empty() {
                         self.complete();
                     }
-                    let mut woken = Vec::new();
-                    self.engine.take_woken(&mut woken);
-                    if !woken.contains(&task) {
+                    if !self.take_woken().contains(&task) {
                         return "W".to_owned();
                     }
                     self.engine.resume(task)
                 }
                 Step::Done(served) => {
+                    self.take_woken();
                     let served = match served {
                         Served::Hit(_) => "H".to_owned(),
                         Served::Minor(_) => "m".to_owned(),
@@ -429,19 +464,53 @@ impl Machine {
         }
     }
 
-    fn io(&mut self, result: Result<(), IoError>) -> String {
-        let transfer = self.transfers.pop_front().expect("a transfer is in flight");
-        self.engine.io_done(transfer.io, CpuId(0), result);
+    /// A kernel thread goes on until it waits, and then those whom it has woken.
+    fn run_thread(&mut self, name: &str) -> String {
+        let task = self.threads[name].task;
+        let wait = loop {
+            self.steps += 1;
+            let step = self.engine.resume(task);
+            self.carry_out();
+            match step {
+                Step::Again => {}
+                Step::Wait(wait) => break wait,
+                Step::Done(served) => panic!("{name} has ended: {served:?}"),
+            }
+        };
+        let thread = self.threads.get_mut(name).expect("it exists");
+        (thread.wait, thread.is_woken) = (wait, false);
+        let how = if wait == Wait::Woken { "sleeps" } else { "naps" };
+        let woken = self.take_woken();
+        format!("{how}{}", self.resume_all(woken))
+    }
+
+    /// Tasks that were woken. Threads wait for `run`.
+    fn take_woken(&mut self) -> Vec<TaskId> {
         let mut woken = Vec::new();
         self.engine.take_woken(&mut woken);
-        let mut answer = transfer.name;
-        for task in woken {
+        for thread in self.threads.values_mut() {
+            thread.is_woken |= woken.contains(&thread.task);
+        }
+        woken.retain(|task| self.threads.values().all(|thread| thread.task != *task));
+        woken
+    }
+
+    fn resume_all(&mut self, tasks: Vec<TaskId>) -> String {
+        let mut answer = String::new();
+        for task in tasks {
             let step = self.engine.resume(task);
             let served = self.go_on(task, step);
             let name = self.tasks.iter().find(|(_, id)| **id == task).map_or("", |(name, _)| name);
             answer += &format!(", {name} {served}");
         }
         answer
+    }
+
+    fn io(&mut self, result: Result<(), IoError>) -> String {
+        let transfer = self.transfers.pop_front().expect("a transfer is in flight");
+        self.engine.io_done(transfer.io, CpuId(0), result);
+        let woken = self.take_woken();
+        transfer.name + &self.resume_all(woken)
     }
 
     /// Takes note of what the engine wants done, and does it where the device answers.

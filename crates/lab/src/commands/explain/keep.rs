@@ -171,6 +171,7 @@ fn decision_kind(event: &ListsEvent) -> Option<usize> {
             ScanBalance::Equal => 14,
             ScanBalance::CacheTrim => 15,
             ScanBalance::Fraction { .. } => 16,
+            ScanBalance::FileIsTiny => 17,
         }),
     }
 }

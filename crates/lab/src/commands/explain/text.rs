@@ -548,6 +548,9 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
         ScanBalance::NoSwap => "file only, for want of swap".to_string(),
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
         ScanBalance::Equal => "both types in full, at the last priority".to_string(),
+        ScanBalance::FileIsTiny => {
+            "anon only: with all its file pages the machine would be short of memory".to_string()
+        }
         ScanBalance::CacheTrim => "file only: there is enough of it that nobody has used again".to_string(),
         ScanBalance::Fraction { weights: [anon, file], cost: [anon_cost, file_cost] } => format!(
             "anon and file {anon}:{file}, by swappiness and costs of {} and {}",

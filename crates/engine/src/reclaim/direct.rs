@@ -1,0 +1,67 @@
+//! Direct reclaim: a task that needs a page, and finds none above the minimum, frees some itself.
+//!
+//! ```text
+//!   gate (`throttle.rs`) ─▶ stall counted ─▶ a reclaim call for the machine: 32 pages, from the nodes that it may allocate from
+//! ```
+//! It is a reclaim call like those for a group's limit; only the target is the whole machine. [machine 2.9, 3.4; reclaim 2.13]
+
+use crate::core::Core;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
+use crate::stat::ALLOCSTALL;
+use crate::units::MemcgId;
+
+/// Direct reclaim under way.
+pub(crate) enum DirectReclaim {
+    /// It is about to begin.
+    AtGate,
+    /// It found the gate shut, and has waited.
+    Waited,
+    Reclaiming(Box<Reclaim>),
+}
+
+impl DirectReclaim {
+    /// Whether a reclaim call is under way.
+    pub(crate) fn in_reclaim(&self) -> bool {
+        matches!(self, DirectReclaim::Reclaiming(_))
+    }
+}
+
+impl Core {
+    /// Takes direct reclaim for a request up to the end of a round that did something.
+    pub(crate) fn direct_reclaim_step(
+        &mut self,
+        request: &Request,
+        direct: &mut DirectReclaim,
+    ) -> ReclaimStep {
+        if let DirectReclaim::AtGate = direct
+            && let Some(wait) = self.throttle_direct_reclaim(request)
+        {
+            *direct = DirectReclaim::Waited;
+            return ReclaimStep::Wait(wait);
+        }
+        if let DirectReclaim::Waited = direct {
+            self.leave_gate(request);
+        }
+        let call = match direct {
+            DirectReclaim::Reclaiming(call) => call,
+            DirectReclaim::AtGate | DirectReclaim::Waited => {
+                self.count_node(request.node, ALLOCSTALL[request.class as usize], 1);
+                *direct = DirectReclaim::Reclaiming(self.direct_reclaim_begin(request));
+                return self.direct_reclaim_step(request, direct);
+            }
+        };
+        self.reclaim_step(call)
+    }
+
+    fn direct_reclaim_begin(&self, request: &Request) -> Box<Reclaim> {
+        let by = Reclaimer {
+            may_enter_fs: request.gfp.contains(Gfp::FS),
+            order: request.order,
+            class: request.class,
+            from: Some(request.node),
+            ..Reclaimer::new(MemcgId::ROOT, Why::Direct, self.config.swappiness)
+        };
+        Reclaim::new(ScanControl::new(by, self.config.reclaim_batch.max(1)))
+    }
+}

@@ -1,0 +1,336 @@
+//! kswapd: one thread a node, which frees pages in advance, so that those who allocate need not.
+//!
+//! ```text
+//!             woken: no zone passes the low mark           some zone of the class is above its high mark
+//!   asleep ──────────────────────────────────▶ balance ──────────────────────────────────▶ nap ──▶ asleep
+//!     ▲                                        ▲     │ 12, 11, .. 1: not there yet           │ 100 ms
+//!     │                                        │     ▼                                       │
+//!     │                                        └── failed 16 times: hopeless                 │
+//!     └─ nobody came, still balanced ─────────────── woken, or no longer balanced: again ◀────┘
+//! ```
+//! A run makes passes over its node, each twice as hard as the one before, until one zone is above its high mark. Then it naps for a
+//! tenth of a second before it sleeps: who has just run low mostly does so again soon, and a wake out of a nap is cheaper than the
+//! stall of a task that was not served in time.
+//!
+//! A boost is memory asked for beyond the high mark, because kinds of memory were about to mix. Where much is free already, a run
+//! frees that much more, gently: it neither writes nor swaps. Where memory is short, it is an ordinary run to marks that stand
+//! higher. Either way the boost ends with the run. [machine 3.1 to 3.3; reclaim 2.12 and its 6.12 form]
+
+use crate::core::Core;
+use crate::kthread::{KernelThread, ThreadStep};
+use crate::lru::Lru;
+use crate::lru::lruvec::PoolId;
+use crate::machine::step::{DelayReason, Wait};
+use crate::page_alloc::request::Request;
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
+use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Why};
+use crate::stat::Stat;
+use crate::units::{MemcgId, Nanos, NodeId, TaskId};
+
+/// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
+const FAILURES_MAX: u32 = 16;
+/// The least priority of a run for a boost: beyond it, it would do more harm than the mixing that it is to prevent.
+const PRIORITY_OF_BOOST: u8 = PRIORITY_DEFAULT - 2;
+
+/// What a node's kswapd is asked for, and who waits for it. Without a task the machine has not started it, and nobody asks.
+#[derive(Default)]
+pub(crate) struct Kswapd {
+    pub(crate) task: Option<TaskId>,
+    /// The largest block wanted since it last looked, and the highest zone that would have done.
+    order: u8,
+    class: Option<ZoneType>,
+    /// Runs in a row that freed nothing.
+    pub(crate) failures: u32,
+    /// Tasks that wait until it has freed some pages.
+    pub(crate) gate: Vec<TaskId>,
+}
+
+impl Kswapd {
+    /// Nothing that it does frees a page: tasks have to help themselves.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.failures >= FAILURES_MAX
+    }
+
+    fn ask(&mut self, order: u8, class: ZoneType) {
+        self.order = self.order.max(order);
+        self.class = self.class.max(Some(class));
+    }
+}
+
+/// The thread.
+pub(crate) struct KswapdThread {
+    node: NodeId,
+    /// What the run in hand is for, or the last one was.
+    order: u8,
+    class: ZoneType,
+    /// The order that the last run has made room for.
+    reached: u8,
+    doing: Doing,
+}
+
+enum Doing {
+    Asleep,
+    Napping,
+    Balancing(Box<Balance>),
+}
+
+/// A run under way.
+struct Balance {
+    sc: ScanControl,
+    pass: Option<NodePass>,
+    /// The boosts that this run answers, by zone.
+    boosts: Vec<(ZoneType, u64)>,
+    /// Pages that a run for a boost still has to free.
+    boost_left: u64,
+    reclaimed: u64,
+    /// Some pass took only file pages, of which there seemed to be enough.
+    has_trimmed: bool,
+}
+
+/// What became of a run's last pass.
+enum Passed {
+    Again,
+    Over,
+}
+
+impl KswapdThread {
+    pub(crate) fn new(node: NodeId) -> KswapdThread {
+        KswapdThread { node, order: 0, class: ZoneType::Dma, reached: 0, doing: Doing::Asleep }
+    }
+
+    /// Naps if all is well, and otherwise goes on at once.
+    fn look_around(&mut self, core: &mut Core) -> Option<Wait> {
+        if core.may_kswapd_sleep(self.node, self.reached, self.class) {
+            self.doing = Doing::Napping;
+            return Some(Wait::WokenOr(core.kswapd_nap(), DelayReason::Nap));
+        }
+        core.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
+        self.begin_run(core);
+        None
+    }
+
+    /// The nap is over.
+    fn wake_from_nap(&mut self, core: &mut Core, woken: bool) -> Option<Wait> {
+        if woken {
+            // What it was to do before it napped may not be done.
+            core.kswapds[self.node.index()].ask(self.reached, self.class);
+            core.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
+        } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
+            self.doing = Doing::Asleep;
+            return Some(Wait::Woken);
+        } else {
+            core.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
+        }
+        self.begin_run(core);
+        None
+    }
+
+    fn begin_run(&mut self, core: &mut Core) {
+        let asked = &mut core.kswapds[self.node.index()];
+        self.order = std::mem::take(&mut asked.order);
+        self.class = asked.class.take().unwrap_or(self.class);
+        self.doing = Doing::Balancing(Box::new(core.balance_begin(self.node, self.order, self.class)));
+    }
+
+    /// The run is over. One that has given up on a large block looks again at what it can rest on; any other looks at what it was
+    /// asked for meanwhile.
+    fn end_run(&mut self, core: &mut Core, reached: u8) {
+        self.reached = reached;
+        if reached >= self.order {
+            let asked = &core.kswapds[self.node.index()];
+            (self.order, self.class) = (asked.order, asked.class.unwrap_or(self.class));
+            self.reached = self.order;
+        }
+    }
+}
+
+impl KernelThread for KswapdThread {
+    fn name(&self) -> String {
+        format!("kswapd{}", self.node.0)
+    }
+
+    fn started(&mut self, core: &mut Core, task: TaskId) {
+        core.kswapds[self.node.index()].task = Some(task);
+    }
+
+    fn step(&mut self, core: &mut Core, woken: bool) -> ThreadStep {
+        loop {
+            let wait = match &mut self.doing {
+                Doing::Asleep => {
+                    self.begin_run(core);
+                    None
+                }
+                Doing::Napping => self.wake_from_nap(core, woken),
+                Doing::Balancing(run) => match core.balance_step(run, self.class) {
+                    None => return ThreadStep::Again,
+                    Some(reached) => {
+                        self.end_run(core, reached);
+                        self.look_around(core)
+                    }
+                },
+            };
+            if let Some(wait) = wait {
+                return ThreadStep::Wait(wait);
+            }
+        }
+    }
+
+    fn in_reclaim(&self) -> bool {
+        matches!(self.doing, Doing::Balancing(_))
+    }
+}
+
+impl Core {
+    /// No zone that a request may use passes the low mark: asks the kswapds of all their nodes for more.
+    pub(crate) fn wake_kswapds(&mut self, request: &Request) {
+        let mut nodes: Vec<NodeId> =
+            self.memory.zones.zonelist(request.node, request.class).map(|zone| zone.node).collect();
+        nodes.dedup();
+        for node in nodes {
+            self.wake_kswapd(node, request.order, request.class);
+        }
+    }
+
+    /// Asks a node's kswapd for a block, and wakes it if it rests and there is something that it might do.
+    pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType) {
+        let kswapd = &mut self.kswapds[node.index()];
+        let Some(task) = kswapd.task else { return };
+        kswapd.ask(order, class);
+        if kswapd.is_hopeless() {
+            return;
+        }
+        let zones = self.memory.zones.of_node(node);
+        let is_boosted = zones.iter().any(|zone| zone.kind <= class && zone.boost > 0);
+        if is_boosted || !self.memory.zones.is_balanced(node, order, class) {
+            self.wake(task);
+        }
+    }
+
+    fn kswapd_nap(&self) -> Nanos {
+        Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz)
+    }
+
+    /// Whether kswapd may rest. Who waits for it waits in vain from now on.
+    fn may_kswapd_sleep(&mut self, node: NodeId, order: u8, class: ZoneType) -> bool {
+        self.open_gate(node);
+        self.kswapds[node.index()].is_hopeless() || self.memory.zones.is_balanced(node, order, class)
+    }
+
+    fn balance_begin(&mut self, node: NodeId, order: u8, class: ZoneType) -> Balance {
+        self.count_node(node, Stat::Pageoutrun, 1);
+        self.memory.zones.set_reclaim_active(node, class, true);
+        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
+        let boosts: Vec<(ZoneType, u64)> = zones.map(|zone| (zone.kind, zone.boost)).collect();
+        let by = Reclaimer {
+            node: Some(node),
+            order,
+            class,
+            ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, self.config.swappiness)
+        };
+        let mut sc = ScanControl::new(by, 0);
+        sc.all_groups = true;
+        let boost_left = boosts.iter().map(|(_, boost)| boost).sum();
+        Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }
+    }
+
+    /// Takes a run up to the end of a round that did something. At its end returns the order that it has made room for.
+    fn balance_step(&mut self, run: &mut Balance, class: ZoneType) -> Option<u8> {
+        let node = run.sc.by.node.expect("kswapd has a node");
+        self.release_isolated(&mut run.sc);
+        loop {
+            let Some(pass) = &mut run.pass else {
+                if !self.balance_pass_begin(run, node, class) {
+                    return Some(self.balance_end(run, node));
+                }
+                continue;
+            };
+            match self.node_step(pass, &mut run.sc) {
+                NodeStep::Again => return None,
+                NodeStep::Wait(wait) => unreachable!("kswapd is held up: {wait:?}"),
+                NodeStep::Over => {
+                    run.pass = None;
+                    if let Passed::Over = self.balance_pass_end(run, node) {
+                        return Some(self.balance_end(run, node));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins a pass unless enough is free.
+    fn balance_pass_begin(&mut self, run: &mut Balance, node: NodeId, class: ZoneType) -> bool {
+        let is_balanced = self.memory.zones.is_balanced(node, run.sc.by.order, class);
+        if is_balanced && run.boost_left == 0 {
+            return false;
+        }
+        if !is_balanced && run.boost_left > 0 {
+            // Memory is short: an ordinary run, to marks that include the boost.
+            run.boost_left = 0;
+            run.sc.priority = PRIORITY_DEFAULT;
+        }
+        let is_ordinary = run.boost_left == 0;
+        (run.sc.may_swap, run.sc.may_write) = (is_ordinary, is_ordinary);
+        if self.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
+            self.age_active_anon(node, &mut run.sc);
+        }
+        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
+        let batch = self.config.reclaim_batch;
+        run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
+        (run.sc.nr_scanned, run.sc.nr_reclaimed) = (0, 0);
+        run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
+        run.has_trimmed |= run.sc.cache_trim_mode;
+        true
+    }
+
+    /// Decides how hard the next pass is to be, if there is to be one.
+    fn balance_pass_end(&mut self, run: &mut Balance, node: NodeId) -> Passed {
+        let sc = &mut run.sc;
+        run.reclaimed += sc.nr_reclaimed;
+        if sc.by.order > 0 && sc.nr_reclaimed >= 2 << sc.by.order {
+            // Enough pages for any block are free; that they lie apart is compaction's business.
+            sc.by.order = 0;
+        }
+        let has_scanned_enough = sc.nr_scanned.max(sc.nr_reclaimed) >= sc.nr_to_reclaim;
+        let may_press_harder = run.boost_left == 0 || sc.priority > PRIORITY_OF_BOOST;
+        if run.boost_left > 0 {
+            run.boost_left = run.boost_left.saturating_sub(sc.nr_reclaimed);
+            if sc.nr_reclaimed == 0 {
+                return self.balance_has_failed(run, node);
+            }
+        }
+        if !has_scanned_enough && may_press_harder || run.sc.nr_reclaimed == 0 {
+            run.sc.priority -= 1;
+        }
+        if self.is_gate_open(node) {
+            self.open_gate(node);
+        }
+        if run.sc.priority >= 1 {
+            return Passed::Again;
+        }
+        if run.reclaimed == 0 && run.has_trimmed && !run.sc.no_cache_trim_mode {
+            // There was nothing to trim after all.
+            run.sc.no_cache_trim_mode = true;
+            run.sc.priority = PRIORITY_DEFAULT;
+            return Passed::Again;
+        }
+        self.balance_has_failed(run, node)
+    }
+
+    /// All was tried, or no more may be.
+    fn balance_has_failed(&mut self, run: &Balance, node: NodeId) -> Passed {
+        if run.reclaimed == 0 {
+            self.kswapds[node.index()].failures += 1;
+        }
+        Passed::Over
+    }
+
+    fn balance_end(&mut self, run: &mut Balance, node: NodeId) -> u8 {
+        for &(zone, boost) in &run.boosts {
+            self.memory.zones.lower_boost(node, zone, boost);
+        }
+        self.memory.zones.set_reclaim_active(node, run.sc.by.class, false);
+        self.workingset_end_cycle(self.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+        run.sc.by.order
+    }
+}

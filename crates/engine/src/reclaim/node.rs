@@ -1,0 +1,241 @@
+//! One pass over a node at one priority: which groups give, one after the other.
+//!
+//! ```text
+//!   full      every group, parents first: kswapd, and who has found nothing otherwise
+//!   shared    what is left of a round that all reclaimers of a subtree make together, until the target is reached
+//!   by age    the memcg LRU: groups that were not aged for long, until there is enough
+//! ```
+//! Full and shared walks are how the tree of groups is reclaimed; by age is how the whole machine is where the root keeps
+//! generations. Whichever it is, a protected group is passed by. [machine 3.5, reclaim 2.10, 4.11]
+
+use crate::core::Core;
+use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::{Lru, Pass, Round};
+use crate::machine::step::Wait;
+use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
+use crate::memcg::{MemcgEvent, SharedWalk};
+use crate::reclaim::ScanControl;
+use crate::stat::Stat;
+use crate::units::{MemcgId, NodeId};
+
+/// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
+const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
+
+/// A pass under way.
+pub(crate) struct NodePass {
+    pool: PoolId,
+    walk: GroupWalk,
+    /// The pass over a group's lists.
+    pass: Option<(MemcgId, Pass)>,
+}
+
+enum GroupWalk {
+    Full(std::vec::IntoIter<MemcgId>),
+    Shared(SharedWalk),
+    ByAge(MemcgLruWalk),
+    /// There is enough, or nothing may be done.
+    Over,
+}
+
+/// What a step of a pass came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeStep {
+    /// A round is over that did something.
+    Again,
+    /// Others have to get on first.
+    Wait(Wait),
+    Over,
+}
+
+impl Core {
+    /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
+    pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
+        let target = self.lruvecs.id(sc.by.target, pool);
+        let by_age = sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations;
+        if by_age && sc.by.is_for_machine() {
+            self.set_initial_priority(target, sc);
+        }
+        // Only if the worker is late; see `stat/flush.rs`.
+        self.flush_stats_ratelimited();
+        sc.cost = self.lruvecs[target].cost;
+        self.lru_prepare(target, sc);
+        let walk = if by_age && !sc.may_write {
+            // Pages that may not be written would be looked at in vain.
+            GroupWalk::Over
+        } else if by_age {
+            GroupWalk::ByAge(self.memcgs.lrus[pool.index()].walk())
+        } else if sc.all_groups {
+            GroupWalk::Full(self.memcgs.subtree(sc.by.target).into_iter())
+        } else {
+            GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
+        };
+        NodePass { pool, walk, pass: None }
+    }
+
+    /// Takes a pass up to the end of a round that did something.
+    pub(crate) fn node_step(&mut self, node: &mut NodePass, sc: &mut ScanControl) -> NodeStep {
+        loop {
+            if let Some((memcg, pass)) = &mut node.pass {
+                let memcg = *memcg;
+                let lruvec = self.lruvecs.id(memcg, node.pool);
+                let looked_at_before = self.looked_at;
+                sc.must_wait = false;
+                if self.pass_round(lruvec, pass, sc) == Round::Last {
+                    self.unplug(&mut sc.plug);
+                    self.shrink_shadow_nodes(lruvec);
+                    let has_aged = pass.has_aged();
+                    node.pass = None;
+                    self.end_group(node, memcg, has_aged, sc);
+                }
+                if sc.must_wait {
+                    self.release_isolated(sc);
+                    return NodeStep::Wait(self.isolated_wait());
+                }
+                if self.looked_at > looked_at_before {
+                    return NodeStep::Again;
+                }
+                continue;
+            }
+            let Some(memcg) = self.next_group(node) else {
+                if sc.nr_reclaimed > 0 {
+                    self.kswapds[self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node.index()]
+                        .failures = 0;
+                }
+                return NodeStep::Over;
+            };
+            self.begin_group(node, memcg, sc);
+        }
+    }
+
+    fn next_group(&mut self, node: &mut NodePass) -> Option<MemcgId> {
+        match &mut node.walk {
+            GroupWalk::Full(order) => order.next(),
+            GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
+            GroupWalk::ByAge(walk) => self.memcgs.lrus[node.pool.index()].next(walk),
+            GroupWalk::Over => None,
+        }
+    }
+
+    /// Starts a pass over a group's lists unless the group is protected.
+    fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
+        let protection = self.memcgs.protection(sc.by.target, memcg);
+        let usage = self.memcgs[memcg].usage;
+        if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
+            self.pass_by(node, memcg, Move::Young);
+            return;
+        }
+        if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
+            let spares = match node.walk {
+                // Those who are spared come last: then it is their turn all the same.
+                GroupWalk::ByAge(_) => self.memcgs.lrus[node.pool.index()].segment(memcg) != Segment::Tail,
+                _ => !sc.low_reclaim,
+            };
+            if spares {
+                sc.low_skipped = true;
+                self.pass_by(node, memcg, Move::Tail);
+                return;
+            }
+            self.memcgs.event(memcg, MemcgEvent::Low);
+        }
+        let lruvec = self.lruvecs.id(memcg, node.pool);
+        let pass = self.begin_pass(lruvec, sc);
+        node.pass = Some((memcg, pass));
+    }
+
+    /// A group gives nothing this time.
+    fn pass_by(&mut self, node: &mut NodePass, memcg: MemcgId, to: Move) {
+        if let GroupWalk::ByAge(walk) = &mut node.walk {
+            let lru = &mut self.memcgs.lrus[node.pool.index()];
+            lru.visited(walk);
+            lru.rotate(memcg, to);
+        }
+    }
+
+    /// A group has given what it was to give.
+    fn end_group(&mut self, node: &mut NodePass, memcg: MemcgId, has_aged: bool, sc: &ScanControl) {
+        let lruvec = self.lruvecs.id(memcg, node.pool);
+        match &mut node.walk {
+            GroupWalk::ByAge(walk) => {
+                let to = if has_aged {
+                    Some(Move::Young)
+                } else if self.evictable(lruvec) >> sc.priority > 0 {
+                    None
+                } else if self.memcgs.lrus[node.pool.index()].segment(memcg) == Segment::Tail {
+                    Some(Move::Young)
+                } else {
+                    Some(Move::Tail)
+                };
+                let lru = &mut self.memcgs.lrus[node.pool.index()];
+                lru.visited(walk);
+                if let Some(to) = to {
+                    lru.rotate(memcg, to);
+                }
+                if self.is_enough(lruvec, sc) {
+                    node.walk = GroupWalk::Over;
+                }
+            }
+            // Reclaimers share the walk and stop when they have what they need: visiting every group of a large tree for a few
+            // pages would cost more than the unfairness that this leaves to the next.
+            GroupWalk::Shared(_) if sc.is_satisfied() => node.walk = GroupWalk::Over,
+            GroupWalk::Full(_) | GroupWalk::Shared(_) | GroupWalk::Over => {}
+        }
+        if has_aged && !sc.by.is_global() {
+            self.memcgs.lrus[node.pool.index()].rotate(memcg, Move::Young);
+        }
+    }
+
+    /// Pages that reclaim might take from a group on a node.
+    fn evictable(&self, lruvec: LruvecId) -> u64 {
+        let sizes = &self.lruvecs[lruvec].sizes;
+        let is_anon_evictable =
+            self.memcgs.free_swap(self.lruvecs[lruvec].memcg, self.memory.swap.free_pages()) > 0;
+        sizes[2] + sizes[3] + if is_anon_evictable { sizes[0] + sizes[1] } else { 0 }
+    }
+
+    /// Whether reclaim for the machine may stop in the middle of a pass over generations: what it was asked for is there, or kswapd
+    /// finds that others have freed enough.
+    pub(crate) fn is_enough(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        if !sc.by.is_global() {
+            return false;
+        }
+        if sc.nr_reclaimed >= sc.nr_to_reclaim.max(2 << sc.by.order) {
+            return true;
+        }
+        let node = self.lruvecs[lruvec].node;
+        sc.by.is_kswapd()
+            && sc.by.order == 0
+            && self.memory.zones.is_beyond_high(node, sc.by.class, ENOUGH_BEYOND_HIGH)
+    }
+
+    /// Generations would begin so gently at the usual priority that many passes would free nothing: the first one goes by how much
+    /// there is and how much is wanted.
+    fn set_initial_priority(&self, target: LruvecId, sc: &mut ScanControl) {
+        if sc.priority != crate::reclaim::PRIORITY_DEFAULT || sc.nr_to_reclaim < crate::lru::MIN_LRU_BATCH {
+            return;
+        }
+        let node: NodeId = self.lruvecs[target].node;
+        let mut reclaimable = self.node_stat(node, Stat::NrInactiveFile).max(0) as u64;
+        if self.effective_swappiness(target, sc) > 0 {
+            reclaimable += self.node_stat(node, Stat::NrInactiveAnon).max(0) as u64;
+        }
+        let log2 = reclaimable.checked_ilog2().map_or(-1, |log| log as i32);
+        let bits = (u64::BITS - (sc.nr_to_reclaim - 1).leading_zeros()) as i32;
+        sc.priority = (log2 - bits).clamp(6, 12) as u8;
+    }
+
+    /// Has the anonymous lists of all groups aged where the machine's are short of inactive pages: those who don't swap now would
+    /// otherwise meet a list in order of allocation when they begin to.
+    pub(crate) fn age_active_anon(&mut self, node: NodeId, sc: &mut ScanControl) {
+        let pool = PoolId::of_node(node);
+        if self.memory.swap.devices() == 0 || !self.is_inactive_anon_low(self.lruvecs.id(MemcgId::ROOT, pool))
+        {
+            return;
+        }
+        for memcg in self.memcgs.subtree(MemcgId::ROOT) {
+            let lruvec = self.lruvecs.id(memcg, pool);
+            if self.memcgs[memcg].policy.lru == Lru::TwoLists {
+                self.age_anon(lruvec, sc);
+            }
+        }
+    }
+}

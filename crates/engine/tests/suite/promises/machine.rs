@@ -1,0 +1,115 @@
+//! The machine runs out of memory, without any limit: kswapd, direct reclaim, and those who wait.
+//!
+//! A machine of 4096 pages: min 128, low 160, high 192. The reader's stack takes 4 of them, the nodes of its file's index 9. Its CPU
+//! takes 32 free pages at a time, so that what is free for all falls in steps.
+
+use super::scenario::check;
+
+/// Of the 3890 pages on the list it takes 0, 1, 3, 7 and 15 at priorities 12 to 8. While it runs, its CPU keeps but a few free pages
+/// for itself, so that the others lift the zone above its high mark.
+#[test]
+fn kswapd_is_woken_below_low_and_rests_above_high() {
+    check(
+        "
+        config memory=4096 boost=0
+        file data 8000
+        task t in /
+        t open data as f
+        threads                   => kswapd0
+        t read f 0..3889          => 3889M
+        free                      => 129
+        run kswapd0               => was not woken
+        t read f 3889             => M
+        vmstat pageoutrun pgscan_kswapd allocstall_movable => 0 0 0
+        run kswapd0               => naps
+        vmstat pageoutrun pgsteal_kswapd pgsteal_direct allocstall_movable => 1 26 0 0
+    ",
+    );
+}
+
+#[test]
+fn a_nap_that_nobody_cuts_short_ends_in_sleep() {
+    check(
+        "
+        config memory=4096 boost=0
+        file data 8000
+        task t in /
+        t open data as f
+        threads
+        t read f 0..3890          => 3890M
+        run kswapd0               => naps
+        time out kswapd0          => sleeps
+        vmstat kswapd_low_wmark_hit_quickly kswapd_high_wmark_hit_quickly => 0 0
+    ",
+    );
+}
+
+#[test]
+fn a_nap_that_is_cut_short_is_counted() {
+    check(
+        "
+        config memory=4096 boost=0
+        file data 8000
+        task t in /
+        t open data as f
+        threads
+        t read f 0..3890          => 3890M
+        run kswapd0               => naps
+        t read f 3890..4060       => 170M
+        run kswapd0               => naps
+        vmstat pageoutrun kswapd_low_wmark_hit_quickly kswapd_high_wmark_hit_quickly => 2 1 0
+    ",
+    );
+}
+
+/// 1+3+7+15+30 pages at priorities 11 to 7, until there are 32.
+#[test]
+fn below_min_a_task_reclaims_for_itself() {
+    check(
+        "
+        config memory=4096 boost=0
+        file data 8000
+        task t in /
+        t open data as f
+        t read f 0..3921          => 3921M
+        free                      => 97
+        vmstat allocstall_movable pgsteal_direct => 0 0
+        t read f 3921             => M
+        vmstat allocstall_movable pgscan_direct pgsteal_direct pgsteal_kswapd => 1 56 56 0
+    ",
+    );
+}
+
+/// Anonymous memory without swap leaves nothing to reclaim. 16 runs in vain are enough, and each but the first found the high mark
+/// missed as soon as the one before it was over.
+#[test]
+fn a_node_without_anything_to_reclaim_is_hopeless() {
+    check(
+        "
+        config memory=4096 boost=0
+        task t in /
+        t anon 5000 as heap
+        threads
+        t write heap 0..3900      => 3900m
+        run kswapd0               => naps
+        vmstat pageoutrun kswapd_high_wmark_hit_quickly => 16 15
+        time out kswapd0          => sleeps
+        t write heap 3900         => m
+        run kswapd0               => was not woken
+    ",
+    );
+}
+
+#[test]
+fn a_machine_that_nothing_can_relieve_says_what_it_is_short_of() {
+    check(
+        "
+        config memory=4096 boost=0
+        task t in /
+        t anon 5000 as heap
+        t write heap 0..3929      => 3929m
+        t write heap 3929         => O
+        why => out of memory: the machine has no page to spare above its reserve; 1 reclaim attempts freed too little; lists: anon 3906 inactive + 0 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (anonymous memory can't be reclaimed without swap: add swap or give the machine more memory)
+    ",
+    );
+}
