@@ -20,7 +20,7 @@ section! {
             "NUMA nodes, in order of their numbers.";
         zone_dma: bool, [unless false] in Accepts::Bool,
             "Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA), which nobody else is given as long as there is other memory.";
-        init_memory: Size, [unless Size(0)] in Accepts::Size(0, 1 << 30),
+        init_memory: Size, [default Size(0)] in Accepts::Size(0, 1 << 30),
             "Memory of the first node that the kernel still holds while it computes the marks of zones, and gives back afterwards: its code and data for starting.";
         quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000),
             "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
@@ -40,9 +40,9 @@ section! {
     pub struct Node {
         memory: Size, [required] in NODE_MEMORY,
             "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory.";
-        movable: Size, [unless Size(0)] in Accepts::Size(0, 8 << 40),
+        movable: Size, [default Size(0)] in Accepts::Size(0, 8 << 40),
             "So much of it, at its end, is zone Movable: for pages of processes and files only, as memory added while the machine runs often is.";
-        reserved: Size, [unless Size(0)] in Accepts::Size(0, 8 << 40),
+        reserved: Size, [default Size(0)] in Accepts::Size(0, 8 << 40),
             "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
         distance: u32, [default 20] in Accepts::Integer(11, 254),
             "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";

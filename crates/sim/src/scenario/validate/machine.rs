@@ -21,7 +21,7 @@ impl Check<'_> {
             if node.movable > node.memory {
                 let (movable, memory) = (node.movable, node.memory);
                 let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
-                self.report(Problem::new(&format!("machine.node[{index}].movable"), problem));
+                self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
             }
         }
         let first = machine.node_sizes()[0];
