@@ -152,15 +152,18 @@ fn averages_fall_over_periods_that_were_missed() {
 mod reference {
     use super::*;
 
+    /// What a task did from when on which CPU.
+    pub(super) type List = Vec<(u64, u16, Doing)>;
+
     pub(super) struct History {
-        /// By task: the group, and what it did from when on which CPU.
-        pub(super) tasks: Vec<(MemcgId, Vec<(u64, u16, Doing)>)>,
+        /// By task: its group, and what it did.
+        pub(super) tasks: Vec<(MemcgId, List)>,
         /// All times at which anything changes, in order.
         pub(super) times: Vec<u64>,
     }
 
     impl History {
-        fn of_group(&self, group: MemcgId) -> impl Iterator<Item = &Vec<(u64, u16, Doing)>> {
+        fn of_group(&self, group: MemcgId) -> impl Iterator<Item = &List> {
             self.tasks
                 .iter()
                 .filter(move |(of, _)| group == MemcgId::ROOT || *of == group)
@@ -169,7 +172,7 @@ mod reference {
 
         /// What the tasks of a group do on a CPU at a time.
         fn doing(&self, group: MemcgId, cpu: u16, at: u64) -> Vec<Doing> {
-            let current = |list: &Vec<(u64, u16, Doing)>| {
+            let current = |list: &List| {
                 list.iter()
                     .rev()
                     .find(|(since, ..)| *since <= at)

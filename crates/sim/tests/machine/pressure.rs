@@ -56,7 +56,8 @@ fn refaults_of_the_working_set_are_want_of_memory_and_first_reads_are_not() {
         rig.limit("/job", 500);
         let file = rig.file(1_600);
         // A hot half and a cold one, of which 500 pages fit.
-        let page = |round: u64| if round % 3 == 0 { 800 + round / 3 * 11 % 800 } else { round * 7 % 400 };
+        let page =
+            |round: u64| if round.is_multiple_of(3) { 800 + round / 3 * 11 % 800 } else { round * 7 % 400 };
         rig.reader("reader", "/job", file, pages((0..accesses).map(page)), 1);
         rig.run()
     };
