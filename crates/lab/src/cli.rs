@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use pageout_sim::scenario::{SEED_MAX, Size};
+use pageout_sim::scenario::{SEED_MAX, Size, TimeSpan};
 
+use crate::result::timeline::DEFAULT_COLUMNS;
 use crate::scenario::source::Setting;
 use crate::scenario::switches::Wanted;
 use crate::scenario::traces::TRACE_MEMORY;
@@ -310,6 +311,23 @@ pub(crate) struct RunArgs {
     /// Only check the scenario and that its traces can be opened, run nothing
     #[arg(long)]
     pub(crate) check: bool,
+
+    /// Write figures over time, a row every 10 ms of simulated time, for plotting: FILE.csv, FILE.jsonl, or `-` for a table on
+    /// standard output, the summary then going to standard error
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) timeline: Option<PathBuf>,
+
+    /// Simulated time between two rows of --timeline
+    #[arg(long, value_name = "TIME", default_value = "10ms", requires = "timeline")]
+    pub(crate) timeline_every: TimeSpan,
+
+    /// What the rows of --timeline show, separated by commas
+    ///
+    /// Names of /proc/vmstat (nr_free_pages, pgscan_kswapd, ...), accesses, pressure.memory.some and its like (microseconds in all);
+    /// of a cgroup, /web:memory.current (bytes), /web:pressure.io.full or a live counter in pages, /web:nr_active_file; of a task,
+    /// task.NAME.accesses, misses, cpu_ns, cpu_wait_ns, io_wait_ns, reclaim_ns; of a kernel thread, thread.kswapd0.cpu_ns.
+    #[arg(long, value_name = "COLUMNS", default_value = DEFAULT_COLUMNS, hide_default_value = true, requires = "timeline")]
+    pub(crate) timeline_columns: String,
 
     #[command(flatten)]
     pub(crate) page: PageOptions,

@@ -28,6 +28,7 @@ mod error;
 mod pressure;
 mod readings;
 mod run;
+mod sample;
 mod sequences;
 mod threads;
 mod timed;
@@ -119,6 +120,9 @@ pub struct Machine {
     failed_at: Nanos,
     accesses: u64,
     progress_at: u64,
+    /// Between two samples, and when the next one is due; far away if nobody wants any.
+    sample_period: Nanos,
+    sample_at: Nanos,
     is_interrupted: bool,
     /// By CPU: work that no task pays for.
     kernel_time: Vec<Nanos>,
@@ -169,6 +173,8 @@ impl Machine {
             failed_at: Nanos::ZERO,
             accesses: 0,
             progress_at: PROGRESS_EVERY,
+            sample_period: Nanos::ZERO,
+            sample_at: Nanos(u64::MAX),
             is_interrupted: false,
             work: Work::default(),
             reclaim: LatencyHistogram::default(),
@@ -320,6 +326,10 @@ impl Machine {
             }
             if !self.agenda.is_driving() {
                 return Err(self.stalled());
+            }
+            let due = self.agenda.next_at().unwrap_or(stop).min(stop);
+            if self.sample_at <= due {
+                self.take_samples(due, observer);
             }
             if self.agenda.next_at().is_some_and(|at| at > stop) {
                 if stop > self.agenda.now() {

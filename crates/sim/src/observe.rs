@@ -4,6 +4,8 @@ use std::ops::{ControlFlow, Range};
 
 use pageout_engine::{Nanos, PageCacheEvent, Served, StoryEvent};
 
+use crate::machine::Machine;
+
 /// Watches a run. Tasks are named by their position in the order they were added; accesses by their number within the task,
 /// from 0 and across loops.
 pub trait Observer {
@@ -27,6 +29,12 @@ pub trait Observer {
     /// caused comes before the access itself is reported.
     fn story(&mut self, event: &StoryEvent) {
         let _ = event;
+    }
+
+    /// So much time has passed; after [`crate::Machine::sample_every`] only. The machine is as it was after the last event until then:
+    /// looking at it changes nothing in the run.
+    fn sample(&mut self, at: Nanos, machine: &Machine) {
+        let _ = (at, machine);
     }
 
     /// Called every [`PROGRESS_EVERY`] accesses or so; `Break` ends the run at the next step.

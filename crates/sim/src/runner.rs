@@ -146,6 +146,13 @@ impl Runner {
         self.cpu_time += span;
     }
 
+    /// How many of its last accesses it has made by `now`, of so many that were counted when they began.
+    pub(crate) fn accesses_by(&self, now: Nanos, count: u64) -> u64 {
+        let ahead = self.clock.0.saturating_sub(now.0).min(self.accesses.0.0);
+        let to_come = u128::from(count) * u128::from(ahead) / u128::from(self.accesses.0.0.max(1));
+        count - to_come as u64
+    }
+
     /// It has nothing to do before `until`.
     pub(crate) fn idle_until(&mut self, until: Nanos) -> Next {
         let from = self.clock;

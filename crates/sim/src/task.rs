@@ -119,6 +119,8 @@ pub(crate) struct Task {
     /// Span from the end of what it waits for to its start.
     pub(crate) start: Nanos,
     /// When it started or will; at the end of time while it waits for others.
+    /// How many accesses the last piece of work made.
+    pub(crate) last_accesses: u64,
     pub(crate) started: Nanos,
     pub(crate) hits: u64,
     pub(crate) minor: u64,
@@ -165,6 +167,7 @@ impl Task {
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
             marks: marks.into(),
             is_miss_next: false,
+            last_accesses: 0,
             reclaim_since: None,
             reclaim_time: Nanos::ZERO,
             reclaim_until: Nanos::ZERO,

@@ -2,6 +2,10 @@
 
 mod page; // where the tasks' time went, as a picture
 
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use pageout_engine::Nanos;
 use pageout_sim::scenario::{Scenario, TraceFile};
 use serde_json::json;
 
@@ -13,7 +17,8 @@ use crate::print::{output, progress};
 use crate::report::check_name;
 use crate::result::notes;
 use crate::result::run_result::RunResult;
-use crate::result::simulate::{Stopped, accesses, simulate};
+use crate::result::simulate::{Stopped, accesses, simulate, simulate_on};
+use crate::result::timeline::Timeline;
 use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::load::load;
 use crate::scenario::own_variants;
@@ -38,16 +43,56 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
-    let result = simulate(&scenario, &bar);
+    let result = match &args.timeline {
+        None => simulate(&scenario, &bar),
+        Some(path) => with_timeline(path, args, &scenario, &bar)?,
+    };
     bar.finish_and_clear();
     if let (Some(path), Ok(result)) = (&args.page.report, &result) {
         page::page(&source, args, &scenario, result).write(path)?;
     }
     match result {
         Ok(result) if args.options.output.json => output::print_json(&result),
+        Ok(result) if is_on_stdout(args) => {
+            output::remark(&summary(&scenario, &result));
+            Ok(())
+        }
         Ok(result) => output::print(&summary(&scenario, &result)),
         Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
     }
+}
+
+/// Whether the rows of a timeline go where results go otherwise.
+fn is_on_stdout(args: &RunArgs) -> bool {
+    args.timeline.as_deref() == Some(Path::new("-"))
+}
+
+/// Runs it with its figures over time, which of a run that fails go as far as that came.
+fn with_timeline(
+    path: &Path,
+    args: &RunArgs,
+    scenario: &Scenario,
+    bar: &ProgressBar,
+) -> Result<Result<RunResult, Stopped>, Failure> {
+    if is_on_stdout(args) && args.options.output.json {
+        let both = "--timeline - and --json both want standard output: give the timeline a file, FILE.csv or FILE.jsonl";
+        return Err(Failure::Input(anyhow::anyhow!(both)));
+    }
+    if args.timeline_every.0 == 0 {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "--timeline-every 0: rows need time between them, such as 10ms"
+        )));
+    }
+    let mut machine = match scenario.build() {
+        Ok(machine) => machine,
+        Err(problem) => return Ok(Err(Stopped::NotBuilt(problem))),
+    };
+    let mut timeline = Timeline::new(path, &args.timeline_columns, &machine).map_err(Failure::Input)?;
+    machine.sample_every(Nanos(args.timeline_every.0));
+    timeline.begin();
+    let result = simulate_on(machine, scenario, bar, Some(&mut timeline));
+    timeline.finish()?;
+    Ok(result)
 }
 
 fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {

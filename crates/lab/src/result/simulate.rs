@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
 use pageout_sim::scenario::{Problem, Scenario};
-use pageout_sim::{Observer, Progress, RunError};
+use pageout_sim::{Machine, Observer, Progress, RunError};
 
 use crate::failure::Failure;
 use crate::result::run_result::RunResult;
+use crate::result::timeline::Timeline;
 
 /// Why there is no complete result.
 #[derive(Debug)]
@@ -32,8 +33,18 @@ impl From<Stopped> for Failure {
 
 /// Runs `scenario` to its end; `bar` advances by accesses.
 pub(crate) fn simulate(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResult, Stopped> {
-    let mut machine = scenario.build().map_err(Stopped::NotBuilt)?;
-    let mut observer = Bar { bar, seen: 0 };
+    let machine = scenario.build().map_err(Stopped::NotBuilt)?;
+    simulate_on(machine, scenario, bar, None)
+}
+
+/// The same on a machine that is built already, with its figures over time.
+pub(crate) fn simulate_on(
+    mut machine: Machine,
+    scenario: &Scenario,
+    bar: &ProgressBar,
+    timeline: Option<&mut Timeline>,
+) -> Result<RunResult, Stopped> {
+    let mut observer = Watcher { bar, seen: 0, timeline };
     let ended = match scenario.until {
         Some(until) => machine.run_until(Nanos(until.0), &mut observer),
         None => machine.run(&mut observer),
@@ -65,13 +76,20 @@ pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
     Some(sum)
 }
 
-/// Moves a bar, which several runs may share.
-struct Bar<'a> {
+/// Moves a bar, which several runs may share, and adds rows to a timeline.
+struct Watcher<'a> {
     bar: &'a ProgressBar,
     seen: u64,
+    timeline: Option<&'a mut Timeline>,
 }
 
-impl Observer for Bar<'_> {
+impl Observer for Watcher<'_> {
+    fn sample(&mut self, at: Nanos, machine: &Machine) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(at, machine);
+        }
+    }
+
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         self.bar.inc(progress.accesses - self.seen);
         self.seen = progress.accesses;

@@ -21,6 +21,7 @@ mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
+mod timeline; // figures over time
 mod traces; // what a trace is taken for
 mod validate; // recorded runs
 mod vmscan_report; // traces of a real kernel

@@ -53,7 +53,12 @@ impl Machine {
             };
             let clock = self.runner_mut(index).clock;
             let free_at = match next {
-                Next::GoOn if clock > stop || self.is_interrupted || self.agenda.is_due_by(clock) => {
+                Next::GoOn
+                    if clock > stop
+                        || self.is_interrupted
+                        || clock >= self.sample_at
+                        || self.agenda.is_due_by(clock) =>
+                {
                     self.push_run(clock, index);
                     return Ok(());
                 }
@@ -192,6 +197,7 @@ impl Machine {
         task.runner.clock = begun;
         let in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
         task.runner.access(Nanos(ended.0 - begun.0), in_user_space);
+        task.last_accesses = hits as u64;
         task.hits += hits as u64;
         let first = task.accesses.index;
         task.accesses.advance(hits);
@@ -262,6 +268,7 @@ impl Machine {
         // Whatever it took to get the page, the access itself comes on top.
         let accessed = &task.accesses.pending()[..1];
         task.runner.access(task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
+        task.last_accesses = 1;
         task.accesses.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)

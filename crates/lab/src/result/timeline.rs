@@ -1,0 +1,298 @@
+//! A run over time: chosen figures every so many milliseconds, row by row in a file, for plotting.
+//!
+//! Figures are counted from the start of the run, in the kernel's names and units where it has them. Sampling changes nothing in the
+//! run. So counters of cgroups are live ones, and not those of `memory.stat`, whose reader makes reclaim see newer numbers.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use pageout_engine::{Engine, MemcgId, Nanos, Stat};
+use pageout_sim::{Machine, Resource};
+
+use crate::failure::{Failure, Outcome};
+use crate::print::unfinished::Unfinished;
+use crate::scenario::nearest::nearest;
+
+/// What is sampled where nobody says.
+pub(crate) const DEFAULT_COLUMNS: &str = "accesses,nr_free_pages,nr_inactive_anon,nr_active_anon,nr_inactive_file,\
+     nr_active_file,pgscan_direct,pgsteal_direct,workingset_refault_anon,workingset_refault_file,pswpin,pswpout,\
+     pressure.memory.some,pressure.memory.full,pressure.io.some,pressure.cpu.some";
+
+/// Where rows go.
+enum Sink {
+    File(BufWriter<Unfinished>, PathBuf),
+    Stdout(BufWriter<io::Stdout>),
+}
+
+impl Write for Sink {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file, _) => file.write(buffer),
+            Sink::Stdout(stdout) => stdout.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file, _) => file.flush(),
+            Sink::Stdout(stdout) => stdout.flush(),
+        }
+    }
+}
+
+/// The form of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    JsonLines,
+}
+
+/// A file that grows by a row at a time.
+pub(crate) struct Timeline {
+    sink: Sink,
+    form: Form,
+    columns: Vec<(String, Column)>,
+    /// The first row that could not be written; none is tried after it.
+    failed: Option<io::Error>,
+}
+
+/// What a column shows.
+enum Column {
+    Accesses,
+    Vmstat(Stat),
+    Usage(MemcgId),
+    Counter(MemcgId, Stat),
+    Pressure(MemcgId, Resource, bool),
+    Task(String, TaskFigure),
+    /// CPU time of a kernel thread.
+    Thread(String),
+}
+
+/// A figure of a task.
+#[derive(Clone, Copy)]
+enum TaskFigure {
+    Accesses,
+    Misses,
+    CpuTime,
+    CpuWait,
+    IoWait,
+    ReclaimTime,
+}
+
+const TASK_FIGURES: [(&str, TaskFigure); 6] = [
+    ("accesses", TaskFigure::Accesses),
+    ("misses", TaskFigure::Misses),
+    ("cpu_ns", TaskFigure::CpuTime),
+    ("cpu_wait_ns", TaskFigure::CpuWait),
+    ("io_wait_ns", TaskFigure::IoWait),
+    ("reclaim_ns", TaskFigure::ReclaimTime),
+];
+
+impl Timeline {
+    /// A timeline in a file whose name says its form, or on standard output (`-`); nothing is written yet.
+    pub(crate) fn new(path: &Path, columns: &str, machine: &Machine) -> anyhow::Result<Timeline> {
+        let form = form_of(path)?;
+        let columns = columns.split(',').map(str::trim).map(|name| {
+            let column = Column::parse(name, machine).with_context(|| "--timeline-columns")?;
+            Ok((name.to_string(), column))
+        });
+        let columns = columns.collect::<anyhow::Result<Vec<_>>>()?;
+        let sink = if path == Path::new("-") {
+            Sink::Stdout(BufWriter::new(io::stdout()))
+        } else {
+            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+            let file = Unfinished::new_in(directory.unwrap_or(Path::new(".")));
+            let file = file.with_context(|| format!("--timeline {}", path.display()))?;
+            Sink::File(BufWriter::new(file), path.to_path_buf())
+        };
+        Ok(Timeline { sink, form, columns, failed: None })
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&mut self, at: Nanos, machine: &Machine) {
+        if self.failed.is_some() {
+            return;
+        }
+        let row = self.row(at, machine);
+        self.failed = self.sink.write_all(row.as_bytes()).err();
+    }
+
+    /// The heading of a table in columns; lines of JSON have none.
+    pub(crate) fn begin(&mut self) {
+        if self.form == Form::Csv {
+            let names: Vec<String> = self.columns.iter().map(|(name, _)| quoted(name)).collect();
+            self.failed = writeln!(self.sink, "time_ms,{}", names.join(",")).err();
+        }
+    }
+
+    fn row(&self, at: Nanos, machine: &Machine) -> String {
+        let time = format!("{}.{:06}", at.0 / 1_000_000, at.0 % 1_000_000);
+        let values = self.columns.iter().map(|(name, column)| (name, column.value(at, machine)));
+        match self.form {
+            Form::Csv => {
+                let values: Vec<String> = values.map(|(_, value)| value.to_string()).collect();
+                format!("{time},{}\n", values.join(","))
+            }
+            Form::JsonLines => {
+                let values: Vec<String> =
+                    values.map(|(name, value)| format!("{}:{value}", serde_json::json!(name))).collect();
+                format!("{{\"time_ms\":{time},{}}}\n", values.join(","))
+            }
+        }
+    }
+
+    /// The last row is written: the file has its name from now on.
+    pub(crate) fn finish(mut self) -> Outcome {
+        let flushed = self.sink.flush();
+        self.failed.map_or(flushed, Err).map_err(Failure::writing)?;
+        match self.sink {
+            Sink::File(file, path) => {
+                let file = file.into_inner().map_err(|error| Failure::writing(error.into_error()))?;
+                file.finish(&path).map_err(Failure::writing)
+            }
+            Sink::Stdout(_) => Ok(()),
+        }
+    }
+}
+
+fn form_of(path: &Path) -> anyhow::Result<Form> {
+    if path == Path::new("-") {
+        return Ok(Form::Csv);
+    }
+    match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("csv") => Ok(Form::Csv),
+        Some("jsonl") => Ok(Form::JsonLines),
+        _ => bail!(
+            "--timeline {}: the name says neither table nor lines of JSON; call it FILE.csv or FILE.jsonl, or `-` for \
+             a table on standard output",
+            path.display()
+        ),
+    }
+}
+
+/// A name as a field of a table.
+fn quoted(name: &str) -> String {
+    if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_string() }
+}
+
+impl Column {
+    fn parse(name: &str, machine: &Machine) -> anyhow::Result<Column> {
+        let engine = machine.engine();
+        if let Some((group, name)) = name.strip_prefix('/').and_then(|_| name.split_once(':')) {
+            let Some(memcg) = engine.memcg_by_path(group) else {
+                let known: Vec<String> = engine.memcgs().map(|(_, path)| path).collect();
+                bail!("there is no cgroup `{group}`{}", meant(group, &known));
+            };
+            return Column::of_group(memcg, name);
+        }
+        if let Some((task, figure)) = name.strip_prefix("task.").and_then(|name| name.rsplit_once('.')) {
+            return Column::of_task(task, figure, machine);
+        }
+        if let Some(thread) = name.strip_prefix("thread.").and_then(|name| name.strip_suffix(".cpu_ns")) {
+            return Ok(Column::Thread(thread.to_string()));
+        }
+        match name {
+            "accesses" => Ok(Column::Accesses),
+            _ => match (pressure(name)?, stat(name)) {
+                (Some((resource, full)), _) => Ok(Column::Pressure(MemcgId::ROOT, resource, full)),
+                (None, Some(stat)) => Ok(Column::Vmstat(stat)),
+                (None, None) => bail!(unknown(name, &["accesses"])),
+            },
+        }
+    }
+
+    fn of_group(memcg: MemcgId, name: &str) -> anyhow::Result<Column> {
+        match (name, pressure(name)?, stat(name)) {
+            ("memory.current", ..) => Ok(Column::Usage(memcg)),
+            (_, Some((resource, full)), _) => Ok(Column::Pressure(memcg, resource, full)),
+            (_, None, Some(stat)) => Ok(Column::Counter(memcg, stat)),
+            (_, None, None) => bail!(unknown(name, &["memory.current"])),
+        }
+    }
+
+    fn of_task(task: &str, figure: &str, machine: &Machine) -> anyhow::Result<Column> {
+        let tasks: Vec<String> = machine.tasks_by(Nanos::ZERO).into_iter().map(|task| task.name).collect();
+        if !tasks.iter().any(|known| known == task) {
+            bail!("there is no task `{task}`{}", meant(task, &tasks));
+        }
+        let known = TASK_FIGURES.iter().find(|(name, _)| *name == figure);
+        let Some(&(_, figure)) = known else {
+            let names: Vec<&str> = TASK_FIGURES.iter().map(|(name, _)| *name).collect();
+            bail!("a task has no figure `{figure}`; it has {}", names.join(", "));
+        };
+        Ok(Column::Task(task.to_string(), figure))
+    }
+
+    fn value(&self, at: Nanos, machine: &Machine) -> i64 {
+        let engine: &Engine = machine.engine();
+        let is_there = |memcg: MemcgId| engine.memcgs().any(|(known, _)| known == memcg);
+        match self {
+            Column::Accesses => machine.accesses_by(at) as i64,
+            Column::Vmstat(stat) => engine.vmstat(*stat),
+            // Of a cgroup that has been removed nothing is known.
+            Column::Usage(memcg) | Column::Counter(memcg, _) if !is_there(*memcg) => 0,
+            Column::Usage(memcg) => (engine.memcg_usage(*memcg) * pageout_engine::PAGE_SIZE) as i64,
+            Column::Counter(memcg, stat) => engine.memcg_stat_now(*memcg, *stat),
+            Column::Pressure(memcg, resource, full) => {
+                (machine.stall_totals(*memcg, *resource)[usize::from(*full)].0 / 1000) as i64
+            }
+            Column::Task(name, figure) => {
+                let tasks = machine.tasks_by(at);
+                let task = tasks.iter().find(|task| task.name == *name);
+                task.map_or(0, |task| figure.of(task) as i64)
+            }
+            Column::Thread(name) => {
+                let threads = machine.threads();
+                threads
+                    .iter()
+                    .find(|thread| thread.name == *name)
+                    .map_or(0, |thread| thread.cpu_time.0 as i64)
+            }
+        }
+    }
+}
+
+impl TaskFigure {
+    fn of(self, task: &pageout_sim::TaskReport) -> u64 {
+        match self {
+            TaskFigure::Accesses => task.accesses,
+            TaskFigure::Misses => task.minor + task.major + task.read_misses,
+            TaskFigure::CpuTime => task.cpu_time.0,
+            TaskFigure::CpuWait => task.cpu_wait.0,
+            TaskFigure::IoWait => task.io_wait.0,
+            TaskFigure::ReclaimTime => task.reclaim_time.0,
+        }
+    }
+}
+
+fn stat(name: &str) -> Option<Stat> {
+    Stat::ALL.iter().copied().find(|stat| stat.name() == name)
+}
+
+/// `pressure.memory.some` and its like; `None` if it is nothing of pressure.
+fn pressure(name: &str) -> anyhow::Result<Option<(Resource, bool)>> {
+    let Some(rest) = name.strip_prefix("pressure.") else { return Ok(None) };
+    let (resource, extent) = rest.split_once('.').unwrap_or((rest, ""));
+    let resource = Resource::ALL.into_iter().find(|known| known.name() == resource);
+    match (resource, extent) {
+        (Some(resource), "some") => Ok(Some((resource, false))),
+        (Some(resource), "full") => Ok(Some((resource, true))),
+        _ => bail!("`{name}`: pressure is that of memory, io or cpu, some or full: `pressure.memory.some`"),
+    }
+}
+
+fn unknown(name: &str, more: &[&'static str]) -> String {
+    let known: Vec<String> =
+        Stat::ALL.iter().map(|stat| stat.name()).chain(more.iter().copied()).map(str::to_string).collect();
+    format!(
+        "there is no figure `{name}`{}; columns are names of /proc/vmstat, accesses, pressure.memory.some and its like, \
+         CGROUP:NAME with such a name or memory.current, task.NAME.accesses and its like, thread.NAME.cpu_ns",
+        meant(name, &known)
+    )
+}
+
+fn meant(given: &str, known: &[String]) -> String {
+    let near = nearest(given, known.iter().map(String::as_str));
+    near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"))
+}

@@ -1,0 +1,58 @@
+//! Looking at a machine every so often, without changing what it does.
+//!
+//! Samples are no events: a run with them is the same run. One is due when the next event lies behind its time, and shows what the
+//! events before it have made of the machine. Tasks run ahead of events through hits; of these, those count that are over by then.
+
+use pageout_engine::{MemcgId, Nanos};
+
+use super::Machine;
+use crate::observe::Observer;
+use crate::psi::Resource;
+use crate::report::{TaskReport, ThreadReport};
+
+impl Machine {
+    /// Shows the machine to observers every `period` from now on, its beginning included.
+    ///
+    /// # Panics
+    /// When `period` is 0.
+    pub fn sample_every(&mut self, period: Nanos) {
+        assert!(period > Nanos::ZERO, "samples without time between them never end");
+        self.sample_period = period;
+        self.sample_at = self.agenda.now();
+    }
+
+    /// Takes the samples that are due by `due`.
+    #[cold]
+    pub(super) fn take_samples(&mut self, due: Nanos, observer: &mut dyn Observer) {
+        while self.sample_at <= due {
+            let at = self.sample_at;
+            self.follow_groups();
+            self.psi.set_now(at);
+            observer.sample(at, self);
+            self.sample_at += self.sample_period;
+        }
+    }
+
+    /// Accesses of all tasks up to `at`.
+    pub fn accesses_by(&self, at: Nanos) -> u64 {
+        let of = |task: &crate::task::Task| {
+            task.accesses.index - task.last_accesses + task.runner.accesses_by(at, task.last_accesses)
+        };
+        self.tasks.iter().map(of).sum()
+    }
+
+    /// For how long some and all of a group's tasks were stalled up to the sample that is being taken.
+    pub fn stall_totals(&self, memcg: MemcgId, resource: Resource) -> [Nanos; 2] {
+        self.psi.totals(memcg, resource).unwrap_or_default()
+    }
+
+    /// What each process did up to `at`.
+    pub fn tasks_by(&self, at: Nanos) -> Vec<TaskReport> {
+        self.task_reports(at)
+    }
+
+    /// What the kernel's threads did so far.
+    pub fn threads(&self) -> Vec<ThreadReport> {
+        self.thread_reports()
+    }
+}
