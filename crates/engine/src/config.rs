@@ -172,6 +172,9 @@ parameters! {
     Sysctl "vm.percpu_pagelist_high_fraction": percpu_pagelist_high_fraction: u32 = 0, Values::Number(0, 1 << 20), "",
         "Free pages of a zone that all CPUs together may hold for themselves: one in so many, always. 0: adapted to how each CPU allocates and frees."
         "0 is the kernel's, which takes no number below 8.";
+    Kernel "fault_around_bytes": fault_around_bytes: u32 = 65_536, Values::Number(4096, 2 << 20), "bytes",
+        "A load that faults on a mapped file maps what is cached in the aligned block of this size around it, in powers of two of a page. A page: it alone."
+        "The kernel's own; debugfs has it as a file.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";

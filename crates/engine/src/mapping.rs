@@ -3,11 +3,12 @@
 use crate::core::Core;
 use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::units::{FileId, MmId, Pfn};
+use crate::units::{FileId, MmId, OpenFileId, Pfn};
+use std::ops::Range;
 
 impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
@@ -41,14 +42,19 @@ impl Core {
         }
     }
 
+    /// Maps the page that is accessed.
     #[inline]
     pub(crate) fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
-        let space = self.memory.mm_mut(mm);
-        space.table.replace(page, Word::mapping(pfn, dirty));
-        if let Some(tlb) = &mut space.tlb {
+        if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
             // The access that has faulted is made again, and finds the entry.
             tlb.access(page);
         }
+        self.map_entry(mm, page, pfn, dirty);
+    }
+
+    #[inline]
+    fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+        self.memory.mm_mut(mm).table.replace(page, Word::mapping(pfn, dirty));
         let locked = self.memory.mm(mm).vma_of(page).locked;
         self.memory.folios[pfn].mapped += 1;
         if self.memory.folios[pfn].mapped == 1 {
@@ -62,6 +68,41 @@ impl Core {
         if locked {
             self.mlock_folio(pfn);
         }
+    }
+
+    /// Maps what is cached around a page of a file that is about to be loaded from: pages `around` of the mapping that begins at
+    /// `start`. Entries made here are young, as the processor makes no difference. A page that is being read, or that carries the
+    /// mark of readahead, is left for a fault of its own. What is found speaks for reading around, unless it was hot before: then
+    /// it is here for that. [machine-6.12 1.7]
+    pub(crate) fn fault_around(
+        &mut self,
+        mm: MmId,
+        start: u64,
+        open: OpenFileId,
+        page: u64,
+        around: Range<u64>,
+    ) {
+        let file = self.memory.open_files[open.index()].file;
+        let mut found = 0;
+        self.work.ptes_walked += around.end - around.start;
+        for at in around {
+            let word = self.memory.file(file).index.word(at);
+            if !word.is_plain() || word.is_readahead() {
+                continue;
+            }
+            found += u32::from(!word.use_bits().contains(UseBits::WORKINGSET));
+            let is_mapped = self.memory.mm(mm).table.word(start + at).is_present();
+            if is_mapped {
+                continue;
+            }
+            if at == page {
+                self.map(mm, start + at, word.pfn(), false);
+            } else {
+                self.map_entry(mm, start + at, word.pfn(), false);
+            }
+        }
+        let open = &mut self.memory.open_files[open.index()];
+        open.mmap_miss = open.mmap_miss.saturating_sub(found);
     }
 
     /// Makes a folio unevictable: at once if it is on a list, else when it gets there.

@@ -72,6 +72,8 @@ pub enum Served {
         /// Pages that it has reclaimed.
         reclaimed: u64,
     },
+    /// What was to be read ahead is on its way, as far as there is memory for it.
+    Advised,
     /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.
     Exited,
     /// A write of several commands ended at one that was refused; those before it are done.

@@ -22,6 +22,8 @@ pub(crate) struct OpenFile {
     pub(crate) async_size: u64,
     /// Largest window; 0 for no readahead.
     pub(crate) ra_pages: u64,
+    /// Mapped pages that were missed, less those that were found.
+    pub(crate) mmap_miss: u32,
     /// Reads come in no order (FMODE_RANDOM).
     pub(crate) random: bool,
     /// What is read is not used again (FMODE_NOREUSE).
@@ -38,6 +40,7 @@ impl OpenFile {
             size: 0,
             async_size: 0,
             ra_pages: ra_pages.into(),
+            mmap_miss: 0,
             random: false,
             no_reuse: false,
         }

@@ -19,6 +19,7 @@
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Advice;
 use crate::memory::open_file::{NO_PAGE, OpenFile};
 use crate::memory::table::ReadaheadStats;
 use crate::units::{FileId, IoId, OpenFileId, Pfn};
@@ -84,6 +85,44 @@ impl Core {
         // A run that begins with the file was most likely read from there on by this stream.
         let run = if cached == page { 2 * cached } else { cached };
         self.move_window(open, page, (run + req).min(max), 1)
+    }
+
+    /// What to read where a mapped page is absent; nothing where it is to be read by itself. [machine-6.12 1.7]
+    ///
+    /// Faults tell little of what will be wanted next, so what lies around the page is read, until too many such reads have not
+    /// helped: pages found in the cache speak for it, pages missed against it.
+    pub(crate) fn mmap_readahead(
+        &mut self,
+        open: OpenFileId,
+        page: u64,
+        advice: Advice,
+    ) -> Option<Readahead> {
+        /// Misses, less pages found, up to which reading around goes on (MMAP_LOTSAMISS).
+        const MISSES: u32 = 100;
+        let state = &mut self.memory.open_files[open.index()];
+        let ra_pages = state.ra_pages;
+        if advice == Advice::Random || ra_pages == 0 {
+            return None;
+        }
+        if advice == Advice::Sequential {
+            return self.sync_readahead(open, page, ra_pages);
+        }
+        state.mmap_miss = (state.mmap_miss + 1).min(10 * MISSES);
+        if state.mmap_miss > MISSES {
+            return None;
+        }
+        self.move_window(open, page.saturating_sub(ra_pages / 2), ra_pages, ra_pages / 4)
+    }
+
+    /// What to read where a fault finds its page, which speaks for reading around.
+    pub(crate) fn mmap_found(&mut self, open: OpenFileId, pfn: Pfn) -> Option<Readahead> {
+        let state = &mut self.memory.open_files[open.index()];
+        state.mmap_miss = state.mmap_miss.saturating_sub(1);
+        let ra_pages = state.ra_pages;
+        if !self.memory.folios[pfn].has(FolioFlags::RECLAIM) {
+            return None;
+        }
+        self.async_readahead(open, pfn, ra_pages)
     }
 
     /// What to read where a page with the mark is met, `req` pages being wanted from there on. The mark goes, unless there is a

@@ -2,6 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::core::Core;
+use crate::machine::step::{Served, Step};
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::memory::table::{Entry, Word};
@@ -75,15 +76,7 @@ impl Engine {
     /// `posix_fadvise` on an open file, through any object made from it: how it will be read. A mapping made from it goes by this,
     /// too, as far as the kernel's do. [machine-6.12 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
-        let open = match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&Object::File { open, .. } | &Object::Mapping { open: Some(open), .. }) => open,
-            _ => {
-                return Err(ConfigError::Unknown(format!(
-                    "file behind object {} of task {}",
-                    object.0, task.0
-                )));
-            }
-        };
+        let open = self.open_file_of(task, object)?;
         let open = &mut self.core.memory.open_files[open.index()];
         let ra_pages = u64::from(self.core.memory.files[open.file.index()].bdi.ra_pages);
         match advice {
@@ -93,6 +86,29 @@ impl Engine {
             Advice::NoReuse => open.no_reuse = true,
         }
         Ok(())
+    }
+
+    /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits
+    /// for none of them, but for memory it may. However many are asked for, only as many are read as the device takes in a
+    /// request, or as the window holds. The first [`Step::Done`] says [`Served::Advised`]. [machine-6.12 1.6, 1.8]
+    pub fn readahead(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        page: u64,
+        pages: u64,
+    ) -> Result<Step, ConfigError> {
+        self.enter(task);
+        self.assert_idle(task);
+        let open = self.open_file_of(task, object)?;
+        let file = self.core.memory.open_files[open.index()].file;
+        if self.core.memory.file(file).is_tmpfs() {
+            // What is not in memory is in swap, which is read when it is wanted.
+            return Ok(Step::Done(Served::Advised));
+        }
+        let readahead = self.core.force_readahead(open, page, pages);
+        self.tasks[task.index()].attempt.begin_advice(object, readahead);
+        Ok(self.attempt(task))
     }
 
     /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.

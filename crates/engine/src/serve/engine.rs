@@ -8,9 +8,9 @@ use crate::lru::GenerationInfo;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::Work;
-use crate::memory::mm::{Advice, Backing, Mm};
+use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::table::{LEAF_PAGES, ReadaheadStats, Table};
+use crate::memory::table::{ReadaheadStats, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
@@ -171,84 +171,6 @@ impl Engine {
         let thread = self.task_create(self.mm_of(beside), cpu);
         self.tasks[thread.index()].objects = self.tasks[beside.index()].objects.clone();
         thread
-    }
-
-    /// Opens a file for read(2) and, for tmpfs, write(2), of one page at a time.
-    pub fn open(&mut self, task: TaskId, file: FileId) -> Result<ObjectId, ConfigError> {
-        let opened = self.core.memory.files.get(file.index());
-        let opened = opened.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
-        let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
-        let open = self.core.memory.open_file(file);
-        Ok(self.add_object(task, access::Object::File { open, file, pages, is_tmpfs }))
-    }
-
-    /// Opens the file of an object anew, for this task alone: a thread beside it keeps the position and the readahead window that
-    /// they had together.
-    ///
-    /// # Panics
-    /// Where the object is not an open file.
-    pub fn open_for_itself(&mut self, task: TaskId, object: ObjectId) {
-        let object = &mut self.tasks[task.index()].objects[object.index()];
-        let access::Object::File { open, file, .. } = object else { panic!("a mapping has no position") };
-        *open = self.core.memory.open_file(*file);
-    }
-
-    /// Maps anonymous memory, private to the task's process.
-    pub fn map_anon(&mut self, task: TaskId, pages: u64, advice: Advice) -> Result<ObjectId, ConfigError> {
-        check_range("pages of a mapping", pages, 1, TABLE_PAGES_MAX)?;
-        self.map_object(task, pages, Backing::Anon, advice, false)
-    }
-
-    /// Maps a whole file, shared.
-    pub fn map_file(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        advice: Advice,
-        executable: bool,
-    ) -> Result<ObjectId, ConfigError> {
-        let mapped = self.core.memory.files.get(file.index());
-        let pages = mapped.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?.index.pages();
-        self.map_object(task, pages, Backing::File(file), advice, executable)
-    }
-
-    fn map_object(
-        &mut self,
-        task: TaskId,
-        pages: u64,
-        backing: Backing,
-        advice: Advice,
-        executable: bool,
-    ) -> Result<ObjectId, ConfigError> {
-        let mm_id = self.mm_of(task);
-        let mm = self.core.memory.mm_mut(mm_id);
-        let sum = mm.table.pages() + pages;
-        check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
-        let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
-        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
-        let open = match backing {
-            Backing::Anon => None,
-            Backing::File(file) => Some(self.core.memory.open_file(file)),
-        };
-        let mm = self.core.memory.mm_mut(mm_id);
-        let vma = mm.map(pages, backing, advice, executable);
-        let start = mm.vmas[vma].start;
-        let mut is_regular_file = false;
-        if let Backing::File(file) = backing {
-            let file = self.core.memory.file_mut(file);
-            file.mappings.push((mm_id, vma));
-            is_regular_file = !file.is_tmpfs();
-        }
-        Ok(self.add_object(
-            task,
-            access::Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file },
-        ))
-    }
-
-    fn add_object(&mut self, task: TaskId, object: access::Object) -> ObjectId {
-        let objects = &mut self.tasks[task.index()].objects;
-        objects.push(object);
-        ObjectId((objects.len() - 1) as u32)
     }
 
     /// Hands over the operations to carry out, in order.
@@ -429,7 +351,7 @@ impl Engine {
 
 /// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
 /// space in full, 8 bytes a page, and a system grants no more of that than it might have.
-const TABLE_PAGES_MAX: u64 = 1 << 30;
+pub(super) const TABLE_PAGES_MAX: u64 = 1 << 30;
 
 /// Moves everything behind what is in `into`; mostly there is nothing to move, or nothing in `into`.
 #[inline]

@@ -15,6 +15,7 @@ use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};
 use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
+use crate::memory::open_file::NO_PAGE;
 use crate::memory::table::{Entry, SwapEntry};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
@@ -50,6 +51,8 @@ pub(crate) struct Attempt {
     pub(crate) has_read_ahead: bool,
     /// The mark of the page has been seen to.
     pub(super) has_seen_mark: bool,
+    /// What is cached around the page has been mapped.
+    pub(super) has_faulted_around: bool,
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
     pub(super) started_read: bool,
@@ -68,10 +71,23 @@ impl Attempt {
         self.wanted = access.wanted;
         self.has_read_ahead = false;
         self.has_seen_mark = false;
+        self.has_faulted_around = false;
         self.held = None;
         self.started_read = false;
         self.paid = AllocationOutcome::default();
         self.created = false;
+    }
+
+    /// A fault that has waited for its page is taken again, and finds more pages around it.
+    fn will_retry(&mut self) {
+        self.has_faulted_around = false;
+        self.has_seen_mark = true;
+    }
+
+    /// Begins advice: pages are read ahead, and none of them is accessed.
+    pub(super) fn begin_advice(&mut self, object: ObjectId, readahead: Option<Readahead>) {
+        self.begin(Access::new(object, NO_PAGE, false));
+        self.readahead = readahead;
     }
 
     /// Pages that its call still wants, this one included.
@@ -141,11 +157,18 @@ impl Engine {
             self.let_go(task);
             return Step::Done(Served::Failed(AccessError::Io));
         }
+        if self.tasks[task.index()].attempt.page == NO_PAGE {
+            return self.advise(task);
+        }
         loop {
             let attempt = &self.tasks[task.index()].attempt;
             let (is_reclaiming, is_reading_ahead) = (attempt.is_reclaiming(), attempt.readahead.is_some());
+            let wants_kernel_pages = self.wants_kernel_pages(task);
+            if !wants_kernel_pages {
+                self.fault_around(task);
+            }
             let brought_in = match self.find(task) {
-                _ if self.wants_kernel_pages(task) => self.provide_kernel_pages(task),
+                _ if wants_kernel_pages => self.provide_kernel_pages(task),
                 _ if is_reading_ahead => self.read_ahead(task),
                 Found::Absent(Source::File(..)) if !is_reclaiming && self.begin_readahead(task) => Ok(()),
                 Found::Absent(source) => self.bring_in(task, Some(source)),
@@ -157,6 +180,7 @@ impl Engine {
                 Found::InFlight(pfn) => {
                     self.hold_awaited(task, pfn);
                     self.core.wait_for_folio(pfn, task);
+                    self.tasks[task.index()].attempt.will_retry();
                     Err(Stop::Pause(Pause::Io))
                 }
             };
@@ -166,12 +190,29 @@ impl Engine {
                 Err(Stop::Oom(report)) => return Step::Done(Served::Failed(AccessError::Oom(report))),
                 Err(Stop::NoRoom) => unreachable!("a page that is needed is charged as long as that helps"),
             };
-            self.tasks[task.index()].suspend_access();
-            return match pause {
-                Pause::Reclaim => Step::Again,
-                Pause::Io => Step::Wait(Wait::Io),
-                Pause::Wait(wait) => self.wait(task, wait),
-            };
+            return self.suspend(task, pause);
+        }
+    }
+
+    /// Goes on with advice.
+    #[cold]
+    fn advise(&mut self, task: TaskId) -> Step {
+        let attempt = &self.tasks[task.index()].attempt;
+        let access = Access::new(attempt.object, 0, false);
+        if attempt.readahead.is_some()
+            && let Err(Stop::Pause(pause)) = self.read_ahead(task)
+        {
+            return self.suspend(task, pause);
+        }
+        self.return_to_user(task, access, Served::Advised)
+    }
+
+    fn suspend(&mut self, task: TaskId, pause: Pause) -> Step {
+        self.tasks[task.index()].suspend_access();
+        match pause {
+            Pause::Reclaim => Step::Again,
+            Pause::Io => Step::Wait(Wait::Io),
+            Pause::Wait(wait) => self.wait(task, wait),
         }
     }
 
@@ -196,6 +237,7 @@ impl Engine {
         self.fill(task, pfn, source);
         self.core.in_lru_fault = false;
         if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
+            self.tasks[task.index()].attempt.will_retry();
             Err(Stop::Pause(Pause::Io))
         } else {
             Ok(())

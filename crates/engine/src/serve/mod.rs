@@ -1,6 +1,7 @@
 //! Serving accesses: what a task is in the middle of, from the first touch of a page to its end.
 
 pub(crate) mod engine; // the facade a machine holds
+mod objects; // what a task accesses: open files and mappings
 pub(crate) mod task; // what each task is in the middle of
 pub(crate) mod access; // hits: what an access to a resident page writes
 mod kmem; // kernel memory that an access needs

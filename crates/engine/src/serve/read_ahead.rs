@@ -18,7 +18,7 @@ use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::miss::{Source, Stop};
 use crate::story::{Filled, PageEvent, PageName};
-use crate::units::{Pfn, TaskId};
+use crate::units::{PAGE_SIZE, Pfn, TaskId};
 
 impl Engine {
     /// A page of a regular file is absent: decides what to read. False where it has been tried, or is to be read by itself.
@@ -30,28 +30,63 @@ impl Engine {
         let (page, wanted) = (attempt.page, attempt.pages_wanted());
         let readahead = match *self.tasks[task.index()].accessed() {
             Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),
-            Object::Mapping { .. } => None,
+            Object::Mapping { open: None, .. } => None,
+            Object::Mapping { open: Some(open), mm, vma, .. } => {
+                self.core.mmap_readahead(open, page, self.core.memory.mm(mm).vmas[vma].advice)
+            }
         };
         self.tasks[task.index()].attempt.readahead = readahead;
         readahead.is_some()
+    }
+
+    /// A fault on a mapping of a file, which is to load: maps what is cached around it, once each time the fault is taken.
+    #[inline]
+    pub(super) fn fault_around(&mut self, task: TaskId) {
+        let attempt = &mut self.tasks[task.index()].attempt;
+        if std::mem::replace(&mut attempt.has_faulted_around, true) {
+            return;
+        }
+        let (page, write) = (attempt.page, attempt.write);
+        let Object::Mapping { open: Some(open), mm, start, pages, is_regular_file: true, .. } =
+            *self.tasks[task.index()].accessed()
+        else {
+            return;
+        };
+        let block = u64::from(self.core.config.fault_around_bytes) / PAGE_SIZE;
+        if write || block < 2 {
+            return;
+        }
+        let block = 1 << block.ilog2();
+        let first = page / block * block;
+        self.core.fault_around(mm, start, open, page, first..(first + block).min(pages));
     }
 
     /// The accessed page is there or on its way: whether its mark says that the next ones are to be read.
     #[inline]
     pub(super) fn meets_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
         let folio = &self.core.memory.folios[pfn];
-        if !folio.has(FolioFlags::RECLAIM | FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
+        if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
             return false;
         }
-        let attempt = &mut self.tasks[task.index()].attempt;
-        if std::mem::replace(&mut attempt.has_seen_mark, true) {
-            return false;
-        }
-        let wanted = attempt.pages_wanted();
+        let is_marked = folio.has(FolioFlags::RECLAIM);
+        let attempt = &self.tasks[task.index()].attempt;
+        let (wanted, has_seen_mark, has_read_ahead) =
+            (attempt.pages_wanted(), attempt.has_seen_mark, attempt.has_read_ahead);
         let readahead = match *self.tasks[task.index()].accessed() {
-            Object::File { open, .. } => self.core.async_readahead(open, pfn, wanted),
-            Object::Mapping { .. } => None,
+            Object::File { open, .. } if is_marked && !has_seen_mark => {
+                self.core.async_readahead(open, pfn, wanted)
+            }
+            // A fault that has waited for its page, or has had it read, finds what it has seen before.
+            Object::Mapping { open: Some(open), mm, start, .. } if !has_seen_mark && !has_read_ahead => {
+                let page = start + self.tasks[task.index()].attempt.page;
+                if self.core.memory.mm(mm).table.word(page).is_present() {
+                    return false;
+                }
+                self.core.mmap_found(open, pfn)
+            }
+            _ => return false,
         };
+        self.tasks[task.index()].attempt.has_seen_mark = true;
         self.tasks[task.index()].attempt.readahead = readahead;
         readahead.is_some()
     }

@@ -94,6 +94,8 @@ pub(crate) struct Machine {
     pub(crate) engine: Engine,
     checks: Checks,
     advice: Advice,
+    /// Pages that a read of a file brings in at most.
+    pages_a_read: u64,
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,
     transfers: Vec<Transfer>,
@@ -154,6 +156,7 @@ impl Machine {
             engine,
             checks,
             advice: setup.advice,
+            pages_a_read: u64::from(setup.bdi.ra_pages.max(setup.bdi.io_pages).max(1)),
             frames: BTreeMap::new(),
             slots: BTreeMap::new(),
             transfers: Vec::new(),
@@ -489,7 +492,7 @@ impl Machine {
                         self.check_failure(kind, access, &error);
                         State::Idle
                     }
-                    Served::Written { .. } | Served::Refused(_) | Served::Exited => {
+                    Served::Written { .. } | Served::Refused(_) | Served::Exited | Served::Advised => {
                         panic!("an access ended as {served:?}")
                     }
                     Served::Hit(Touched::Gone)
@@ -538,8 +541,8 @@ impl Machine {
                 );
             }
             AccessError::Oom(report) => {
-                // With numbers as of the last flush, reclaim may well not know what there is. Else only a page or two may
-                // have become reclaimable since it last looked.
+                // With numbers as of the last flush, reclaim may well not know what there is. Else only what a read has brought
+                // in may have become reclaimable since it last looked.
                 // The old rule of a switch is the bug that ends here.
                 let mut groups = self.engine.core.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
@@ -553,7 +556,10 @@ impl Machine {
                     && !is_bug
                 {
                     let left = self.engine.reclaimable_pages(report.memcg);
-                    assert!(left <= TASKS as u64, "{error}, but {left} pages can be reclaimed");
+                    assert!(
+                        left <= TASKS as u64 * self.pages_a_read,
+                        "{error}, but {left} pages can be reclaimed"
+                    );
                 }
             }
             AccessError::NoObject { .. } | AccessError::BeyondObject { .. } => panic!("{access:?}: {error}"),

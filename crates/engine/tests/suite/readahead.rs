@@ -20,7 +20,11 @@ struct Machine {
 
 impl Machine {
     fn new(pages: u64, bdi: Bdi) -> Machine {
-        let mut engine = Engine::new(Config::default()).unwrap();
+        Machine::with(Config::default(), pages, bdi)
+    }
+
+    fn with(config: Config, pages: u64, bdi: Bdi) -> Machine {
+        let mut engine = Engine::new(config).unwrap();
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
         let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Regular, bdi };
@@ -34,8 +38,12 @@ impl Machine {
 
     /// Makes an access; each read of the device ends before anything else happens.
     fn access(&mut self, access: Access) -> Vec<Run> {
+        let step = self.engine.start(self.task, access);
+        self.finish(step)
+    }
+
+    fn finish(&mut self, mut step: Step) -> Vec<Run> {
         let mut reads = Vec::new();
-        let mut step = self.engine.start(self.task, access);
         loop {
             let mut ops = Vec::new();
             self.engine.take_ops(&mut ops);
@@ -48,7 +56,7 @@ impl Machine {
             }
             self.engine.take_woken(&mut Vec::new());
             if let Step::Done(served) = step {
-                assert!(!matches!(served, Served::Failed(_)), "{access:?}: {served:?}");
+                assert!(!matches!(served, Served::Failed(_)), "{served:?}");
                 return reads;
             }
             step = self.engine.resume(self.task);
@@ -392,6 +400,40 @@ fn each_open_file_has_a_window_of_its_own() {
 }
 
 #[test]
+fn objects_made_of_one_open_file_share_its_window_its_position_and_its_misses() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    let one = machine.open();
+    let task = machine.task;
+    let same = machine.engine.open_same(task, (task, one)).unwrap();
+    assert_eq!(machine.read(one, (0, 1)), [(0, 4)]);
+    assert_eq!(machine.read(same, (1, 1)), [(4, 8)]);
+    let mapping = machine.engine.map_same(task, (task, same), Advice::Normal, false).unwrap();
+    assert_eq!(machine.access(Access::new(mapping, 500, false)), [(484, 32)]);
+    assert_eq!(machine.read(one, (508, 1)), [(516, 32)], "the mark is where the mapping's fault has put it");
+    let anon = machine.engine.map_anon(task, 10, Advice::Normal).unwrap();
+    let refused = machine.engine.open_same(task, (task, anon)).unwrap_err().to_string();
+    assert_eq!(refused, "there is no file behind object 3 of task 0");
+}
+
+#[test]
+fn what_will_be_needed_is_read_up_to_a_request_of_the_device() {
+    let mut machine = Machine::new(1000, Bdi::default());
+    machine.cache(110..=111);
+    let object = machine.open();
+    let advise = |machine: &mut Machine, page, pages| {
+        let step = machine.engine.readahead(machine.task, object, page, pages).unwrap();
+        machine.finish(step)
+    };
+    assert_eq!(advise(&mut machine, 100, 20), [(100, 10), (112, 8)]);
+    assert_eq!(advise(&mut machine, 100, 20), []);
+    assert_eq!(advise(&mut machine, 200, 500), [(200, 320)]);
+    assert_eq!(advise(&mut machine, 990, 500), [(990, 10)]);
+    assert_eq!(advise(&mut machine, 5000, 5), []);
+    assert_eq!(machine.read(object, (100, 1)), [], "it is there, and no window has been touched");
+    machine.engine.check_invariants();
+}
+
+#[test]
 fn a_reader_waits_for_a_page_that_is_still_being_read_ahead_and_reads_nothing_himself() {
     let mut machine = Machine::new(1000, Bdi::default());
     let object = machine.open();
@@ -438,6 +480,114 @@ fn pages_that_nobody_has_used_are_counted_until_someone_does_or_they_go() {
     machine.engine.fadvise_dontneed(task, file, 8).unwrap();
     assert_eq!(stats(&machine), ReadaheadStats { pages: 11, unused: 7, dropped: 1 });
     machine.engine.check_invariants();
+}
+
+/// Loads from a mapping of a file of 1000 pages, each with the reads of the device that it causes.
+struct Mapping {
+    machine: Machine,
+    object: ObjectId,
+}
+
+impl Mapping {
+    fn new(fault_around_bytes: u32, advice: Advice) -> Mapping {
+        let config = Config { fault_around_bytes, ..Config::default() };
+        let mut machine = Machine::with(config, 1000, Bdi::default());
+        let object = machine.engine.map_file(machine.task, machine.file, advice, false).unwrap();
+        Mapping { machine, object }
+    }
+
+    #[track_caller]
+    fn check(&mut self, pages: impl IntoIterator<Item = u64>, lines: &str) {
+        let mut expected: BTreeMap<u64, Vec<Run>> = lines
+            .lines()
+            .filter_map(|line| line.split_once("->"))
+            .map(|(page, reads)| (page.trim().parse().unwrap(), runs(reads)))
+            .collect();
+        for page in pages {
+            let reads = self.machine.access(Access::new(self.object, page, false));
+            assert_eq!(reads, expected.remove(&page).unwrap_or_default(), "loading from page {page}");
+        }
+        assert_eq!(expected, BTreeMap::new(), "was never loaded from");
+        self.machine.engine.check_invariants();
+    }
+
+    fn is_mapped(&mut self, page: u64) -> bool {
+        let access = |page| Access::new(self.object, page, false);
+        self.machine.engine.run_hits(self.machine.task, &[page], access) == 1
+    }
+}
+
+#[test]
+fn a_fault_reads_around_its_page_and_the_marked_page_goes_on() {
+    let mut mapping = Mapping::new(65_536, Advice::Normal);
+    mapping.check(
+        100..110,
+        "
+        100 -> 84+32
+        108 -> 116+32
+    ",
+    );
+    let mut mapping = Mapping::new(4096, Advice::Normal);
+    mapping.check(
+        100..110,
+        "
+        100 -> 84+32
+        108 -> 116+32
+    ",
+    );
+}
+
+#[test]
+fn a_fault_at_the_beginning_reads_from_there_on() {
+    Mapping::new(65_536, Advice::Normal).check(
+        [5, 24],
+        "
+        5  -> 0+32
+        24 -> 32+32
+    ",
+    );
+}
+
+#[test]
+fn fault_around_maps_what_is_cached_in_its_block_but_for_the_marked_page() {
+    let mut mapping = Mapping::new(65_536, Advice::Normal);
+    mapping.check([100], "100 -> 84+32");
+    for page in 84..116 {
+        assert_eq!(mapping.is_mapped(page), (96..112).contains(&page) && page != 108, "page {page}");
+    }
+    let mut mapping = Mapping::new(4096, Advice::Normal);
+    mapping.check([100], "100 -> 84+32");
+    assert!(mapping.is_mapped(100) && !mapping.is_mapped(101));
+}
+
+#[test]
+fn a_mapping_that_misses_more_than_it_finds_stops_reading_around() {
+    let read_around = |fault_around_bytes| {
+        let config = Config { fault_around_bytes, ..Config::default() };
+        let mut machine = Machine::with(config, 100_000, Bdi::default());
+        let object = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
+        let reads = (1..=150).map(|at| machine.access(Access::new(object, 500 * at, false)));
+        reads.filter(|reads| reads[0].1 == 32).count()
+    };
+    assert_eq!(read_around(4096), 100);
+    assert_eq!(read_around(65_536), 150, "the neighbours that are mapped with each page tell for it");
+}
+
+#[test]
+fn advice_to_a_mapping_decides_what_a_fault_reads() {
+    Mapping::new(65_536, Advice::Random).check(
+        [100, 101, 500],
+        "
+        100 -> 100
+        101 -> 101
+        500 -> 500
+    ",
+    );
+    let mut mapping = Mapping::new(65_536, Advice::Sequential);
+    mapping.check([0], "0 -> 0+32");
+    let mut machine = Machine::new(1000, Bdi::NO_READAHEAD);
+    let object = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
+    assert_eq!(machine.access(Access::new(object, 100, false)), [(100, 1)]);
 }
 
 /// The rules again, over a set of pages, as plainly as they can be said.

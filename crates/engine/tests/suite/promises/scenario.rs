@@ -2,7 +2,7 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
+//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
@@ -76,6 +76,7 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("reclaim_batch", value) => config.reclaim_batch = number(value),
             ("plug_requests", value) => config.plug_requests = number(value) as u32,
             ("writes_won", value) => config.writes_won = number(value) as u8,
+            ("fault_around_bytes", value) => config.fault_around_bytes = number(value) as u32,
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
             ("kmem", value) => config.kmem = value == "on",
@@ -450,6 +451,7 @@ impl Machine {
                         Served::Major(_) => "M".to_owned(),
                         Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
                         Served::Exited => "exited".to_owned(),
+                        Served::Advised => "advised".to_owned(),
                         Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {
                             self.failure = error.to_string();

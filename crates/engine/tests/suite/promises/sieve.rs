@@ -48,7 +48,7 @@ fn rereading_counts_for_sieve() {
 fn an_accessed_bit_found_by_reclaim_counts_as_a_use_for_sieve() {
     check(
         "
-        config policy=sieve folio_batch=1 charge_stock=1 reclaim_batch=1
+        config policy=sieve folio_batch=1 charge_stock=1 reclaim_batch=1 fault_around_bytes=4096
         group job max=4
         file data 100
         task t in job

@@ -1,0 +1,133 @@
+//! What a task accesses: open files and mappings, and how they are made.
+//!
+//! Each `open` and each `map_file` opens the file anew: it has a position and a readahead window of its own. Objects that are made
+//! from another one share its open file, as those do that a program makes of one descriptor.
+
+use crate::config::{ConfigError, check_range, check_room};
+use crate::memory::mm::{Advice, Backing};
+use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::table::{LEAF_PAGES, Table};
+use crate::serve::access::Object;
+use crate::serve::engine::{Engine, TABLE_PAGES_MAX};
+use crate::units::{FileId, ObjectId, OpenFileId, TaskId};
+
+impl Engine {
+    /// Opens a file for read(2) and, for tmpfs, write(2).
+    pub fn open(&mut self, task: TaskId, file: FileId) -> Result<ObjectId, ConfigError> {
+        let open = self.open_file(file)?;
+        Ok(self.add_open(task, open))
+    }
+
+    /// Another object of the file that is open behind object `of`, for read(2) through the same descriptor.
+    pub fn open_same(&mut self, task: TaskId, of: (TaskId, ObjectId)) -> Result<ObjectId, ConfigError> {
+        let open = self.open_file_of(of.0, of.1)?;
+        Ok(self.add_open(task, open))
+    }
+
+    /// Opens the file of an object anew, for this task alone: a thread beside it keeps the position and the readahead window that
+    /// they had together.
+    ///
+    /// # Panics
+    /// Where the object is not an open file.
+    pub fn open_for_itself(&mut self, task: TaskId, object: ObjectId) {
+        let object = &mut self.tasks[task.index()].objects[object.index()];
+        let Object::File { open, file, .. } = object else { panic!("a mapping has no position") };
+        *open = self.core.memory.open_file(*file);
+    }
+
+    /// Maps anonymous memory, private to the task's process.
+    pub fn map_anon(&mut self, task: TaskId, pages: u64, advice: Advice) -> Result<ObjectId, ConfigError> {
+        check_range("pages of a mapping", pages, 1, TABLE_PAGES_MAX)?;
+        self.map_object(task, pages, None, advice, false)
+    }
+
+    /// Maps a whole file, shared.
+    pub fn map_file(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        advice: Advice,
+        executable: bool,
+    ) -> Result<ObjectId, ConfigError> {
+        let open = self.open_file(file)?;
+        self.map_open(task, open, advice, executable)
+    }
+
+    /// Maps the file that is open behind object `of`.
+    pub fn map_same(
+        &mut self,
+        task: TaskId,
+        of: (TaskId, ObjectId),
+        advice: Advice,
+        executable: bool,
+    ) -> Result<ObjectId, ConfigError> {
+        let open = self.open_file_of(of.0, of.1)?;
+        self.map_open(task, open, advice, executable)
+    }
+
+    /// The open file behind an object.
+    pub(super) fn open_file_of(&self, task: TaskId, object: ObjectId) -> Result<OpenFileId, ConfigError> {
+        match self.tasks[task.index()].objects.get(object.index()) {
+            Some(&(Object::File { open, .. } | Object::Mapping { open: Some(open), .. })) => Ok(open),
+            _ => Err(ConfigError::Unknown(format!("file behind object {} of task {}", object.0, task.0))),
+        }
+    }
+
+    fn open_file(&mut self, file: FileId) -> Result<OpenFileId, ConfigError> {
+        if file.index() >= self.core.memory.files.len() {
+            return Err(ConfigError::Unknown(format!("file {}", file.0)));
+        }
+        Ok(self.core.memory.open_file(file))
+    }
+
+    fn add_open(&mut self, task: TaskId, open: OpenFileId) -> ObjectId {
+        let file = self.core.memory.open_files[open.index()].file;
+        let opened = self.core.memory.file(file);
+        let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
+        self.add_object(task, Object::File { open, file, pages, is_tmpfs })
+    }
+
+    fn map_open(
+        &mut self,
+        task: TaskId,
+        open: OpenFileId,
+        advice: Advice,
+        executable: bool,
+    ) -> Result<ObjectId, ConfigError> {
+        let file = self.core.memory.open_files[open.index()].file;
+        let pages = self.core.memory.file(file).index.pages();
+        self.map_object(task, pages, Some(open), advice, executable)
+    }
+
+    fn map_object(
+        &mut self,
+        task: TaskId,
+        pages: u64,
+        open: Option<OpenFileId>,
+        advice: Advice,
+        executable: bool,
+    ) -> Result<ObjectId, ConfigError> {
+        let file = open.map(|open| self.core.memory.open_files[open.index()].file);
+        let mm_id = self.mm_of(task);
+        let mm = self.core.memory.mm_mut(mm_id);
+        let sum = mm.table.pages() + pages;
+        check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
+        let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
+        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
+        let vma = mm.map(pages, file.map_or(Backing::Anon, Backing::File), advice, executable);
+        let start = mm.vmas[vma].start;
+        let mut is_regular_file = false;
+        if let Some(file) = file {
+            let file = self.core.memory.file_mut(file);
+            file.mappings.push((mm_id, vma));
+            is_regular_file = !file.is_tmpfs();
+        }
+        Ok(self.add_object(task, Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file }))
+    }
+
+    fn add_object(&mut self, task: TaskId, object: Object) -> ObjectId {
+        let objects = &mut self.tasks[task.index()].objects;
+        objects.push(object);
+        ObjectId((objects.len() - 1) as u32)
+    }
+}
