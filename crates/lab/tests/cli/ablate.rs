@@ -6,6 +6,9 @@ use super::{GOOD, check_failure, check_success, pageout, with_scenario};
 
 /// Anonymous, mapped and read pages in one group, small enough for hundreds of runs.
 const MIXED: &str = r#"
+[kernel]
+fault_around_bytes = 4096
+
 [[memcg]]
 path = "/app"
 memory.max = "1MiB"

@@ -205,6 +205,11 @@ fn tlb_entries(run: &Run) -> u32 {
     run.tlb_entries.unwrap_or(if is_flushed { 0 } else { 256 })
 }
 
+/// A run that doesn't say maps each page by itself.
+fn fault_around_bytes(run: &Run) -> u32 {
+    run.fault_around_bytes.clamp(pageout_engine::PAGE_SIZE, 2 << 20) as u32
+}
+
 /// In the order in which they are charged. See the head of this file.
 fn base_pages(run: &Run, objects: &[Object]) -> Vec<BasePage> {
     use BasePage::{Data, Device, Flags, Text};
@@ -250,6 +255,7 @@ impl Stage {
             writes_won: unrecorded.writes_won(),
             tlb_entries: tlb_entries(run),
             interruptions: unrecorded.interruptions(run),
+            fault_around_bytes: fault_around_bytes(run),
             policy,
             ..Config::default()
         };
