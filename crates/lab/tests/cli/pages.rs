@@ -94,7 +94,8 @@ fn the_page_of_a_trace_says_who_waited_when_and_why() {
     for part in [
         "Who: wl-160 was stalled longest, 91.4 ms in 34 calls of reclaim (0.78% of the time), since the whole machine was short of \
          memory. No other task was stalled.",
-        "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160)",
+        "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160): freed 34 of 34, priority 9. Half of all calls took less \
+         than 807 us. Half of the time stalled fell between 210.02 and 210.75 s.",
         "Why: of 1,572 pages they looked at, 98.66% could be freed.",
         "<td class=\"n\">1,572</td>",
     ] {

@@ -94,11 +94,15 @@ fn story(reading: &Reading) -> Vec<String> {
     ));
     if let Some(longest) = sums.stalls.first() {
         let lasted = figures::time(longest.lasted_ns);
+        let half = half_of_the_stalls(reading).map_or(String::new(), |(from, to)| {
+            format!(" Half of the time stalled fell between {from:.2} and {to:.2} s.")
+        });
         says.push(format!(
-            "When: the longest call lasted {}{lasted}, from {} s ({}); half of all calls took less than {}.",
+            "When: the longest call lasted {}{lasted}, from {} s ({}): {}. Half of all calls took less than {}.{half}",
             if longest.is_over { "" } else { "more than " },
             seconds(longest.begin_ns),
             sums.processes[longest.process].name(),
+            longest.why(),
             figures::time(sums.latency(kind.into()).summary().p50.0),
         ));
     }
@@ -106,6 +110,31 @@ fn story(reading: &Reading) -> Vec<String> {
     says.push(format!("Why: {}", causes(&work, sums.calls(kind).freed(&work), sums.calls(kind).stalled_ns)));
     says.extend(kswapd_story(reading));
     says
+}
+
+/// The shortest time into which half of all waiting fell, in seconds.
+fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
+    let timeline = &reading.sums.timeline;
+    let begin_ns = timeline.begin_ns?;
+    let stalled = timeline.steps.iter().map(|step| {
+        let of_step = STALLS.iter().map(|kind| step[Class::from(*kind) as usize].busy_ns);
+        of_step.fold(0, u64::saturating_add)
+    });
+    let stalled: Vec<u64> = stalled.collect();
+    let half = stalled.iter().map(|ns| u128::from(*ns)).sum::<u128>().div_ceil(2);
+    let (mut from, mut within, mut shortest) = (0, 0, None::<(usize, usize)>);
+    for (to, ns) in stalled.iter().enumerate() {
+        within += u128::from(*ns);
+        while within - u128::from(stalled[from]) >= half && from < to {
+            within -= u128::from(stalled[from]);
+            from += 1;
+        }
+        if half > 0 && within >= half && shortest.is_none_or(|(first, last)| to - from < last - first) {
+            shortest = Some((from, to));
+        }
+    }
+    let at = |step: usize| (begin_ns as f64 + step as f64 * timeline.step_ns as f64) / 1e9;
+    shortest.map(|(first, last)| (at(first), at(last + 1)))
 }
 
 /// What calls of a kind spent their time on, by what the events show.
