@@ -76,6 +76,11 @@ impl Contents {
         self.written.retain(|page, _| !matches!(page, Page::Anon(t, o, _) if (*t, *o) == (task, object)));
     }
 
+    /// The anonymous memory of a task is gone: new memory is in its place.
+    pub(super) fn forgotten(&mut self, task: TaskId) {
+        self.written.retain(|page, _| !matches!(page, Page::Anon(of, ..) if *of == task));
+    }
+
     /// Pages that were written.
     pub(super) fn pages(&self) -> Vec<Page> {
         self.written.keys().copied().collect()

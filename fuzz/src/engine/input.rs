@@ -107,6 +107,8 @@ impl Setup {
                     [switch, value] => turned(policy, switch.into(), value.into()),
                 }
             },
+            // Zones, marks and the pages that CPUs keep, as they are by default.
+            ..Config::default()
         };
         let device = |bytes: &mut Unstructured| {
             let kind = pick(bytes, &[SwapKind::Device, SwapKind::Synchronous])?;
@@ -211,6 +213,10 @@ pub(super) enum Action {
         task: u8,
         object: u8,
     },
+    /// Runs its program anew, in another address space.
+    Exec {
+        task: u8,
+    },
     Pin {
         file: u8,
         page: u8,
@@ -274,6 +280,7 @@ impl Action {
         // Two numbers in one byte: a task below 8, and an object.
         let (task, object) = (a & 7, a >> 3);
         Ok(match code {
+            147 => Action::Exec { task },
             148 => Action::Replace { group: a },
             95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },
             0..80 => {

@@ -29,6 +29,7 @@ enum Object {
 enum Doing {
     Access(Access, Object),
     Reclaim,
+    Exec,
     /// It is a kernel thread.
     Thread,
 }
@@ -323,6 +324,13 @@ impl Machine {
                     slot.expect("it was just unmapped").0 = made;
                 }
             }
+            Action::Exec { task } => {
+                let Some(task) = self.idle(task) else { return };
+                let id = TaskId(task as u32);
+                self.contents.forgotten(id);
+                let step = self.engine.task_exec(id);
+                self.advanced(task, Doing::Exec, step, false);
+            }
             Action::Pin { file, page } => {
                 let file = usize::from(file) % self.files.len();
                 let page = self.page_at(Object::Open(file), page, 0);
@@ -523,7 +531,7 @@ impl Machine {
     fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
         let page = match doing {
             Doing::Access(access, object) => Some(self.page(task, access, object)),
-            Doing::Reclaim | Doing::Thread => None,
+            Doing::Reclaim | Doing::Exec | Doing::Thread => None,
         };
         if self.show {
             eprintln!("    task {task}: {step:?}");
@@ -545,13 +553,17 @@ impl Machine {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
                 }
+                Doing::Exec => {
+                    assert_eq!(served, Served::Exited);
+                    State::Idle
+                }
                 Doing::Access(access, object) => match served {
                     Served::Failed(error) => {
                         self.check_failure(access, object, &error);
                         State::Idle
                     }
-                    Served::Written { .. } | Served::Refused(_) => {
-                        panic!("an access ended as a reclaim request")
+                    Served::Written { .. } | Served::Refused(_) | Served::Advised | Served::Exited => {
+                        panic!("an access ended as {served:?}")
                     }
                     // What memory.high did on the way back has cost the page. So the instruction runs again.
                     Served::Hit(Touched::Gone)
@@ -680,6 +692,19 @@ impl Machine {
             for (id, object) in self.tasks[task].objects.clone() {
                 self.munmap(task, id, object);
             }
+        }
+        // A thread that has begun a program of its own has left its memory behind in the address space of the others.
+        for task in (0..self.tasks.len()).filter(|task| !shells.contains(task)) {
+            if self.tasks[task].state != State::Idle {
+                continue;
+            }
+            let task = TaskId(task as u32);
+            let mut step = self.engine.task_exit(task);
+            while step == Step::Again {
+                step = self.engine.resume(task);
+            }
+            assert_eq!(step, Step::Done(Served::Exited));
+            self.carry_out(None);
         }
         let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
         self.engine.check_invariants();
