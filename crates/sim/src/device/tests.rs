@@ -198,3 +198,36 @@ fn senseless_parameters_are_refused_by_name() {
         assert!(error.starts_with("device `virtio`: ") && error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server() {
+    // M/D/1: load * service / (2 * (1 - load)) = 0.8 * 100 us / 0.4.
+    const SERVICE: u64 = 100_000;
+    const REQUESTS: u64 = 500_000;
+    for seed in 1..=3 {
+        let mut device = device(plain(1, SERVICE));
+        let mut rng = SplitMix64::new(seed);
+        let mut now = 0.0;
+        for block in 0..REQUESTS {
+            now -= libm::log(1.0 - rng.unit()) * SERVICE as f64 / 0.8;
+            device.submit(Nanos(now as u64), read(block));
+        }
+        let report = device.report(Nanos(now as u64));
+        let load = report.busy.0 as f64 / now;
+        assert!((load - 0.8).abs() < 0.01, "{load}");
+        let wait = report.queue_wait.0 as f64 / REQUESTS as f64;
+        assert!((wait / 200_000.0 - 1.0).abs() < 0.05, "seed {seed}: {wait} ns");
+    }
+}
+
+#[test]
+fn a_read_waits_behind_the_writes_that_came_before_it() {
+    let mut device = device(plain(2, 100_000));
+    for block in 0..10 {
+        device.submit(Nanos(0), Request { direction: Direction::Write, ..read(block) });
+    }
+    // Two at a time, and the two share the bus: the second ends 4,096 ns after the first. The read comes after five such pairs.
+    assert_eq!(device.submit(Nanos(0), read(99)).at, Nanos(6 * 100_000));
+    let alone = self::device(plain(2, 100_000)).submit(Nanos(0), read(99)).at;
+    assert_eq!(alone, Nanos(100_000));
+}
