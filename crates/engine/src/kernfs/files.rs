@@ -109,6 +109,8 @@ pub struct MachineFile {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MachineTarget {
     Vmstat,
+    Meminfo,
+    Zoneinfo,
     /// A parameter, by its name.
     Sysctl(&'static str),
     LruGen,
@@ -129,6 +131,8 @@ const fn sysctl(path: &'static str, parameter: &'static str) -> MachineFile {
 #[rustfmt::skip]
 pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/vmstat", is_writable: false, target: MachineTarget::Vmstat },
+    MachineFile { path: "/proc/meminfo", is_writable: false, target: MachineTarget::Meminfo },
+    MachineFile { path: "/proc/zoneinfo", is_writable: false, target: MachineTarget::Zoneinfo },
     sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
     sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
     sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),

@@ -4,6 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
+//! | `/proc/meminfo`, `/proc/zoneinfo` | what memory is used for, and where it lies |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor` | read, write: a number |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
@@ -17,6 +18,7 @@
 
 pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
+mod meminfo; // `/proc/meminfo` and `/proc/zoneinfo`
 mod lru_gen; // the text of generations, and commands
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
@@ -116,6 +118,8 @@ impl Engine {
                 }
             }
             Target::Machine(MachineTarget::Sysctl(name)) => text = format!("{}\n", self.sysctl(name)),
+            Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
+            Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
@@ -172,9 +176,12 @@ impl Engine {
         self.enter(task);
         let done = Step::Done(Served::Written { reclaimed: 0 });
         match target {
-            Target::Machine(MachineTarget::Vmstat | MachineTarget::LruGenFull) => {
-                Err(FileError::NotPermitted(path.to_owned()))
-            }
+            Target::Machine(
+                MachineTarget::Vmstat
+                | MachineTarget::Meminfo
+                | MachineTarget::Zoneinfo
+                | MachineTarget::LruGenFull,
+            ) => Err(FileError::NotPermitted(path.to_owned())),
             Target::Machine(MachineTarget::LruGen) => self.lru_gen_write(task, LruGenWrite::new(value)),
             Target::Machine(MachineTarget::Enabled) => {
                 let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;

@@ -53,3 +53,31 @@ fn cpu_time_is_told_by_user_space_and_kernel_and_by_cpu() {
     assert_eq!(json["cpus"][2]["busy_ns"], task["cpu_time_ns"]);
     assert_eq!(json["cpus"][1]["busy_ns"], 0);
 }
+
+#[test]
+fn meminfo_and_zoneinfo_are_read_by_events() {
+    let read = |path: &str| format!("[[event]]\nat = \"1ms\"\nread = \"{path}\"\n\n");
+    let events = read("/proc/meminfo") + &read("/proc/zoneinfo") + "[[memcg]]";
+    let json: serde_json::Value =
+        serde_json::from_str(&check_success(&run_with("[[memcg]]", &events, &["--json"]))).unwrap();
+    let [meminfo, zoneinfo] = [0, 1].map(|read: usize| json["reads"][read]["text"].as_str().unwrap());
+    assert!(meminfo.starts_with("MemTotal:       ") && meminfo.contains("\nActive(file):   "), "{meminfo}");
+    assert!(
+        zoneinfo.starts_with("Node 0, zone ") && zoneinfo.contains("\n        protection: ("),
+        "{zoneinfo}"
+    );
+    let write = "[[event]]\nat = \"1ms\"\nwrite = \"/proc/meminfo\"\nvalue = 1\n\n[[memcg]]";
+    check_failure(&run_with("[[memcg]]", write, &[]), 2, &["/proc/meminfo can't be written"]);
+}
+
+#[test]
+fn pressure_of_a_group_that_is_gone_ends_the_run_with_the_reason() {
+    let events = "[[memcg]]\npath = \"/old\"\n\n[[event]]\nat = \"1ms\"\nrmdir = \"/sys/fs/cgroup/old\"\n\n\
+                  [[event]]\nat = \"2ms\"\nread = \"/sys/fs/cgroup/old/memory.pressure\"\n\n[[memcg]]";
+    let output = run_with("[[memcg]]", events, &[]);
+    check_failure(
+        &output,
+        2,
+        &["2.000 ms into the run", "/sys/fs/cgroup/old/memory.pressure: its cgroup was removed before"],
+    );
+}
