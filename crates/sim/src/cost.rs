@@ -78,6 +78,8 @@ pub struct Costs {
     pub compress: u64,
     /// Decompressing a page from a synchronous swap device. Row "lzo-rle in kernel": 1 to 1.5 us, T.
     pub decompress: u64,
+    /// Migrating a page: unmapping, copying, mapping. Row "migration of one 4 KiB page, batched, inline": 710, S.
+    pub migrate: u64,
     /// From the wake of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a
     /// switch. E: 20,000, of the 5 to 50 us that hardware takes. A wake by a device is part of the device's latency.
     pub wake_up: u64,
@@ -124,6 +126,7 @@ impl Costs {
             stat_flush: 1_000,
             compress: 3_250,
             decompress: 1_250,
+            migrate: 710,
             wake_up: 20_000,
             context_switch: 1_500,
         }
@@ -192,6 +195,7 @@ impl Costs {
             Op::Zero { pages, .. } => Nanos(u64::from(pages) * self.zero),
             Op::ReadSwapNow { .. } => Nanos(self.decompress),
             Op::WriteSwapNow { .. } => Nanos(self.compress),
+            Op::Copy { pages, .. } => Nanos(u64::from(pages) * self.migrate),
             Op::ReadFile { .. }
             | Op::ReadSwap { .. }
             | Op::WriteSwap { .. }
@@ -234,6 +238,7 @@ impl Costs {
             stat_flush: scale(self.stat_flush),
             compress: scale(self.compress),
             decompress: scale(self.decompress),
+            migrate: scale(self.migrate),
             wake_up: scale(self.wake_up),
             context_switch: scale(self.context_switch),
         }

@@ -258,6 +258,10 @@ pub(super) enum Action {
         group: u8,
     },
     FlushStats,
+    /// Writes `compact_memory`.
+    Compact {
+        task: u8,
+    },
     /// Time passes.
     Tick {
         nanos: u64,
@@ -310,7 +314,8 @@ impl Action {
             240..242 => Action::Swappiness { task, value: b % 201 },
             242 => Action::WriteOddity { task, group: object, file: b, text: c },
             243..246 => Action::Read { group: a },
-            246..249 => Action::FlushStats,
+            246..248 => Action::FlushStats,
+            248 => Action::Compact { task },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
             253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },
         })

@@ -406,6 +406,11 @@ impl Machine {
             }
             Action::Replace { group } => self.replace_group(usize::from(group) % self.groups.len()),
             Action::FlushStats => self.engine.flush_stats(),
+            Action::Compact { task } => {
+                let Some(task) = self.idle(task) else { return };
+                let step = self.engine.write_file(TaskId(task as u32), "/proc/sys/vm/compact_memory", "1");
+                self.advanced(task, Doing::Reclaim, step.expect("it takes 1"), false);
+            }
             Action::Tick { nanos } => self.pass(Nanos(self.now.0 + nanos)),
             Action::Spawn { parent, policy, cpu } => {
                 if self.groups.len() < GROUPS_MAX && self.tasks.len() < TASKS_MAX {

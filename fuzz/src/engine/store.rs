@@ -126,6 +126,20 @@ impl Store {
                 let held = self.frame(pfn);
                 self.slots.insert((swap, slot), held);
             }
+            Op::Copy { from, to, pages } => {
+                for at in 0..pages {
+                    let (from, to) = (Pfn(from.0 + at), Pfn(to.0 + at));
+                    let busy = self.transfers.iter().find(|transfer| transfer.frames.contains(&from));
+                    assert!(busy.is_none(), "{from:?} is moved under {busy:?}");
+                    let held = self.frame(from);
+                    let before = self.frames.insert(to, held);
+                    assert!(before.is_none(), "{to:?} is filled while it holds {before:?}");
+                    // A page that could not be read is at home nowhere.
+                    if let Some(home) = self.home.get_mut(&held.page).filter(|home| **home == from) {
+                        *home = to;
+                    }
+                }
+            }
             Op::FreeFrame { pfn, pages } => {
                 for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
                     let busy = self.transfers.iter().find(|transfer| transfer.frames.contains(&pfn));
@@ -165,7 +179,7 @@ impl Store {
     }
 
     fn frame(&self, pfn: Pfn) -> Held {
-        *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is written to swap but not in use"))
+        *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is read but not in use"))
     }
 
     fn slot(&self, swap: SwapId, slot: u32) -> Held {

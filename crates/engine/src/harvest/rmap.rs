@@ -155,13 +155,13 @@ impl Core {
     /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
     /// turn out not to map this one.
     #[inline]
-    fn rmap_len(&self, folio: &Folio) -> usize {
+    pub(crate) fn rmap_len(&self, folio: &Folio) -> usize {
         if folio.has(FolioFlags::ANON) { 1 } else { self.memory.file(FileId(folio.owner)).mappings.len() }
     }
 
     /// The address space and the page in it at which the folio would be mapped.
     #[inline]
-    fn rmap_entry(&self, folio: &Folio, at: usize) -> Option<(MmId, u64)> {
+    pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> Option<(MmId, u64)> {
         if folio.has(FolioFlags::ANON) {
             return Some((MmId(folio.owner), folio.index.into()));
         }

@@ -115,6 +115,7 @@ pub(super) enum MachineTarget {
     Sysctl(&'static str),
     LruGen,
     LruGenFull,
+    CompactMemory,
     Enabled,
     MinTtl,
 }
@@ -138,6 +139,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),
     sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),
     sysctl("/proc/sys/vm/percpu_pagelist_high_fraction", "vm.percpu_pagelist_high_fraction"),
+    MachineFile { path: "/proc/sys/vm/compact_memory", is_writable: true, target: MachineTarget::CompactMemory },
     MachineFile { path: LRU_GEN, is_writable: true, target: MachineTarget::LruGen },
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },

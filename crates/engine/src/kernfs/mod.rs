@@ -6,6 +6,7 @@
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
 //! | `/proc/meminfo`, `/proc/zoneinfo` | what memory is used for, and where it lies |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor` | read, write: a number |
+//! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
@@ -25,6 +26,7 @@ mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
+use crate::migrate::CompactMemory;
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
@@ -121,6 +123,9 @@ impl Engine {
             Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
+            Target::Machine(MachineTarget::CompactMemory) => {
+                return Err(FileError::NotPermitted(path.to_owned()));
+            }
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
             Target::Machine(MachineTarget::MinTtl) => text = format!("{}\n", self.core.min_ttl_ms),
@@ -182,6 +187,11 @@ impl Engine {
                 | MachineTarget::Zoneinfo
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),
+            Target::Machine(MachineTarget::CompactMemory) if value == "1" => {
+                let zones = self.core.memory.zones.info().map(|zone| (zone.node, zone.zone));
+                Ok(self.compact_memory(task, Box::new(CompactMemory::new(zones))))
+            }
+            Target::Machine(MachineTarget::CompactMemory) => Err(invalid("1")),
             Target::Machine(MachineTarget::LruGen) => self.lru_gen_write(task, LruGenWrite::new(value)),
             Target::Machine(MachineTarget::Enabled) => {
                 let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;

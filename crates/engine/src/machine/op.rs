@@ -70,6 +70,15 @@ pub enum Op {
         /// The frame to write.
         pfn: Pfn,
     },
+    /// Copy frames to others: a folio moves.
+    Copy {
+        /// First frame to read.
+        from: Pfn,
+        /// First frame to fill.
+        to: Pfn,
+        /// Frames in the folio.
+        pages: u32,
+    },
     /// The frames' contents are no longer needed; they may be handed out again at once.
     FreeFrame {
         /// First frame.

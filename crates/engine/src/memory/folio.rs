@@ -101,6 +101,11 @@ pub(crate) struct Folio {
 }
 
 impl Folio {
+    /// A folio of which nothing is known but where it is and how large.
+    pub(crate) fn new(node: NodeId, order: u8) -> Folio {
+        Folio { node, order, ..Folio::default() }
+    }
+
     pub(crate) fn flags(&self) -> FolioFlags {
         self.flags
     }

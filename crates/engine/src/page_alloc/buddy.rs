@@ -144,6 +144,14 @@ impl Buddy {
         self.push_head(folios, pfn, order, kind);
     }
 
+    /// Takes the free block that begins with a frame out of the lists, wherever it is.
+    pub(super) fn isolate(&mut self, folios: &mut FolioTable, pfn: Pfn) -> Option<u8> {
+        let order = folios.free_order(pfn)?;
+        self.unlink(folios, pfn.0, order, self.type_of(pfn.0));
+        self.free_pages -= 1 << order;
+        Some(order)
+    }
+
     /// The order of the smallest block of a type that will do.
     #[inline]
     fn smallest(&mut self, folios: &mut FolioTable, order: u8, kind: MigrateType) -> Option<u8> {

@@ -82,6 +82,15 @@ impl Buddy {
         taken
     }
 
+    /// Whether a type has a block of at least this order, or another has one that it may claim.
+    pub(super) fn gives(&self, order: u8, kind: MigrateType) -> bool {
+        let claims = if kind == MigrateType::Movable { order.max(CLAIM_ORDER) } else { order };
+        (order..=MAX_BLOCK_ORDER).any(|from| {
+            self.has(from, kind)
+                || from >= claims && fallbacks(kind).into_iter().any(|other| self.has(from, other))
+        })
+    }
+
     /// The largest block of another type, and its pageblock with it.
     fn claim(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let Want { order, kind, rights } = want;

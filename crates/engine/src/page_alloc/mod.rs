@@ -2,6 +2,7 @@
 
 mod alloc; // the tries of a request, and what is counted
 mod buddy; // free blocks of a zone, by order and migrate type
+pub(crate) mod compact; // what a zone remembers of compaction
 mod fallback; // what a type does that has none
 pub(crate) mod slow_path; // what a request does that no zone can serve at once
 pub(crate) mod info; // zones as those outside see them

@@ -12,13 +12,15 @@
 //! only for frames in use, although a large machine leaves its lowest 4 GiB for last.
 
 use crate::config::Config;
-use crate::memory::folio::FolioTable;
+use crate::memory::folio::{Folio, FolioTable};
 use crate::page_alloc::buddy::Buddy;
+use crate::page_alloc::compact::{Deferral, Wanted};
 use crate::page_alloc::fallback::Want;
 use crate::page_alloc::pcp::{self, Pcp, PcpSizes, Shortage};
 use crate::page_alloc::request::{MigrateType, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, Watermarks};
 use crate::units::{CpuId, MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
+use std::ops::Range;
 
 /// Which zone of a node, or the highest zone that a request may use: its class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -77,6 +79,8 @@ pub(crate) struct Zone {
     pub(crate) reclaim_active: bool,
     /// It was found below its high mark, and no CPU has given pages back and seen it above since.
     pub(crate) below_high: bool,
+    /// When it is compacted again.
+    pub(crate) compact_deferral: Deferral,
     pub(super) buddy: Buddy,
     /// What each CPU holds; nothing as long as it has not come by.
     pub(super) pcps: Vec<Option<Box<Pcp>>>,
@@ -153,7 +157,7 @@ impl Zone {
     }
 
     /// Takes back what CPUs hold: one CPU, or all.
-    pub(super) fn drain(&mut self, folios: &mut FolioTable, cpu: Option<CpuId>) {
+    pub(crate) fn drain(&mut self, folios: &mut FolioTable, cpu: Option<CpuId>) {
         let pcps = match cpu {
             Some(cpu) => &mut self.pcps[cpu.index()..=cpu.index()],
             None => &mut self.pcps[..],
@@ -199,9 +203,50 @@ impl Zone {
         self.passes(order, mark, class, rights)
     }
 
+    /// Whether a block for such a request is free, in its own pageblocks or in others that it may claim.
+    pub(crate) fn gives(&self, wanted: &Wanted) -> bool {
+        self.buddy.gives(wanted.order, wanted.migrate_type)
+    }
+
+    /// The type of the pageblock that a frame is in.
+    pub(crate) fn type_of(&self, pfn: Pfn) -> MigrateType {
+        self.buddy.type_of(pfn.0)
+    }
+
+    /// Frames that have been used since the start, whatever they are now.
+    pub(crate) fn used_so_far(&self) -> Range<u32> {
+        self.buddy.used_so_far()
+    }
+
+    /// Takes all free pages within a pageblock out of the lists. Each is referred to by who has it now.
+    pub(crate) fn isolate_free(&mut self, folios: &mut FolioTable, within: Range<u32>, into: &mut Vec<Pfn>) {
+        let first = into.len();
+        let mut pfn = within.start;
+        while pfn < within.end {
+            match self.buddy.isolate(folios, Pfn(pfn)) {
+                Some(order) => {
+                    into.extend((pfn..pfn + (1 << order)).map(Pfn));
+                    pfn += 1 << order;
+                }
+                None => pfn += 1,
+            }
+        }
+        for &pfn in &into[first..] {
+            folios[pfn] = Folio::new(self.node, 0);
+            folios[pfn].refs = 1;
+        }
+    }
+
+    /// Puts such pages back.
+    pub(crate) fn release_free(&mut self, folios: &mut FolioTable, pages: &mut Vec<Pfn>) {
+        for pfn in pages.drain(..) {
+            folios[pfn].refs = 0;
+            self.buddy.free(folios, pfn.0, 0);
+        }
+    }
+
     /// How far a request of this order fails for want of large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 where
     /// it does not fail. [machine 2.11]
-    #[allow(dead_code)] // for the slow path, kswapd and compaction
     pub(crate) fn fragmentation_index(&self, order: u8) -> i64 {
         let blocks = self.buddy.free_blocks();
         if blocks[order as usize..].iter().any(|&blocks| blocks > 0) {
@@ -264,6 +309,7 @@ pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, conf
                 lowmem_reserve: [0; ZoneType::COUNT],
                 reclaim_active: false,
                 below_high: false,
+                compact_deferral: Deferral::default(),
                 buddy: Buddy::new(start, pages),
                 pcps: vec![None; config.cpus.into()],
                 pcp_sizes: PcpSizes::default(),

@@ -116,6 +116,18 @@ impl Zones {
         &mut self.zones[self.nodes[node.index()].zones.clone()]
     }
 
+    /// A zone that exists.
+    pub(crate) fn zone(&self, node: NodeId, kind: ZoneType) -> &Zone {
+        self.of_node(node).iter().find(|zone| zone.kind == kind).expect("who names a zone has seen it")
+    }
+
+    pub(crate) fn zone_mut(&mut self, node: NodeId, kind: ZoneType) -> &mut Zone {
+        self.of_node_mut(node)
+            .iter_mut()
+            .find(|zone| zone.kind == kind)
+            .expect("who names a zone has seen it")
+    }
+
     /// The zones that a request may use, in the order in which it tries them.
     #[allow(dead_code)] // the slow path and kswapd ask
     pub(crate) fn zonelist(&self, node: NodeId, class: ZoneType) -> impl Iterator<Item = &Zone> {

@@ -24,6 +24,7 @@ impl Engine {
             Stage::Thread(thread) => thread.in_reclaim(),
             Stage::Idle
             | Stage::UserReclaim(_)
+            | Stage::Compact(_)
             | Stage::LruGen(_)
             | Stage::Switch
             | Stage::Exit(_)

@@ -5,6 +5,7 @@ use crate::kmem::Stack;
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
+use crate::migrate::CompactMemory;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
@@ -36,6 +37,8 @@ pub(crate) enum Stage {
     Access,
     /// A write to `memory.reclaim`, or a limit lowered below usage.
     UserReclaim(Box<UserReclaim>),
+    /// A write to `compact_memory`.
+    Compact(Box<CompactMemory>),
     /// A write to `lru_gen`.
     LruGen(Box<LruGenWrite>),
     /// A write to `lru_gen/enabled`: folios are being moved.
@@ -131,6 +134,7 @@ impl Engine {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => self.attempt(task),
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
+            Stage::Compact(request) => self.compact_memory(task, request),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
@@ -187,7 +191,7 @@ impl Engine {
     /// Whether a task is inside a reclaim call.
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
-            Stage::Idle | Stage::Switch | Stage::Exit(_) | Stage::Exited => false,
+            Stage::Idle | Stage::Switch | Stage::Compact(_) | Stage::Exit(_) | Stage::Exited => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(debt) => debt.reclaim.in_reclaim(),
@@ -196,6 +200,14 @@ impl Engine {
     }
 
     /// Goes on with reclaim that a user asked for.
+    pub(crate) fn compact_memory(&mut self, task: TaskId, mut request: Box<CompactMemory>) -> Step {
+        if !self.core.compact_memory_step(&mut request) {
+            return Step::Done(Served::Written { reclaimed: 0 });
+        }
+        self.tasks[task.index()].stage = Stage::Compact(request);
+        Step::Again
+    }
+
     pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
         match self.core.user_reclaim_step(&mut request) {
             UserReclaimStep::Again => {

@@ -118,6 +118,10 @@ pub(crate) enum Action {
         group: usize,
         pages: u64,
     },
+    /// Writes `compact_memory`.
+    Compact {
+        task: usize,
+    },
     /// Writes `memory.max`.
     SetMax {
         task: usize,
@@ -246,6 +250,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), kind()).prop_map(|(task, kind)| Action::Munmap { task, kind }),
         1 => task().prop_map(|task| Action::Exec { task }),
         2 => (task(), 0..2usize, 1..20u64).prop_map(|(task, group, pages)| Action::Reclaim { task, group, pages }),
+        2 => task().prop_map(|task| Action::Compact { task }),
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => Just(Action::FlushStats),

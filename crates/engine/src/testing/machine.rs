@@ -293,6 +293,12 @@ impl Machine {
                     self.write(task, group, "memory.reclaim", pages);
                 }
             }
+            Action::Compact { task } => {
+                if let Some(task) = self.idle(task) {
+                    let step = self.engine.write_file(task, "/proc/sys/vm/compact_memory", "1").unwrap();
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
             Action::SetMax { task, group, pages } => {
                 if let Some(task) = self.idle(task) {
                     self.write(task, group, "memory.max", pages);
@@ -645,6 +651,13 @@ impl Machine {
                 let data = self.frame(pfn);
                 self.slots.insert((swap, slot), data);
             }
+            Op::Copy { from, to, pages } => (0..pages).for_each(|at| {
+                let from = Pfn(from.0 + at);
+                let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&from));
+                assert!(!busy || self.checks == Checks::Contents, "{from:?} is moved under a transfer");
+                let value = self.frame(from);
+                self.frames.insert(Pfn(to.0 + at), value);
+            }),
             Op::FreeFrame { pfn, pages } => (0..pages).for_each(|at| {
                 let pfn = Pfn(pfn.0 + at);
                 let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&pfn));

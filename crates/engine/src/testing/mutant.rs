@@ -18,6 +18,8 @@ pub(crate) enum Mutant {
     SlotFreedBeforeRead,
     /// `serve/read_ahead.rs`: a page that is read ahead can be used before its read has ended.
     ReadaheadNotAwaited,
+    /// `migrate/mod.rs`: a folio's old frame is given up before its contents are copied.
+    FrameFreedBeforeCopied,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
 }
@@ -50,6 +52,11 @@ fn a_slot_freed_before_it_was_read_is_noticed() {
 #[test]
 fn a_page_used_before_its_readahead_has_ended_is_noticed() {
     check(Mutant::ReadaheadNotAwaited);
+}
+
+#[test]
+fn a_frame_freed_before_it_was_copied_is_noticed() {
+    check(Mutant::FrameFreedBeforeCopied);
 }
 
 #[test]

@@ -236,6 +236,7 @@ fn files_take_what_the_kernels_take() {
          [[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.high\"\nvalue = \"0x400k\"\n\
          [[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"64k swappiness=0\"\n\
          [[event]]\nat = \"10ms\"\nwrite = \"/proc/sys/vm/swappiness\"\nvalue = \"100\"\n\
+         [[event]]\nat = \"10ms\"\nwrite = \"/proc/sys/vm/compact_memory\"\nvalue = 1\n\
          [[event]]\nat = \"20ms\"\nread = \"/proc/sys/vm/swappiness\"\n\
          [[event]]\nat = \"20ms\"\nread = \"/sys/fs/cgroup/web/memory.high\"\n"
     ));

@@ -105,6 +105,7 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         Op::Zero { .. }
         | Op::ReadSwapNow { .. }
         | Op::WriteSwapNow { .. }
+        | Op::Copy { .. }
         | Op::FreeFrame { .. }
         | Op::FreeSlot { .. } => return None,
     };

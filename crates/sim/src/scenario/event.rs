@@ -8,6 +8,7 @@
 //!   /proc/pressure/memory                        read              and io, cpu
 //!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
+//!   /proc/sys/vm/compact_memory                  write             1: compacts all zones
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
 //!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it

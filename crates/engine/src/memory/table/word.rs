@@ -209,6 +209,12 @@ impl Word {
         Pfn((self.0 >> Self::PFN_SHIFT) as u32)
     }
 
+    /// The same of a page that has moved to another frame.
+    pub(crate) fn with_pfn(self, pfn: Pfn) -> Word {
+        debug_assert!(self.is_present(), "only what is in memory has a frame");
+        Word(self.0 & ((1 << Self::PFN_SHIFT) - 1) | u64::from(pfn.0) << Self::PFN_SHIFT)
+    }
+
     /// Present, and nothing stands in the way of using it at once.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {

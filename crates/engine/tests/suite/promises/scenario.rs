@@ -527,6 +527,7 @@ impl Machine {
                 Op::WriteSwap { io, .. } => ("swap-out", Some(io)),
                 Op::ReadSwapNow { .. } => ("swap-in now", None),
                 Op::WriteSwapNow { .. } => ("swap-out now", None),
+                Op::Copy { .. } => ("copy", None),
                 Op::FreeFrame { .. } => ("free", None),
                 Op::FreeSlot { .. } => ("free slot", None),
             };

@@ -7,6 +7,9 @@ use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, Task};
 use crate::{PRESSURE_FILES, Resource};
 
+/// The one file among the sysctls that asks for something to be done.
+const COMPACT_MEMORY: &str = "vm.compact_memory";
+
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
         self.ranges(&format!("{prefix}."), event);
@@ -78,7 +81,8 @@ impl Check<'_> {
                 {
                     value = Scalar::Integer(number);
                 }
-                Key::find(&format!("sysctl.{name}")).map(|key| key.accepts)
+                let key = Key::find(&format!("sysctl.{name}"));
+                key.map(|key| key.accepts).or((name == COMPACT_MEMORY).then_some(Accepts::Integer(1, 1)))
             }
             Some(KernelFile::Memcg { file, .. }) => match CgroupFile::by_name(&file).map(|file| file.holds) {
                 Some(Holds::Limit(_)) => Some(Accepts::Limit),
@@ -152,9 +156,14 @@ impl Check<'_> {
 
     fn event_read(&mut self, prefix: &str, path: &str) {
         let key = format!("{prefix}.read");
-        if let Some(KernelFile::Memcg { file, .. }) = self.kernel_file(&key, path)
-            && CgroupFile::by_name(&file).is_some_and(|file| !file.is_readable())
-        {
+        let is_readable = match self.kernel_file(&key, path) {
+            Some(KernelFile::Memcg { file, .. }) => {
+                CgroupFile::by_name(&file).is_none_or(|file| file.is_readable())
+            }
+            Some(KernelFile::Sysctl(name)) => name != COMPACT_MEMORY,
+            _ => true,
+        };
+        if !is_readable {
             self.report(Problem::new(key, format!("{path} can only be written")));
         }
     }
@@ -175,7 +184,11 @@ impl Check<'_> {
                 let files = machine_files(|file| matches!(file, KernelFile::Proc(_)));
                 (name, "file in /proc", files.into_iter().chain(pressure).collect())
             }
-            Some(KernelFile::Sysctl(name)) => (name, "sysctl", Key::names_under("sysctl.")),
+            Some(KernelFile::Sysctl(name)) => {
+                let mut known = Key::names_under("sysctl.");
+                known.push(COMPACT_MEMORY.to_string());
+                (name, "sysctl", known)
+            }
             Some(KernelFile::LruGen(name)) => (
                 name,
                 "file of the multi-generational LRU",

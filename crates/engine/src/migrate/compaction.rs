@@ -1,0 +1,262 @@
+//! Compaction: movable pages go from one end of a zone to the other, so that free pages come to lie side by side. [machine 2.11]
+//!
+//! ```text
+//!   zone   ├──▓▓░▓──┼──░▓▓░──┼──────── ... ────────┼──░░▓░──┼──▓░░░──┤
+//!          migrate scanner ──▶                          ◀── free scanner
+//!          takes movable pages, 32 at a time            takes free pages, a pageblock at a time
+//! ```
+//! Where the two meet, the zone is done. Only pageblocks of movable memory receive pages. An asynchronous run takes pages from such blocks only, too;
+//! others try all.
+//!
+//! A run that did not help puts off the next ones, twice as many each time. Left out: where the scanners were last time, and which pageblocks
+//! they may skip; folios of more than a page stay where they are.
+
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::page_alloc::compact::Wanted;
+use crate::page_alloc::request::{MigrateType, Rights};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::stat::Stat;
+use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
+
+/// Pages migrated at a time.
+const BATCH: usize = 32;
+/// Largest order that is worth compacting for at any mark.
+const COSTLY_ORDER: u8 = 3;
+/// Above this share, in thousandths, a failure is due to fragmentation rather than to a lack of memory.
+const EXTFRAG_THRESHOLD: i64 = 500;
+
+/// How hard a run tries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum CompactMode {
+    /// Takes movable pageblocks only, and gives up on a pageblock where a page can't be moved.
+    Async,
+    /// All pageblocks.
+    Sync,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compacted {
+    /// There is too little free memory to move anything, or enough of the right size.
+    Skipped,
+    /// Earlier runs did not help, so this one was not made.
+    Deferred,
+    /// A block of the order wanted is free.
+    Success,
+    /// The scanners have met.
+    Complete,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CompactStep {
+    Again,
+    Done(Compacted),
+}
+
+/// A run over one zone.
+pub(crate) struct Compaction {
+    node: NodeId,
+    zone: ZoneType,
+    mode: CompactMode,
+    /// `None`: all that can be had, as a user asks for.
+    wanted: Option<Wanted>,
+    /// Next frame of the migrate scanner, and the end of what the free scanner has not seen.
+    migrate_at: u32,
+    free_end: u32,
+    has_begun: bool,
+    /// Free frames to move pages to.
+    free: Vec<Pfn>,
+}
+
+impl Compaction {
+    /// A run for a request.
+    #[allow(dead_code)] // for the slow path
+    pub(crate) fn new(node: NodeId, zone: ZoneType, mode: CompactMode, wanted: Wanted) -> Compaction {
+        Compaction { wanted: Some(wanted), ..Compaction::whole(node, zone, mode) }
+    }
+
+    /// A run over all of a zone.
+    pub(crate) fn whole(node: NodeId, zone: ZoneType, mode: CompactMode) -> Compaction {
+        Compaction {
+            node,
+            zone,
+            mode,
+            wanted: None,
+            migrate_at: 0,
+            free_end: 0,
+            has_begun: false,
+            free: Vec::new(),
+        }
+    }
+}
+
+/// A user's request to compact all zones (`/proc/sys/vm/compact_memory`).
+pub(crate) struct CompactMemory {
+    left: Vec<Compaction>,
+}
+
+impl CompactMemory {
+    pub(crate) fn new(zones: impl Iterator<Item = (NodeId, ZoneType)>) -> CompactMemory {
+        let mut left: Vec<Compaction> =
+            zones.map(|(node, zone)| Compaction::whole(node, zone, CompactMode::Sync)).collect();
+        left.reverse();
+        CompactMemory { left }
+    }
+}
+
+impl Zone {
+    /// Whether compaction for an order can help: free pages for the copies, and no such block yet.
+    fn is_suitable(&self, wanted: &Wanted) -> bool {
+        let Wanted { order, class, .. } = *wanted;
+        let mark = if order > COSTLY_ORDER { Watermark::Low } else { Watermark::Min };
+        let copies = 2 << order;
+        if !self.watermark_ok(0, self.mark(mark) + copies, class, Rights::empty()) {
+            return false;
+        }
+        let index = self.fragmentation_index(order);
+        order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
+    }
+}
+
+impl Core {
+    /// Takes a user's request one batch further; false when all zones are done.
+    pub(crate) fn compact_memory_step(&mut self, request: &mut CompactMemory) -> bool {
+        let Some(mut run) = request.left.pop() else { return false };
+        if self.compact_step(&mut run) == CompactStep::Again {
+            request.left.push(run);
+        }
+        !request.left.is_empty()
+    }
+
+    /// Takes a run one batch further.
+    pub(crate) fn compact_step(&mut self, run: &mut Compaction) -> CompactStep {
+        if !run.has_begun {
+            if let Some(ended) = self.compact_begin(run) {
+                return CompactStep::Done(ended);
+            }
+            run.has_begun = true;
+        }
+        let block_end = (run.migrate_at + 1).next_multiple_of(PAGEBLOCK_PAGES as u32);
+        self.compact_batch(run, block_end);
+        if run.migrate_at < block_end && run.migrate_at < run.free_end {
+            return CompactStep::Again;
+        }
+        // Frames just freed are with this CPU, where they join no block.
+        let (cpu, memory) = (self.cpu, &mut self.memory);
+        memory.zones.zone_mut(run.node, run.zone).drain(&mut memory.folios, Some(cpu));
+        let has_met = run.migrate_at >= run.free_end;
+        let has_block = run.wanted.is_some_and(|wanted| self.compact_zone(run).gives(&wanted));
+        if !has_met && !has_block {
+            return CompactStep::Again;
+        }
+        self.compact_end(run);
+        CompactStep::Done(if has_block { Compacted::Success } else { Compacted::Complete })
+    }
+
+    fn compact_zone(&self, run: &Compaction) -> &Zone {
+        self.memory.zones.zone(run.node, run.zone)
+    }
+
+    /// Whether the run is not to be made, and why.
+    fn compact_begin(&mut self, run: &mut Compaction) -> Option<Compacted> {
+        let zone = self.memory.zones.zone_mut(run.node, run.zone);
+        if let Some(wanted) = &run.wanted {
+            if zone.compact_deferral.puts_off(wanted.order) {
+                return Some(Compacted::Deferred);
+            }
+            if zone.gives(wanted) || !zone.is_suitable(wanted) {
+                return Some(Compacted::Skipped);
+            }
+        }
+        // What was never used is one block already.
+        let used = zone.used_so_far();
+        (run.migrate_at, run.free_end) = (used.start, used.end);
+        // A page in a CPU's batch can't be taken.
+        self.lru_add_drain();
+        (run.migrate_at >= run.free_end).then_some(Compacted::Complete)
+    }
+
+    /// Gives back what was not needed, and takes note of how it went.
+    fn compact_end(&mut self, run: &mut Compaction) {
+        let memory = &mut self.memory;
+        let zone = memory.zones.zone_mut(run.node, run.zone);
+        zone.release_free(&mut memory.folios, &mut run.free);
+        let Some(wanted) = &run.wanted else { return };
+        if zone.gives(wanted) {
+            zone.compact_deferral.succeeded(wanted.order);
+        } else if run.mode > CompactMode::Async {
+            zone.compact_deferral.failed(wanted.order);
+        }
+    }
+
+    /// Moves up to a batch of pages out of the present pageblock.
+    fn compact_batch(&mut self, run: &mut Compaction, block_end: u32) {
+        let end = block_end.min(run.free_end);
+        let kind = self.compact_zone(run).type_of(Pfn(run.migrate_at));
+        if run.mode == CompactMode::Async && kind != MigrateType::Movable {
+            run.migrate_at = block_end;
+            return;
+        }
+        let (first, mut taken) = (run.migrate_at, Vec::new());
+        while run.migrate_at < end && taken.len() < BATCH {
+            let pfn = Pfn(run.migrate_at);
+            if let Some(order) = self.memory.folios.free_order(pfn) {
+                run.migrate_at += 1 << order;
+                continue;
+            }
+            let folio = &self.memory.folios[pfn];
+            let pages = if folio.has(FolioFlags::LRU) { folio.pages() as u32 } else { 1 };
+            run.migrate_at += pages;
+            if pages == 1 && self.migrate_isolate(pfn) {
+                taken.push(pfn);
+            }
+        }
+        self.count_node(run.node, Stat::CompactMigrateScanned, i64::from(run.migrate_at - first));
+        self.count_node(run.node, Stat::CompactIsolated, taken.len() as i64);
+        let mut has_failed = false;
+        for pfn in taken {
+            if run.free.is_empty() {
+                self.compact_find_free(run);
+            }
+            // What was allocated meanwhile at the other end is no place to move to.
+            match run.free.pop() {
+                Some(to) => {
+                    if !self.migrate_folio(pfn, to) {
+                        run.free.push(to);
+                        has_failed = true;
+                    }
+                }
+                None => self.migrate_put_back(pfn),
+            }
+        }
+        if has_failed && run.mode == CompactMode::Async {
+            // The pageblock does not become free as a whole, so the rest of it need not move.
+            run.migrate_at = block_end;
+        }
+    }
+
+    /// Takes free pages from the last pageblock that has some.
+    fn compact_find_free(&mut self, run: &mut Compaction) {
+        let memory = &mut self.memory;
+        let zone = memory.zones.zone_mut(run.node, run.zone);
+        let mut scanned = 0;
+        while run.free.is_empty() && run.free_end > run.migrate_at {
+            let block = (run.free_end - 1) & !(PAGEBLOCK_PAGES as u32 - 1);
+            if block < run.migrate_at {
+                run.free_end = run.migrate_at;
+                break;
+            }
+            scanned += i64::from(run.free_end - block);
+            if zone.type_of(Pfn(block)) == MigrateType::Movable {
+                zone.isolate_free(&mut memory.folios, block..run.free_end, &mut run.free);
+            }
+            run.free_end = block;
+        }
+        let found = run.free.len() as i64;
+        self.count_node(run.node, Stat::CompactFreeScanned, scanned);
+        self.count_node(run.node, Stat::CompactIsolated, found);
+    }
+}

@@ -1,0 +1,111 @@
+//! Migration: a folio's contents move to another frame, and everything that leads to it follows. [tiering 6; machine 2.11]
+//!
+//! ```text
+//!   isolated folio ─▶ may it move? ─▶ page tables, index, swap cache lead to the new frame ─▶ Op::Copy ─▶ add batch
+//!                         │ no: a transfer, a reference, a pin                                            ▲
+//!                         └──────────── put back, to be found there again ────────────────────────────────┘
+//! ```
+//! Nobody can tell afterwards but by the frame: accessed and dirty bits, use bits, the slot and the charge move along. The old frame is free
+//! when the copy has been carried out. The folio enters its lists through the add batch like a new one, so it ends at the head.
+//!
+//! A machine prices all of that with the copy.
+//!
+//! It moves within a node. What is counted by node would have to move, too, if it went further.
+
+mod compaction; // large blocks out of scattered free pages
+
+pub(crate) use compaction::CompactMemory;
+#[cfg(test)]
+pub(crate) use compaction::{CompactMode, CompactStep, Compacted, Compaction};
+
+use crate::core::Core;
+use crate::machine::op::Op;
+use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::table::Word;
+use crate::stat::{ByType, ISOLATED, Stat};
+use crate::story::PageEvent;
+use crate::units::{FileId, Pfn};
+
+impl Core {
+    /// Takes a folio off its list for migration; false where it is on none.
+    pub(crate) fn migrate_isolate(&mut self, pfn: Pfn) -> bool {
+        if !self.memory.folios[pfn].has(FolioFlags::LRU) {
+            return false;
+        }
+        self.tell(pfn, |_| PageEvent::Isolated);
+        self.lru_unlink(pfn);
+        self.count_isolated(pfn, 1);
+        true
+    }
+
+    /// Gives a folio that was isolated for migration back to its lists.
+    pub(crate) fn migrate_put_back(&mut self, pfn: Pfn) {
+        self.count_isolated(pfn, -1);
+        self.lru_add(pfn);
+    }
+
+    fn count_isolated(&mut self, pfn: Pfn, sign: i64) {
+        let folio = &self.memory.folios[pfn];
+        let (node, stat, pages) = (folio.node, ISOLATED.of(folio.lru_type()), folio.pages() as i64);
+        self.count_node(node, stat, sign * pages);
+    }
+
+    /// Moves an isolated folio to a free frame of its node and size, and puts it back. Where it can't move it is put back as it is, and the
+    /// frame stays free: false.
+    pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
+        let folio = self.memory.folios[from];
+        let pages = folio.pages() as i64;
+        if self.is_held(&folio) {
+            self.count_node(folio.node, Stat::PgmigrateFail, pages);
+            self.migrate_put_back(from);
+            return false;
+        }
+        self.move_mappings(&folio, from, to);
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
+            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
+        }
+        if folio.has(FolioFlags::SWAPCACHE) {
+            let index = self.memory.swap.index_mut(folio.swap);
+            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
+        }
+        self.memory.folios[to] = folio;
+        self.memory.folios[from] = Folio::new(folio.node, folio.order);
+        self.ops.push(Op::Copy { from, to, pages: pages as u32 });
+        self.ops.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FrameFreedBeforeCopied) {
+            let last = self.ops.len() - 1;
+            self.ops.swap(last - 1, last);
+        }
+        self.free_folio(from);
+        self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
+        self.migrate_put_back(to);
+        true
+    }
+
+    /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
+    fn is_held(&self, folio: &Folio) -> bool {
+        let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
+        folio.refs > 0 || folio.flags().intersects(held)
+    }
+
+    /// Makes every page-table entry lead to the new frame, as it is.
+    fn move_mappings(&mut self, folio: &Folio, from: Pfn, to: Pfn) {
+        if folio.mapped == 0 {
+            return;
+        }
+        for at in 0..self.rmap_len(folio) {
+            let Some((mm, page)) = self.rmap_entry(folio, at) else { continue };
+            let mm = self.memory.mm_mut(mm);
+            let word: Word = mm.table.word_if_any(page);
+            if !word.is_present() || word.pfn() != from {
+                continue;
+            }
+            mm.table.update(page, |word| *word = word.with_pfn(to));
+            if let Some(tlb) = &mut mm.tlb {
+                tlb.drop_page(page);
+            }
+        }
+    }
+}
