@@ -11,6 +11,8 @@ use proptest::prelude::*;
 /// A machine to build.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
+    /// Pages of the machine: more than all that is done needs, or fewer, so that kswapd and direct reclaim come in.
+    pub(crate) memory: u64,
     /// `memory.max` of the two groups, in pages.
     pub(crate) limits: [u64; 2],
     /// The second group is a child of the first.
@@ -203,26 +205,30 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         .prop_map(|(ra_pages, io_pages)| Bdi { ra_pages, io_pages });
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
     let kmem = prop::bool::weighted(0.3);
-    let switches = (any::<bool>(), any::<bool>(), kmem, policy(), advice, bdi);
+    let memory = prop_oneof![3 => Just(4096u64), 1 => 110..180u64];
+    let switches = (any::<bool>(), any::<bool>(), kmem, policy(), advice, bdi, memory);
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
-        |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi), swappiness)| Setup {
-            // Stacks and page tables of three tasks leave some room.
-            limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
-            nested,
-            swap,
-            bdi,
-            cpus,
-            folio_batch: sizes.0,
-            charge_stock: sizes.1,
-            reclaim_batch: sizes.2,
-            plug_requests: sizes.3,
-            writes_won: sizes.4,
-            swappiness,
-            live_stats,
-            kmem,
-            policy,
-            advice,
+        |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi, memory), swappiness)| {
+            Setup {
+                memory,
+                // Stacks and page tables of three tasks leave some room.
+                limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
+                nested,
+                swap,
+                bdi,
+                cpus,
+                folio_batch: sizes.0,
+                charge_stock: sizes.1,
+                reclaim_batch: sizes.2,
+                plug_requests: sizes.3,
+                writes_won: sizes.4,
+                swappiness,
+                live_stats,
+                kmem,
+                policy,
+                advice,
+            }
         },
     )
 }

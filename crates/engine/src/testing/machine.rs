@@ -110,6 +110,8 @@ pub(crate) struct Machine {
     now: Nanos,
     /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
     high_used: bool,
+    /// All of its pages fit into memory, so that only groups are ever short of it.
+    has_room: bool,
     /// Pages that the engine's events say are in page caches.
     cached: BTreeSet<(FileId, u64)>,
     ops: Vec<Op>,
@@ -118,7 +120,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
         let mut engine = Engine::new(Config {
-            node_pages: vec![4096],
+            node_pages: vec![setup.memory],
             cpus: setup.cpus,
             swappiness: setup.swappiness,
             folio_batch: setup.folio_batch,
@@ -169,6 +171,7 @@ impl Machine {
             next_value: 0,
             now: Nanos::ZERO,
             high_used: false,
+            has_room: setup.memory >= 4096,
             cached: BTreeSet::new(),
             ops: Vec::new(),
         };
@@ -546,6 +549,8 @@ impl Machine {
                     "{access:?}"
                 );
             }
+            // Pages may be left that reclaim can take, and still too few to be above the reserve.
+            AccessError::Oom(report) if report.max.is_none() => assert!(!self.has_room, "{error}"),
             AccessError::Oom(report) => {
                 // With numbers as of the last flush, reclaim may well not know what there is. Else only what a read has brought
                 // in may have become reclaimable since it last looked.
@@ -754,6 +759,10 @@ impl Machine {
         let kernel = self.engine.core.kernel_frames().len() as i64;
         let stacks = self.engine.vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
         assert_eq!(kernel, stacks + self.engine.vmstat(Stat::NrSlabReclaimable), "no page table is left");
+        if !self.has_room {
+            // What kswapd was writing to swap as its owner let go of it stays until reclaim comes by again.
+            return;
+        }
         for pfn in self.engine.used_folios() {
             let folio = &self.engine.core.memory.folios[pfn];
             assert!(
