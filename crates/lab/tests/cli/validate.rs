@@ -184,7 +184,7 @@ fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
     let printed = check_success(&validate(strange.path(), &["fr-loop.classic.*"]));
     assert!(printed.contains("fr-loop.classic.1            skipped  not modelled: zswap\n"), "{printed}");
     let several = "fr-loop.classic.2            skipped  not modelled: a machine short of memory as a whole \
-                   (kswapd, watermarks), readahead, requests of several pages, the program's option `-S`, \
+                   (kswapd, watermarks), the program's option `-S`, \
                    the program's option `-l 12`, the program's option `-f 8`\n";
     assert!(printed.contains(several), "{printed}");
     assert!(

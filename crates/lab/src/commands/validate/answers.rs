@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use pageout_workload::Access;
 use serde::Deserialize;
 
+use super::reads::{self, Reads};
 use super::recording::{is_repeat, read_json};
 
 /// The answers of a folder.
@@ -29,6 +30,7 @@ pub(crate) struct Answer {
     pub(crate) memcg_delta: BTreeMap<String, i64>,
     misses_file: Option<PathBuf>,
     page_cache_stream: Option<PathBuf>,
+    events_file: Option<PathBuf>,
     /// Lines of `lru_gen`, the group's own without its first; of classic runs a text that says so.
     #[serde(default)]
     lru_gen: serde_json::Value,
@@ -59,7 +61,7 @@ const MISSED: u8 = 2 | 4;
 impl Answer {
     /// Whether it was recorded which accesses missed.
     pub(crate) fn tells_of_accesses(&self) -> bool {
-        self.misses_file.is_some() || self.page_cache_stream.is_some()
+        self.misses_file.is_some() || self.page_cache_stream.is_some() || self.events_file.is_some()
     }
 
     /// Which of its fields says nothing, if one does that should: a counter that stayed as it was is left out, but not all did.
@@ -117,17 +119,23 @@ impl Answers {
 
     /// The recorded page-cache stream.
     pub(crate) fn stream(&self, answer: &Answer) -> anyhow::Result<Option<Vec<u32>>> {
-        let Some(path) = &answer.page_cache_stream else { return Ok(None) };
+        answer.page_cache_stream.as_ref().map(|path| self.words(path)).transpose()
+    }
+
+    /// What each access brought into the page cache, and what it read for that, where events of both were recorded.
+    pub(crate) fn reads(&self, answer: &Answer) -> anyhow::Result<Option<Vec<Reads>>> {
+        let Some(path) = &answer.events_file else { return Ok(None) };
+        let events = reads::of_events(&self.words(path)?);
+        events.map(Some).with_context(|| format!("{} is damaged", self.dir.join(path).display()))
+    }
+
+    fn words(&self, path: &Path) -> anyhow::Result<Vec<u32>> {
         let bytes = self.bytes(path)?;
         if bytes.len() % 4 != 0 {
             bail!("{}: ends in the middle of a word", path.display());
         }
-        Ok(Some(
-            bytes
-                .chunks_exact(4)
-                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-                .collect(),
-        ))
+        let words = bytes.chunks_exact(4);
+        Ok(words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
     }
 
     fn bytes(&self, path: &Path) -> anyhow::Result<Vec<u8>> {

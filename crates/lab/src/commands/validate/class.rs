@@ -32,7 +32,7 @@ pub(crate) struct Limits {
     /// On accesses that hit here and missed there, or the reverse.
     pub(crate) disagreement: Option<f64>,
     /// `same`: the evicted pages and their order.
-    pub(crate) victims: Option<Victims>,
+    pub(crate) victims: Option<Same>,
     /// On misses, refaults, scanned and stolen pages (of an envelope: of its median run).
     pub(crate) misses: Option<f64>,
     /// On activated, deactivated, refilled and restored pages.
@@ -44,9 +44,11 @@ pub(crate) struct Limits {
     phases_single: Option<usize>,
     /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
     pub(crate) agreement_slack: Option<f64>,
+    /// `same`: the pages that each access brings into the page cache, in order.
+    pub(crate) insertions: Option<Same>,
+    /// `same`: the reads of the device that each access causes.
+    pub(crate) requests: Option<Same>,
     // Limits on what mechanisms do that are not modelled yet.
-    insertions: Option<IgnoredAny>,
-    requests: Option<IgnoredAny>,
     shares: Option<IgnoredAny>,
     pressure: Option<IgnoredAny>,
 }
@@ -54,12 +56,7 @@ pub(crate) struct Limits {
 impl Limits {
     /// One that nothing can be judged by yet.
     pub(crate) fn later(&self) -> Option<&'static str> {
-        let all = [
-            ("insertions", &self.insertions),
-            ("requests", &self.requests),
-            ("shares", &self.shares),
-            ("pressure", &self.pressure),
-        ];
+        let all = [("shares", &self.shares), ("pressure", &self.pressure)];
         all.into_iter().find_map(|(key, limit)| limit.as_ref().map(|_| key))
     }
 
@@ -76,10 +73,10 @@ impl Limits {
     }
 }
 
-/// What is asked of the evicted pages.
+/// What is asked of pages and their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Victims {
+pub(crate) enum Same {
     Same,
 }
 

@@ -9,7 +9,8 @@ use pageout_workload::Access;
 use serde::Serialize;
 
 use super::answers::{Answer, Answers, MissMap, REMOVED};
-use super::class::{Class, Limits, Tolerances, Victims};
+use super::class::{Class, Limits, Same, Tolerances};
+use super::reads;
 use super::recording::Run;
 use super::rig::{Played, Unplayable};
 
@@ -119,6 +120,8 @@ const REFAULTS: &str = "refaults";
 const MISSED: &str = "missed";
 const DISAGREEMENT: &str = "disagreement";
 const AGREEMENT: &str = "agreement";
+const INSERTIONS: &str = "accesses with other insertions";
+const REQUESTS: &str = "accesses with other requests";
 const VICTIMS: &str = "victims that differ";
 /// Insertions and removals in the recorded order, from the first on.
 const STREAM: &str = "stream alike up to";
@@ -254,7 +257,7 @@ impl Comparison<'_> {
             }
         }
         rows.extend(self.generations(played));
-        if self.limits().victims == Some(Victims::Same)
+        if self.limits().victims == Some(Same::Same)
             && let Some(real) = self.answers.stream(self.answer)?
         {
             let differing = differing_victims(&played.stream, &real) as f64;
@@ -267,6 +270,23 @@ impl Comparison<'_> {
                 passes: Some(differing == 0.0),
                 is_share: false,
             });
+        }
+        if let Some(real) = self.answers.reads(self.answer)? {
+            let limits = [
+                (INSERTIONS, self.limits().insertions, reads::differing_insertions(&played.reads, &real)),
+                (REQUESTS, self.limits().requests, reads::differing_requests(&played.reads, &real)),
+            ];
+            for (name, limit, differing) in limits {
+                rows.push(Row {
+                    name,
+                    simulated: differing as f64,
+                    envelope: None,
+                    real: 0.0,
+                    limit: limit.map(|Same::Same| [0.0, 0.0]),
+                    passes: limit.map(|Same::Same| differing == 0),
+                    is_share: false,
+                });
+            }
         }
         if let Some(real) = self.answers.stream(self.answer)? {
             let (simulated, real) = (up_to_last_added(&played.stream), up_to_last_added(&real));

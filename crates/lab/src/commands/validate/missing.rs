@@ -9,17 +9,12 @@ use super::recording::Run;
 /// What of a run's settings and objects is not modelled; empty where all is.
 pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
     let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
-    let reads_ahead =
-        has(&[Kind::Readahead, Kind::MappedReadahead]) || run.read_ahead_kb > 0 && has(&[Kind::Mapped]);
-    let faults_around = run.fault_around_bytes > pageout_engine::PAGE_SIZE
-        && has(&[Kind::Mapped, Kind::MappedRandom, Kind::MappedReadahead]);
+    let is_read_ahead = objects.iter().any(Object::is_read_ahead);
     let known = [
         (run.limit_pages == 0, "a machine short of memory as a whole (kswapd, watermarks)"),
         (run.second.is_some(), "a second task"),
         (run.cpus != 1, "more than one CPU"),
-        (reads_ahead, "readahead"),
-        (faults_around, "fault-around"),
-        (objects.iter().any(|object| object.request > 1), "requests of several pages"),
+        (is_read_ahead && has(&[Kind::Anon]), "readahead beside anonymous memory"),
         (run.zswap != 0, "zswap"),
         (!run.cmdline.contains("cgroup.memory=nokmem"), "kernel memory charged to the group"),
     ];

@@ -1,6 +1,7 @@
 //! What a run accesses: its objects, as `kind:pages[:path[:request]]`.
 
 use anyhow::{Context, anyhow};
+use pageout_engine::{Advice, PAGE_SIZE};
 
 /// How an object is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,10 +16,16 @@ pub(super) enum Kind {
     MappedRandom,
     /// Private anonymous memory.
     Anon,
-    /// read(2) of a file that is read ahead, or whose readahead is asked for.
+    /// pread of a file that is read ahead.
     Readahead,
-    /// A mapping whose faults read ahead.
-    MappedReadahead,
+    /// The same in units of half pages.
+    Half,
+    /// The same, advised sequential.
+    ReadaheadSequential,
+    /// Readahead is asked for, and nothing is read.
+    WillNeed,
+    /// A mapping whose faults read ahead, and the advice that it was given.
+    MappedReadahead(Advice),
 }
 
 /// Kinds by their names; a `read` below `/tmpfs/` is [`Kind::Tmpfs`].
@@ -28,12 +35,12 @@ const KINDS: &[(&str, Kind)] = &[
     ("mrand", Kind::MappedRandom),
     ("anon", Kind::Anon),
     ("ra", Kind::Readahead),
-    ("ras", Kind::Readahead),
-    ("half", Kind::Readahead),
-    ("will", Kind::Readahead),
-    ("ram", Kind::MappedReadahead),
-    ("rams", Kind::MappedReadahead),
-    ("ramr", Kind::MappedReadahead),
+    ("ras", Kind::ReadaheadSequential),
+    ("half", Kind::Half),
+    ("will", Kind::WillNeed),
+    ("ram", Kind::MappedReadahead(Advice::Normal)),
+    ("rams", Kind::MappedReadahead(Advice::Sequential)),
+    ("ramr", Kind::MappedReadahead(Advice::Random)),
 ];
 
 /// As many as a word of a sequence can name.
@@ -44,6 +51,10 @@ const PAGES_MAX: u64 = 1 << 28;
 pub(super) struct Object {
     pub(super) kind: Kind,
     pub(super) pages: u64,
+    /// Its file.
+    pub(super) path: String,
+    /// The object whose open file it shares.
+    pub(super) shares: Option<u32>,
     /// Pages, or half pages, of one access.
     pub(super) request: u64,
     /// As the recording has it.
@@ -61,13 +72,15 @@ impl Object {
         })?;
         let count = |part: &str| part.parse().ok().filter(|count| (1..=PAGES_MAX).contains(count));
         let pages = parts.next().and_then(count).with_context(what)?;
-        let kind = match (kind, parts.next()) {
-            (Kind::Read, Some(path)) if path.starts_with("/tmpfs/") => Kind::Tmpfs,
-            (&kind, _) => kind,
-        };
+        let path = parts.next().unwrap_or_default();
+        let kind = if *kind == Kind::Read && path.starts_with("/tmpfs/") { Kind::Tmpfs } else { *kind };
+        let shares =
+            path.strip_prefix('=').map(|number| number.parse().ok().with_context(what)).transpose()?;
         let request = parts.next().map_or(Some(1), count).with_context(what)?;
         match parts.next() {
-            None => Ok(Object { kind, pages, request, text: text.to_string() }),
+            None => {
+                Ok(Object { kind, pages, path: path.to_string(), shares, request, text: text.to_string() })
+            }
             Some(_) => Err(anyhow!(what())),
         }
     }
@@ -78,7 +91,25 @@ impl Object {
     }
 
     pub(super) fn is_mapped_file(&self) -> bool {
-        matches!(self.kind, Kind::Mapped | Kind::MappedRandom)
+        matches!(self.kind, Kind::Mapped | Kind::MappedRandom | Kind::MappedReadahead(_))
+    }
+
+    /// Words of a sequence count in units of so many bytes.
+    pub(super) fn unit(&self) -> u64 {
+        if self.kind == Kind::Half { PAGE_SIZE / 2 } else { PAGE_SIZE }
+    }
+
+    /// As many as a word of the sequence can name.
+    pub(super) fn units(&self) -> u64 {
+        self.pages * (PAGE_SIZE / self.unit())
+    }
+
+    /// It can only be played call by call: readahead goes by what a call still wants.
+    pub(super) fn is_read_ahead(&self) -> bool {
+        use Kind::{Half, MappedReadahead, Readahead, ReadaheadSequential, WillNeed};
+        let is_of_kind =
+            matches!(self.kind, Half | MappedReadahead(_) | Readahead | ReadaheadSequential | WillNeed);
+        is_of_kind || self.request > 1
     }
 }
 

@@ -45,6 +45,7 @@ use pageout_workload as workload;
 use super::answers::REMOVED;
 use super::missing;
 use super::object::{Kind, Object};
+use super::reads::Reads;
 use super::recording::{BasePage, Recording, Run};
 use super::script::{Flags, Script};
 use crate::failure::told;
@@ -58,6 +59,8 @@ pub(crate) struct Played {
     pub(crate) missed: Vec<bool>,
     /// What entered and left the page cache of the run's last file, which in traced runs is the only one.
     pub(crate) stream: Vec<u32>,
+    /// By access of the sequence, what it brought into the page cache; of runs that are played call by call.
+    pub(crate) reads: Vec<Reads>,
     /// The group's generations after the process has ended, oldest first.
     pub(crate) generations: Vec<GenerationInfo>,
     /// The sequence it played.
@@ -159,7 +162,12 @@ impl<'a> Playable<'a> {
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
-        Stage::build(self, unrecorded)?.perform(self, unrecorded)
+        let stage = Stage::build(self, unrecorded)?;
+        if self.is_read_ahead() { stage.perform_calls(self) } else { stage.perform(self, unrecorded) }
+    }
+
+    fn is_read_ahead(&self) -> bool {
+        self.objects.iter().any(Object::is_read_ahead)
     }
 }
 
@@ -169,7 +177,7 @@ fn check_sequence(objects: &[Object], sequence: &[workload::Access]) -> anyhow::
             None => {
                 bail!("access {number} is to object {}, but the run has {}", access.object(), objects.len())
             }
-            Some(object) if access.page() >= object.pages => {
+            Some(object) if access.page() >= object.units() => {
                 bail!("access {number} is to page {} of {}", access.page(), object.text)
             }
             Some(_) => {}
@@ -214,7 +222,8 @@ fn fault_around_bytes(run: &Run) -> u32 {
 fn base_pages(run: &Run, objects: &[Object]) -> Vec<BasePage> {
     use BasePage::{Data, Device, Flags, Text};
     let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
-    let has_files = has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]);
+    let has_files =
+        has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]) || objects.iter().any(Object::is_read_ahead);
     match &run.base_pages {
         Some(declared) => declared.clone(),
         None if run.is_marked() => vec![Device],
@@ -242,7 +251,18 @@ struct Stage {
     flags: Option<Flags>,
     /// By object of the run, the flag of its first page, if it is anonymous.
     first_flags: Vec<Option<u64>>,
+    /// Some object is read ahead, with windows of so many pages.
+    is_read_ahead: bool,
+    ra_pages: u32,
+    /// Files that several objects may have in common, by their paths.
+    shared: Vec<(String, FileId)>,
 }
+
+/// Pages of the recording machine's files.
+const FILES: &[(&str, u64)] = &[("/mnt/f", 65_536), ("/mnt/g", 16_384), ("/mnt/s", 1000)];
+
+/// Where the blocks of a file are in two pieces, the first page of the second one: no request goes across.
+const BREAK: (&str, u64) = ("/mnt/f", 26_303);
 
 impl Stage {
     fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
@@ -294,6 +314,9 @@ impl Stage {
             hole: objects.iter().position(|object| object.kind == Kind::Read).map(|at| at as u32),
             flags: None,
             first_flags: first_flags(objects),
+            is_read_ahead: playable.is_read_ahead(),
+            ra_pages: u32::try_from(run.read_ahead_kb / 4).unwrap_or(u32::MAX).min(Bdi::PAGES_MAX),
+            shared: Vec::new(),
         };
         for page in base_pages(run, objects) {
             stage.add_base_page(page, objects)?;
@@ -316,12 +339,31 @@ impl Stage {
         Ok(file)
     }
 
+    /// The file of an object. Objects that are read ahead may have it in common, and can be smaller than it.
+    fn file_at(&mut self, object: &Object) -> Result<FileId, Unplayable> {
+        if !self.is_read_ahead {
+            return self.add_file("/mnt/f", object.pages, FileKind::Regular);
+        }
+        if let Some(&(_, file)) = self.shared.iter().find(|(path, _)| *path == object.path) {
+            return Ok(file);
+        }
+        let pages = FILES.iter().find(|(path, _)| *path == object.path).map_or(0, |&(_, pages)| pages);
+        let pages = pages.max(object.pages);
+        let bdi = Bdi { ra_pages: self.ra_pages, ..Bdi::default() };
+        let spec = FileSpec { name: object.path.clone(), pages, kind: FileKind::Regular, bdi };
+        let file = self.engine.file_create(spec)?;
+        self.files.push(file);
+        self.shared.push((object.path.clone(), file));
+        Ok(file)
+    }
+
     fn add_object(&mut self, object: &Object) -> Result<(), Unplayable> {
         let (task, pages) = (self.task, object.pages);
         let channel = match object.kind {
             Kind::Read => {
-                let file = self.add_file("/mnt/f", pages, FileKind::Regular)?;
-                self.engine.open(task, file)?;
+                let file = self.file_at(object)?;
+                let opened = self.engine.open(task, file)?;
+                self.engine.fadvise(task, opened, Advice::Random)?;
                 Channel::File
             }
             Kind::Tmpfs => {
@@ -339,7 +381,31 @@ impl Stage {
                 self.engine.map_anon(task, pages, Advice::Normal)?;
                 Channel::Mapped
             }
-            Kind::Readahead | Kind::MappedReadahead => unreachable!("such runs are not played"),
+            Kind::Readahead | Kind::Half | Kind::ReadaheadSequential | Kind::WillNeed => {
+                let opened = match object.shares {
+                    Some(other) => self.engine.open_same(task, (task, ObjectId(self.first + other)))?,
+                    None => {
+                        let file = self.file_at(object)?;
+                        self.engine.open(task, file)?
+                    }
+                };
+                if object.kind == Kind::ReadaheadSequential {
+                    self.engine.fadvise(task, opened, Advice::Sequential)?;
+                }
+                Channel::File
+            }
+            Kind::MappedReadahead(advice) => {
+                match object.shares {
+                    Some(other) => {
+                        self.engine.map_same(task, (task, ObjectId(self.first + other)), advice, false)?;
+                    }
+                    None => {
+                        let file = self.file_at(object)?;
+                        self.engine.map_file(task, file, advice, false)?;
+                    }
+                }
+                Channel::Mapped
+            }
         };
         self.channels.push(channel);
         Ok(())
@@ -469,11 +535,80 @@ impl Stage {
             memcg: before.to(&after, |snapshot| &snapshot.memcg),
             missed: script.fold(&missed),
             stream,
+            reads: Vec::new(),
             generations,
             sequence: sequence.clone(),
             hole: self.hole,
         })
     }
+
+    /// Plays a run call by call: the next begins when the reads of the one before are over. Time stands still, as the statistics
+    /// flushes are the recorded ones.
+    fn perform_calls(mut self, playable: &Playable) -> Result<Played, Unplayable> {
+        let Playable { objects, sequence, flushes, .. } = playable;
+        self.engine.record_page_cache_events();
+        self.engine.take_page_cache_events(&mut Vec::new());
+        let before = Snapshot::take(&self.engine, self.group);
+        let mut flushes = flushes.unwrap_or_default().iter().copied().peekable();
+        let (mut reads, mut missed, mut stream) = (Vec::new(), Vec::new(), Vec::new());
+        let mut events = Vec::new();
+        for (number, access) in (0..).zip(sequence.iter()) {
+            while flushes.next_if(|&before| before <= number).is_some() {
+                self.engine.flush_stats();
+            }
+            let object = &objects[access.object() as usize];
+            let requests = self.call(object, ObjectId(self.first + access.object()), access.page())?;
+            events.clear();
+            self.engine.take_page_cache_events(&mut events);
+            events.retain(|event| self.shared.iter().any(|&(_, file)| file == event.file));
+            let inserted = events.iter().filter(|event| !event.removed).map(|event| event.page as u32);
+            reads.push(Reads { inserted: inserted.collect(), requests });
+            missed.push(reads.last().is_some_and(|reads| !reads.requests.is_empty()));
+            stream.extend(
+                events.iter().map(|event| event.page as u32 | if event.removed { REMOVED } else { 0 }),
+            );
+        }
+        let after = Snapshot::take(&self.engine, self.group);
+        Ok(Played {
+            vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
+            memcg: before.to(&after, |snapshot| &snapshot.memcg),
+            missed,
+            stream,
+            reads,
+            generations: self.engine.lru_gen(self.group, NodeId(0)),
+            sequence: sequence.clone(),
+            hole: None,
+        })
+    }
+
+    /// One word of a sequence: a call of some pages, a load, or advice. Returns the requests that it caused.
+    fn call(&mut self, object: &Object, id: ObjectId, at: u64) -> Result<Vec<(u32, u32)>, Unplayable> {
+        let (size, unit) = (pageout_engine::PAGE_SIZE, object.unit());
+        let mut requests = Vec::new();
+        if object.kind == Kind::WillNeed {
+            let step = self.engine.readahead(self.task, id, at, object.request)?;
+            serve_step(&mut self.engine, self.task, step, |op| requests.extend(pieces(op, &self.shared)))?;
+            return Ok(requests);
+        }
+        let end = (at + object.request).min(object.units()) * unit;
+        for page in at * unit / size..end.div_ceil(size) {
+            let wanted = u32::try_from(end - page * size).map_err(|_| anyhow!("a call for {end} bytes"))?;
+            let access = Access { wanted, ..Access::new(id, page, false) };
+            let step = self.engine.start(self.task, access);
+            serve_step(&mut self.engine, self.task, step, |op| requests.extend(pieces(op, &self.shared)))?;
+        }
+        Ok(requests)
+    }
+}
+
+/// The requests that a read of a file becomes.
+fn pieces(op: &Op, shared: &[(String, FileId)]) -> Vec<(u32, u32)> {
+    let Op::ReadFile { file, page, pages, .. } = *op else { return Vec::new() };
+    let Some((path, _)) = shared.iter().find(|&&(_, known)| known == file) else { return Vec::new() };
+    let end = page + u64::from(pages);
+    let cut = if path == BREAK.0 { BREAK.1.clamp(page, end) } else { end };
+    let pieces = [(page, cut), (cut, end)].into_iter().filter(|(first, end)| first < end);
+    pieces.map(|(first, end)| (first as u32, (end - first) as u32)).collect()
 }
 
 fn first_flags(objects: &[Object]) -> Vec<Option<u64>> {
@@ -500,10 +635,20 @@ fn leave_queued(engine: &mut Engine, folios: u64) -> Result<(), Unplayable> {
 
 /// Serves an access to its end; transfers take no time.
 fn serve(engine: &mut Engine, task: TaskId, access: Access) -> Result<(), Unplayable> {
-    let mut step = engine.start(task, access);
+    let step = engine.start(task, access);
+    serve_step(engine, task, step, |_| {})
+}
+
+fn serve_step(
+    engine: &mut Engine,
+    task: TaskId,
+    mut step: Step,
+    mut on_op: impl FnMut(&Op),
+) -> Result<(), Unplayable> {
     loop {
         let mut ops = Vec::new();
         engine.take_ops(&mut ops);
+        ops.iter().for_each(&mut on_op);
         let transfers: Vec<IoId> = ops.iter().filter_map(transfer_of).collect();
         transfers.into_iter().for_each(|io| engine.io_done(io, CpuId(0), Ok(())));
         engine.take_woken(&mut Vec::new());

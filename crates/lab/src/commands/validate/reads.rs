@@ -1,0 +1,93 @@
+//! What accesses brought into the page cache, and the reads of the disk that they caused: recorded events, and how to compare them.
+//!
+//! A recorded event is a word: what it is in the top four bits, a page in the others. A request for the disk takes two words.
+
+use anyhow::bail;
+
+/// What happened in one access.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Reads {
+    /// Pages that entered the page cache, in order.
+    pub(crate) inserted: Vec<u32>,
+    /// Requests: the first page and how many.
+    pub(crate) requests: Vec<(u32, u32)>,
+}
+
+/// The disk takes so many pieces of memory in a request: a larger one may be split where its pages are scattered.
+const SEGMENTS: u32 = 254;
+
+const PAGE: u32 = (1 << 28) - 1;
+
+/// Reads the events of a run, by access.
+pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
+    let mut accesses: Vec<Reads> = Vec::new();
+    let mut words = words.iter().enumerate();
+    while let Some((at, &word)) = words.next() {
+        let (what, page) = (word >> 28, word & PAGE);
+        if what == 1 {
+            accesses.push(Reads::default());
+            continue;
+        }
+        let Some(access) = accesses.last_mut() else { continue };
+        match what {
+            0 => access.inserted.push(page),
+            2 => match words.next() {
+                Some((_, &length)) if length >> 28 == 3 => access.requests.push((page, length & 0xffff)),
+                _ => bail!("word {at} begins a request, and no length follows"),
+            },
+            // A page was removed, or statistics were flushed.
+            8 | 4 => {}
+            _ => bail!("word {at} is of no known kind ({word:#x})"),
+        }
+    }
+    Ok(accesses)
+}
+
+/// Accesses that brought other pages in, or in another order.
+pub(super) fn differing_insertions(simulated: &[Reads], real: &[Reads]) -> usize {
+    differing(simulated, real, |simulated, real| simulated.inserted == real.inserted)
+}
+
+/// Accesses that caused other requests.
+pub(super) fn differing_requests(simulated: &[Reads], real: &[Reads]) -> usize {
+    differing(simulated, real, |simulated, real| same_requests(&simulated.requests, &real.requests))
+}
+
+fn differing(simulated: &[Reads], real: &[Reads], same: impl Fn(&Reads, &Reads) -> bool) -> usize {
+    let of_both = simulated.iter().zip(real).filter(|(simulated, real)| !same(simulated, real)).count();
+    of_both + simulated.len().abs_diff(real.len())
+}
+
+fn same_requests(simulated: &[(u32, u32)], real: &[(u32, u32)]) -> bool {
+    let mut real = real.iter();
+    let is_there = |&(first, pages): &(u32, u32)| match real.next() {
+        Some(&request) if request == (first, pages) => true,
+        Some(&(begin, head)) if pages > SEGMENTS && begin == first && head < pages => {
+            real.next() == Some(&(first + head, pages - head))
+        }
+        _ => false,
+    };
+    simulated.iter().all(is_there) && real.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_belong_to_the_access_that_began_before_them() {
+        let words = [7, 1 << 28, 5, 6, 2 << 28 | 5, 3 << 28 | 1 << 27 | 2, 8 << 28 | 1, 1 << 28];
+        let reads = of_events(&words).expect("they are well-formed");
+        assert_eq!(reads, [Reads { inserted: vec![5, 6], requests: vec![(5, 2)] }, Reads::default()]);
+        assert!(of_events(&[1 << 28, 2 << 28]).is_err());
+        assert!(of_events(&[1 << 28, 9 << 28]).is_err());
+    }
+
+    #[test]
+    fn only_a_request_with_more_pages_than_segments_may_be_split() {
+        assert!(same_requests(&[(0, 300), (900, 2)], &[(0, 260), (260, 40), (900, 2)]));
+        assert!(!same_requests(&[(0, 200)], &[(0, 100), (100, 100)]));
+        assert!(!same_requests(&[(0, 300)], &[(0, 260)]));
+        assert!(!same_requests(&[(0, 30)], &[(0, 30), (30, 1)]));
+    }
+}
