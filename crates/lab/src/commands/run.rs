@@ -1,6 +1,6 @@
 //! `pageout run`: one scenario, one result.
 
-mod page; // where the tasks' time went, as a picture
+mod page; // where the tasks' time went, and the machine over time, as pictures
 
 use std::path::Path;
 
@@ -17,7 +17,8 @@ use crate::print::{output, progress};
 use crate::report::check_name;
 use crate::result::notes;
 use crate::result::run_result::RunResult;
-use crate::result::simulate::{Stopped, accesses, simulate, simulate_on};
+use crate::result::samples::Samples;
+use crate::result::simulate::{OverTime, Stopped, accesses, simulate, simulate_on};
 use crate::result::timeline::Timeline;
 use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::load::load;
@@ -43,13 +44,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
-    let result = match &args.timeline {
-        None => simulate(&scenario, &bar),
-        Some(path) => with_timeline(path, args, &scenario, &bar)?,
+    let mut samples = Samples::new();
+    let result = match (&args.timeline, &args.page.report) {
+        (None, None) => simulate(&scenario, &bar),
+        _ => over_time(args, &scenario, &bar, &mut samples)?,
     };
     bar.finish_and_clear();
     if let (Some(path), Ok(result)) = (&args.page.report, &result) {
-        page::page(&source, args, &scenario, result).write(path)?;
+        page::page(&source, args, &scenario, result, &samples).write(path)?;
     }
     match result {
         Ok(result) if args.options.output.json => output::print_json(&result),
@@ -68,11 +70,11 @@ fn is_on_stdout(args: &RunArgs) -> bool {
 }
 
 /// Runs it with its figures over time, which of a run that fails go as far as that came.
-fn with_timeline(
-    path: &Path,
+fn over_time(
     args: &RunArgs,
     scenario: &Scenario,
     bar: &ProgressBar,
+    samples: &mut Samples,
 ) -> Result<Result<RunResult, Stopped>, Failure> {
     if is_on_stdout(args) && args.options.output.json {
         let both = "--timeline - and --json both want standard output: give the timeline a file, FILE.csv or FILE.jsonl";
@@ -87,11 +89,16 @@ fn with_timeline(
         Ok(machine) => machine,
         Err(problem) => return Ok(Err(Stopped::NotBuilt(problem))),
     };
-    let mut timeline = Timeline::new(path, &args.timeline_columns, &machine).map_err(Failure::Input)?;
+    let timeline =
+        args.timeline.as_ref().map(|path| Timeline::new(path, &args.timeline_columns, &machine)).transpose();
+    let mut timeline = timeline.map_err(Failure::Input)?;
     machine.sample_every(Nanos(args.timeline_every.0));
-    timeline.begin();
-    let result = simulate_on(machine, scenario, bar, Some(&mut timeline));
-    timeline.finish()?;
+    if let Some(timeline) = &mut timeline {
+        timeline.begin();
+    }
+    let samples = args.page.report.is_some().then_some(samples);
+    let result = simulate_on(machine, scenario, bar, OverTime { timeline: timeline.as_mut(), samples });
+    timeline.map_or(Ok(()), Timeline::finish)?;
     Ok(result)
 }
 

@@ -9,6 +9,7 @@ use pageout_sim::{Machine, Observer, Progress, RunError};
 
 use crate::failure::Failure;
 use crate::result::run_result::RunResult;
+use crate::result::samples::Samples;
 use crate::result::timeline::Timeline;
 
 /// Why there is no complete result.
@@ -34,7 +35,14 @@ impl From<Stopped> for Failure {
 /// Runs `scenario` to its end; `bar` advances by accesses.
 pub(crate) fn simulate(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResult, Stopped> {
     let machine = scenario.build().map_err(Stopped::NotBuilt)?;
-    simulate_on(machine, scenario, bar, None)
+    simulate_on(machine, scenario, bar, OverTime::default())
+}
+
+/// Who is told the figures of a run over time.
+#[derive(Default)]
+pub(crate) struct OverTime<'a> {
+    pub(crate) timeline: Option<&'a mut Timeline>,
+    pub(crate) samples: Option<&'a mut Samples>,
 }
 
 /// The same on a machine that is built already, with its figures over time.
@@ -42,9 +50,9 @@ pub(crate) fn simulate_on(
     mut machine: Machine,
     scenario: &Scenario,
     bar: &ProgressBar,
-    timeline: Option<&mut Timeline>,
+    over_time: OverTime,
 ) -> Result<RunResult, Stopped> {
-    let mut observer = Watcher { bar, seen: 0, timeline };
+    let mut observer = Watcher { bar, seen: 0, over_time };
     let ended = match scenario.until {
         Some(until) => machine.run_until(Nanos(until.0), &mut observer),
         None => machine.run(&mut observer),
@@ -80,13 +88,16 @@ pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
 struct Watcher<'a> {
     bar: &'a ProgressBar,
     seen: u64,
-    timeline: Option<&'a mut Timeline>,
+    over_time: OverTime<'a>,
 }
 
 impl Observer for Watcher<'_> {
     fn sample(&mut self, at: Nanos, machine: &Machine) {
-        if let Some(timeline) = &mut self.timeline {
+        if let Some(timeline) = &mut self.over_time.timeline {
             timeline.add(at, machine);
+        }
+        if let Some(samples) = &mut self.over_time.samples {
+            samples.add(at, machine);
         }
     }
 

@@ -65,6 +65,9 @@ fn every_command_with_a_page_writes_one_that_stands_by_itself() {
         "Who &lt;b&gt;waits&lt;/b&gt;?",
         "reader waited longest",
         "What tasks waited for",
+        "What memory holds",
+        "Memory pressure",
+        "Refaults a second",
         "pgscan",
         "pattern = &quot;zipf&quot;",
     ] {
@@ -101,6 +104,15 @@ fn the_page_of_a_trace_says_who_waited_when_and_why() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_page_changes_no_figure_of_its_run() {
+    let directory = with_scenario(MIXED);
+    let alone = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+    let with_page = ["run", "scenario.toml", "--json", "--report", "page.html", "--timeline", "run.csv"];
+    assert_eq!(check_success(&pageout(directory.path(), &with_page)), alone);
+    assert!(fs::read_to_string(directory.path().join("run.csv")).unwrap().lines().count() > 2);
 }
 
 #[test]

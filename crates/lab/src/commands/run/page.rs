@@ -1,22 +1,35 @@
-//! The page: where the time of the tasks went, what the terminal says, and the scenario.
+//! The page: where the time of the tasks went, the machine over time, what the terminal says, and the scenario.
 
+use pageout_engine::Stat;
+use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
 
 use crate::cli::RunArgs;
 use crate::print::figures;
 use crate::print::summary::summary;
-use crate::report::{Bar, Bars, Page, Part, scenario};
+use crate::report::{Axis, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Unit, scenario};
 use crate::result::run_result::{RunResult, TaskResult};
+use crate::result::samples::{Sampled, Samples};
 use crate::scenario::source::Source;
 
 /// Tasks in the picture.
 const TASKS: usize = 12;
 
-pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunResult) -> Page {
+pub(super) fn page(
+    source: &Source,
+    args: &RunArgs,
+    of: &Scenario,
+    result: &RunResult,
+    samples: &Samples,
+) -> Page {
     let name = args.scenario.display().to_string();
     let variant = args.variant.as_ref().map_or(String::new(), |variant| format!(", variant {variant}"));
     let title = if result.question.is_empty() { name.clone() } else { result.question.clone() };
     let text = summary(of, result);
+    let mut parts = vec![Part::Bars(waits(&result.tasks))];
+    parts.extend(over_time(samples));
+    parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
+    parts.push(scenario(source, &args.options, &[]));
     Page {
         title,
         of: format!(
@@ -27,11 +40,7 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
             result.seed
         ),
         story: story(of, result),
-        parts: vec![
-            Part::Bars(waits(&result.tasks)),
-            Part::Text { title: "All figures".to_string(), text, is_open: true },
-            scenario(source, &args.options, &[]),
-        ],
+        parts,
     }
 }
 
@@ -91,4 +100,94 @@ fn waits(tasks: &[TaskResult]) -> Bars {
         says: format!("Shares of each task's time. Reclaim may itself wait for devices and CPUs.{more}"),
         bars,
     }
+}
+
+/// The whole machine over time.
+fn over_time(samples: &Samples) -> Vec<Part> {
+    let xs = samples.times();
+    // Two rows make a step.
+    if xs.len() < 2 {
+        return Vec::new();
+    }
+    let chart = |title: &str, says: &str, unit: Unit, lines: Vec<(&str, Colour, Vec<f64>)>| {
+        let lines = lines.into_iter().filter(|(.., ys)| ys.iter().any(|y| *y != 0.0));
+        let lines = lines.map(|(name, colour, ys)| {
+            let ys = ys.into_iter().map(|y| Some((y * 1e4).round() / 1e4)).collect();
+            Line { name: name.to_string(), colour, ys }
+        });
+        let lines: Vec<Line> = lines.collect();
+        (!lines.is_empty()).then(|| {
+            Part::Chart(Chart {
+                title: title.to_string(),
+                says: says.to_string(),
+                x: Axis::linear("time (s)", Unit::Seconds),
+                y: Axis::linear("", unit),
+                xs: xs.clone(),
+                lines,
+                shape: Shape::Stacked,
+            })
+        })
+    };
+    let rate = |stat: Stat| samples.rates(Sampled::Vmstat(stat));
+    let share =
+        |resource: Resource| samples.rates(Sampled::Pressure(resource)).iter().map(|ns| ns / 1e9).collect();
+    let charts = [
+        chart(
+            "What memory holds",
+            "The lists of the whole machine, on top of each other.",
+            Unit::Bytes,
+            vec![
+                ("active anon", Colour::nth(0), samples.bytes(Stat::NrActiveAnon)),
+                ("inactive anon", Colour::nth(4), samples.bytes(Stat::NrInactiveAnon)),
+                ("active file", Colour::nth(1), samples.bytes(Stat::NrActiveFile)),
+                ("inactive file", Colour::nth(5), samples.bytes(Stat::NrInactiveFile)),
+            ],
+        ),
+        chart(
+            "Memory pressure",
+            "The share of time in which some task waited for memory; 1 is always.",
+            Unit::Number,
+            vec![("some task waits for memory", Colour::DIRECT, share(Resource::Memory))],
+        ),
+        chart(
+            "I/O pressure",
+            "The share of time in which some task waited for a device.",
+            Unit::Number,
+            vec![("some task waits for I/O", Colour::nth(6), share(Resource::Io))],
+        ),
+        chart(
+            "Pages looked at a second, by whom",
+            "High while few are freed: reclaim works hard for little.",
+            Unit::Count,
+            vec![
+                ("tasks", Colour::DIRECT, rate(Stat::PgscanDirect)),
+                ("kswapd", Colour::KSWAPD, rate(Stat::PgscanKswapd)),
+            ],
+        ),
+        chart(
+            "Pages freed a second, by whom",
+            "What kswapd frees, no task waits for.",
+            Unit::Count,
+            vec![
+                ("tasks", Colour::DIRECT, rate(Stat::PgstealDirect)),
+                ("kswapd", Colour::KSWAPD, rate(Stat::PgstealKswapd)),
+            ],
+        ),
+        chart(
+            "Refaults a second",
+            "Pages that came back soon after they were evicted.",
+            Unit::Count,
+            vec![
+                ("anon", Colour::nth(0), rate(Stat::WorkingsetRefaultAnon)),
+                ("file", Colour::nth(1), rate(Stat::WorkingsetRefaultFile)),
+            ],
+        ),
+        chart(
+            "Pages swapped out a second",
+            "",
+            Unit::Count,
+            vec![("swapped out", Colour::nth(3), rate(Stat::Pswpout))],
+        ),
+    ];
+    charts.into_iter().flatten().collect()
 }
