@@ -178,6 +178,24 @@ parameters! {
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";
+    Sysctl "vm.dirty_ratio": dirty_ratio: u8 = 20, Values::Number(0, 100), "%",
+        "How much of the memory that could hold dirty pages of files may do so (free memory and page cache). Writers are slowed down on the way there, from halfway between this and the background threshold."
+        "20 is the kernel's.";
+    Sysctl "vm.dirty_background_ratio": dirty_background_ratio: u8 = 10, Values::Number(0, 100), "%",
+        "Above this, dirty pages are written in the background. At half of vm.dirty_ratio if it isn't less than that."
+        "10 is the kernel's.";
+    Sysctl "vm.dirty_bytes": dirty_bytes: u32 = 0, Values::Number(0, u32::MAX), "bytes",
+        "The same as vm.dirty_ratio in bytes, which are rounded up to pages. 0: vm.dirty_ratio decides."
+        "0 is the kernel's.";
+    Sysctl "vm.dirty_background_bytes": dirty_background_bytes: u32 = 0, Values::Number(0, u32::MAX), "bytes",
+        "The same as vm.dirty_background_ratio in bytes. 0: vm.dirty_background_ratio decides."
+        "0 is the kernel's.";
+    Sysctl "vm.dirty_expire_centisecs": dirty_expire_centisecs: u32 = 3000, Values::Number(0, 8_640_000), "1/100 s",
+        "Pages that have been dirty for so long are written however few there are."
+        "30 s is the kernel's.";
+    Sysctl "vm.dirty_writeback_centisecs": dirty_writeback_centisecs: u32 = 500, Values::Number(0, 8_640_000), "1/100 s",
+        "How often the flusher looks for such pages. 0: never."
+        "5 s is the kernel's.";
     Recording "writes_won": writes_won: u8 = 0, Values::Number(0, 100), "%",
         "A full plug is submitted in the middle of a batch. This is how many of a hundred the device has written when the batch is over. Such writes look like those of a synchronous device, but must not be priced as such."
         "0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.";

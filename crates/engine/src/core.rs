@@ -25,6 +25,7 @@ use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
 use crate::workingset::ShadowNodes;
+use crate::writeback::Writeback;
 
 /// What belongs to one CPU.
 #[derive(Default)]
@@ -47,6 +48,7 @@ pub(crate) struct Core {
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) io: Transfers,
     pub(crate) kmem: KernelMemory,
+    pub(crate) writeback: Writeback,
     pub(crate) shadow_nodes: ShadowNodes,
     /// `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
@@ -99,6 +101,7 @@ impl Core {
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
             io: Transfers::default(),
             kmem: KernelMemory::default(),
+            writeback: Writeback::default(),
             shadow_nodes: ShadowNodes::default(),
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,

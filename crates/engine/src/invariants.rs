@@ -24,6 +24,7 @@ impl Core {
         }
         self.check_switching();
         self.memcgs.lrus.iter().for_each(MemcgLru::check_invariants);
+        self.check_writeback(users.keys());
         self.check_batches();
         self.check_charges(folios.iter().flatten());
         self.check_kmem();
@@ -73,7 +74,9 @@ impl Core {
                     !folio.has(FolioFlags::LOCKED),
                     "{pfn:?}: busy and locked differ"
                 );
-                let is_marked = folio.has(FolioFlags::RECLAIM) && !folio.has(FolioFlags::SWAPBACKED);
+                // Of a page that is dirty or being written, the flag is reclaim's.
+                let other = FolioFlags::SWAPBACKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+                let is_marked = folio.has(FolioFlags::RECLAIM) && !folio.flags().intersects(other);
                 assert_eq!(word.is_readahead(), is_marked, "{pfn:?}: the mark in its word and its flag");
                 users.entry(pfn).or_default();
             }

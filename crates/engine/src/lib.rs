@@ -22,6 +22,7 @@ mod zap; // how user space takes its own entries away: munmap, the end of an add
 mod migrate; // a folio moves to another frame; compaction
 mod page_cache; // where a folio is found by what it holds
 mod io; // reads and writes in flight, and who waits for them
+mod writeback; // dirty pages of files, and who writes them
 mod kthread; // kernel threads, and waits that someone else ends
 
 mod reclaim; // the core of reclaim, which knows no LRU
@@ -65,6 +66,7 @@ pub use story::{
 };
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
-    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, SwapId,
-    TaskId,
+    BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn,
+    SwapId, TaskId,
 };
+pub use writeback::WritebackReason;

@@ -26,7 +26,10 @@ impl Core {
         };
         let entry = self.memory.mm(mm).table.word(page);
         if entry.is_present() && !entry.is_zero_page() {
-            // Mapped when it was filled.
+            // Mapped when it was filled; or write-protected, which the store has ended.
+            if write && !entry.is_dirty() && self.is_regular(pfn) {
+                self.make_writable(mm, page);
+            }
             return;
         }
         let in_swap_cache = self.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
@@ -39,6 +42,24 @@ impl Core {
         // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
         if in_swap_cache && (write || self.is_swap_full(self.memory.folios[pfn].memcg)) {
             self.free_swap(pfn);
+        }
+    }
+
+    /// A page of a regular file, whose changes have to be written back.
+    #[inline]
+    pub(crate) fn is_regular(&self, pfn: Pfn) -> bool {
+        !self.memory.folios[pfn].flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED)
+    }
+
+    /// The store that has faulted on a clean entry of a regular file is made again, and goes through.
+    fn make_writable(&mut self, mm: MmId, page: u64) {
+        let space = self.memory.mm_mut(mm);
+        let mut word = space.table.word(page);
+        word.set_dirty();
+        word.set_young();
+        space.table.replace(page, word);
+        if let Some(tlb) = &mut space.tlb {
+            tlb.access(page);
         }
     }
 

@@ -65,12 +65,26 @@ index! {
     SwapId(u8)
 }
 index! {
+    /// Backing device: what regular files live on, and what a flusher thread writes to.
+    BdiId(u16)
+}
+index! {
     /// A device transfer in flight.
     IoId(u32)
 }
 index! {
     /// An open file or a mapping of one task, numbered from 0 in the order of the calls that made them.
     ObjectId(u32)
+}
+
+/// A device's writeback on behalf of one memory group (`bdi_writeback`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WbId(pub(crate) u32);
+
+impl WbId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl MemcgId {

@@ -478,6 +478,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = ChannelArg::File)]
     pub(crate) channel: ChannelArg,
 
+    /// Let writes in the trace dirty pages of the file, which have to be written back, rather than read them
+    #[arg(long)]
+    pub(crate) writes: bool,
+
     /// The reclaim policy
     #[arg(long, value_name = "PROFILE", default_value = "classic@6.12")]
     pub(crate) policy: String,
@@ -523,9 +527,9 @@ pub(crate) struct ReplayArgs {
 /// Channels by their names in scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChannelArg {
-    /// read(2) of a file; writes in the trace are replayed as reads
+    /// read(2) of a file; writes in the trace are replayed as reads without --writes
     File,
-    /// A shared mapping of a file; writes in the trace are replayed as reads
+    /// A shared mapping of a file; writes in the trace are replayed as reads without --writes
     Mapped,
     /// Private anonymous memory; needs --swap when it does not fit
     Anonymous,

@@ -1,7 +1,8 @@
 //! What each page must hold: a map, and nothing of how the engine works.
 //!
-//! A page that was never written reads as zero, a regular file's as contents that no other page has, any other as what was
-//! written last. After `madvise(MADV_FREE)` the old contents and zero are both right, until zero was seen once or the page is
+//! A page that was never written reads as zero, a regular file's as contents that no other page has, and each as what was
+//! written last. Where a write to a file's device has failed, what that left there is right as well, until the page is written
+//! again. After `madvise(MADV_FREE)` the old contents and zero are both right, until zero was seen once or the page is
 //! written.
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ enum Written {
     Known(u64),
     /// This, or zero from some moment on.
     Forgettable(u64),
+    /// This, or what a failed write has left on the device.
+    Lost(u64, u64),
 }
 
 /// The contents of all pages.
@@ -39,7 +42,6 @@ pub(super) fn of_file(file: FileId, page: u64) -> u64 {
 impl Contents {
     /// A write to the page, of a value that was never written before.
     pub(super) fn write(&mut self, page: Page) -> u64 {
-        assert!(!matches!(page, Page::Regular(..)), "a write to {page:?} was let through");
         self.last_value += 1;
         self.written.insert(page, Written::Known(self.last_value));
         self.last_value
@@ -47,18 +49,42 @@ impl Contents {
 
     /// Panics unless a read may see this value.
     pub(super) fn check_read(&mut self, page: Page, seen: u64) {
-        if let Page::Regular(file, at) = page {
-            assert_eq!(seen, of_file(file, at), "{page:?} reads as {seen:#x}");
-            return;
-        }
-        match self.written.get(&page).copied().unwrap_or(Written::Known(0)) {
+        match self.of(page) {
             Written::Known(value) => assert_eq!(seen, value, "{page:?} reads as {seen:#x}"),
+            Written::Lost(value, left) => {
+                assert!(
+                    [value, left].contains(&seen),
+                    "{page:?} reads as {seen:#x}, neither {value:#x} nor what a failed write left"
+                )
+            }
             Written::Forgettable(value) if seen == value => {}
             Written::Forgettable(value) => {
                 assert_eq!(seen, 0, "{page:?} reads as neither {value:#x} nor zero");
                 // What is forgotten stays forgotten.
                 self.written.insert(page, Written::Known(0));
             }
+        }
+    }
+
+    fn of(&self, page: Page) -> Written {
+        let never_written = if let Page::Regular(file, at) = page { of_file(file, at) } else { 0 };
+        self.written.get(&page).copied().unwrap_or(Written::Known(never_written))
+    }
+
+    /// A write to a file's device has ended; `on_device` is what is there now.
+    pub(super) fn reached_device(&mut self, page: Page, failed: bool, on_device: u64) {
+        let (Written::Known(last) | Written::Lost(last, _)) = self.of(page) else { return };
+        if failed {
+            self.written.insert(page, Written::Lost(last, on_device));
+        } else if on_device == last {
+            self.written.insert(page, Written::Known(last));
+        }
+    }
+
+    /// Panics unless the device, after fsync, has what was written last.
+    pub(super) fn check_device(&self, page: Page, found: u64) {
+        if let Written::Known(value) = self.of(page) {
+            assert_eq!(found, value, "on its device {page:?} reads as {found:#x}");
         }
     }
 

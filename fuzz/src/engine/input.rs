@@ -5,7 +5,9 @@
 //! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
 
 use arbitrary::{Result, Unstructured};
-use pageout_engine::{Advice, Bdi, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec};
+use pageout_engine::{
+    Advice, Bdi, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec,
+};
 
 /// A machine to build.
 #[derive(Clone, Debug)]

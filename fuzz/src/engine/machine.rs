@@ -30,6 +30,7 @@ enum Doing {
     Access(Access, Object),
     Reclaim,
     Exec,
+    Fsync,
     /// It is a kernel thread.
     Thread,
 }
@@ -122,7 +123,12 @@ impl Machine {
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {
-            let file = machine.engine.file_create(FileSpec { name: format!("file{at}"), pages, kind, bdi: setup.bdi });
+            let file = machine.engine.file_create(FileSpec {
+                name: format!("file{at}"),
+                pages,
+                kind,
+                bdi: setup.bdi,
+            });
             machine.files.push((file.expect("every file is in range"), kind, pages));
         }
         for group in &setup.groups {
@@ -536,7 +542,7 @@ impl Machine {
     fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
         let page = match doing {
             Doing::Access(access, object) => Some(self.page(task, access, object)),
-            Doing::Reclaim | Doing::Exec | Doing::Thread => None,
+            Doing::Reclaim | Doing::Exec | Doing::Fsync | Doing::Thread => None,
         };
         if self.show {
             eprintln!("    task {task}: {step:?}");
@@ -562,12 +568,20 @@ impl Machine {
                     assert_eq!(served, Served::Exited);
                     State::Idle
                 }
+                Doing::Fsync => {
+                    assert!(matches!(served, Served::Synced(_)), "{served:?}");
+                    State::Idle
+                }
                 Doing::Access(access, object) => match served {
                     Served::Failed(error) => {
                         self.check_failure(access, object, &error);
                         State::Idle
                     }
-                    Served::Written { .. } | Served::Refused(_) | Served::Advised | Served::Exited => {
+                    Served::Written { .. }
+                    | Served::Refused(_)
+                    | Served::Synced(_)
+                    | Served::Advised
+                    | Served::Exited => {
                         panic!("an access ended as {served:?}")
                     }
                     // What memory.high did on the way back has cost the page. So the instruction runs again.
@@ -595,11 +609,10 @@ impl Machine {
         let page = self.page(task, access, object);
         match at {
             Touched::Frame(pfn) => {
-                let value = self.store.value_mut(pfn, page);
                 if access.write {
-                    *value = self.contents.write(page);
+                    *self.store.written_mut(pfn, page) = self.contents.write(page);
                 } else {
-                    self.contents.check_read(page, *value);
+                    self.contents.check_read(page, *self.store.value_mut(pfn, page));
                 }
             }
             Touched::Zeroes => {
@@ -612,13 +625,9 @@ impl Machine {
 
     fn check_failure(&mut self, access: Access, object: Object, error: &AccessError) {
         let pages = self.pages_of(object);
-        let is_regular = matches!(object, Object::Open(file) | Object::Mapped(file) if self.files[file].1 == FileKind::Regular);
         match error {
             AccessError::Io => {}
             AccessError::Oom(_) => self.is_out_of_memory = true,
-            AccessError::FileWrite => {
-                assert!(access.write && is_regular, "{access:?} of {object:?}: {error}")
-            }
             AccessError::BeyondObject { .. } => {
                 assert!(access.page >= pages, "{access:?} of {object:?}: {error}")
             }
@@ -674,6 +683,9 @@ impl Machine {
         if self.show {
             eprintln!("    {transfer:?} ends");
         }
+        if let Some((file, page)) = transfer.written_page() {
+            self.contents.reached_device(Page::Regular(file, page), fails, self.store.block(file, page));
+        }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);
         self.wake(fails && !transfer.is_write && !transfer.is_readahead);
@@ -692,6 +704,7 @@ impl Machine {
         }
         self.settle();
         self.read_back();
+        self.check_devices();
         self.engine.check_invariants();
         for task in 0..self.tasks.len() {
             for (id, object) in self.tasks[task].objects.clone() {
@@ -726,7 +739,12 @@ impl Machine {
     /// batch, and reclaim that finds something to look at empties the rest. False if memory is too full for that.
     fn drain_batches(&mut self, shell: usize) -> bool {
         let (id, name) = (TaskId(shell as u32), format!("filler{shell}"));
-        let file = self.engine.file_create(FileSpec { name, pages: BATCH_MAX, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD });
+        let file = self.engine.file_create(FileSpec {
+            name,
+            pages: BATCH_MAX,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        });
         let file = file.expect("it is in range");
         let object = self.engine.open(id, file).expect("it was just created");
         self.files.push((file, FileKind::Regular, BATCH_MAX));
@@ -754,13 +772,12 @@ impl Machine {
         for page in self.contents.pages() {
             let (task, object) = match page {
                 Page::Anon(task, object, _) => (task.0 as usize, (object, Object::Anon)),
-                Page::Tmpfs(file, _) => {
+                Page::Tmpfs(file, _) | Page::Regular(file, _) => {
                     let is_it =
                         |object: Object| matches!(object, Object::Open(at) if self.files[at].0 == file);
                     let found = self.tasks[0].objects.iter().find(|(_, object)| is_it(*object));
                     (0, *found.expect("each task has each file open"))
                 }
-                Page::Regular(..) => unreachable!("it can't be written"),
             };
             let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
             self.start(task, Access::new(object.0, at, false), object.1);
@@ -768,10 +785,26 @@ impl Machine {
         }
     }
 
+    /// Has every file written that can be, and looks at what the devices have then.
+    fn check_devices(&mut self) {
+        for (id, object) in self.tasks[0].objects.clone() {
+            if matches!(object, Object::Open(_)) {
+                let step = self.engine.fsync(TaskId(0), id).expect("the object exists");
+                self.advanced(0, Doing::Fsync, step, false);
+                self.settle();
+            }
+        }
+        for page in self.contents.pages() {
+            if let Page::Regular(file, at) = page {
+                self.contents.check_device(page, self.store.block(file, at));
+            }
+        }
+    }
+
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
         for _ in 0..SETTLING_STEPS_MAX {
-            let is_runnable = |task: &Task| task.can_go_on() && !task.is_at_rest();
+            let is_runnable = |task: &Task| matches!(task.state, State::Runnable(_) | State::Repeat(..));
             if let Some(task) = self.tasks.iter().position(is_runnable) {
                 self.resume(task);
             } else if self.store.transfers() > 0 {
@@ -779,7 +812,12 @@ impl Machine {
             } else {
                 let Some(sleeper) = self.tasks.iter().position(|task| !task.is_at_rest()) else { return };
                 // A kernel thread may be about to end its nap and wake it.
-                let Some(napping) = self.tasks.iter().position(Task::can_go_on) else {
+                let ends = |task: &Task| match task.state {
+                    State::Delayed(_, until) | State::Waiting(_, Some(until)) => Some(until),
+                    _ => None,
+                };
+                let napping = (0..self.tasks.len()).filter(|&task| ends(&self.tasks[task]).is_some());
+                let Some(napping) = napping.min_by_key(|&task| ends(&self.tasks[task])) else {
                     panic!("task {sleeper} sleeps, but nothing is under way that could wake it")
                 };
                 self.resume(napping);

@@ -45,9 +45,33 @@ pub(super) struct Store {
     /// The frame that a page is in.
     home: BTreeMap<Page, Pfn>,
     slots: BTreeMap<(SwapId, u32), Held>,
+    /// Pages of files on their device, as far as they were written.
+    blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
     /// Pages that the engine's events say are in page caches.
     cached: BTreeSet<(FileId, u64)>,
+}
+
+impl Transfer {
+    /// Both are of the same slot, or of the same block while one of them writes it.
+    fn overlaps(&self, other: &Transfer) -> bool {
+        match (self.medium, other.medium) {
+            (Medium::File(file, page), Medium::File(of, at)) if self.is_write || other.is_write => {
+                let ends = [page + self.frames.len() as u64, at + other.frames.len() as u64];
+                file == of && page < ends[1] && at < ends[0]
+            }
+            (Medium::Slot(..), Medium::Slot(..)) => self.medium == other.medium,
+            _ => false,
+        }
+    }
+
+    /// The page of a file that it has written.
+    pub(super) fn written_page(&self) -> Option<(FileId, u64)> {
+        match self.medium {
+            Medium::File(file, page) if self.is_write => Some((file, page)),
+            _ => None,
+        }
+    }
 }
 
 impl Store {
@@ -76,6 +100,19 @@ impl Store {
         &mut self.frames.get_mut(&pfn).expect("a home is a frame").value
     }
 
+    /// The same for a write, which may be the first that the store hears of a page: whoever overwrites one reads nothing.
+    pub(super) fn written_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
+        if matches!(page, Page::Regular(..)) && !self.home.contains_key(&page) {
+            self.fill(pfn, page, GARBAGE);
+        }
+        self.value_mut(pfn, page)
+    }
+
+    /// What a file's device has at a page.
+    pub(super) fn block(&self, file: FileId, page: u64) -> u64 {
+        self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
+    }
+
     pub(super) fn note_page_cache(&mut self, event: PageCacheEvent) {
         let PageCacheEvent { file, page, removed } = event;
         let changed =
@@ -98,6 +135,13 @@ impl Store {
                 }
                 let medium = Medium::File(file, page);
                 self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+            }
+            Op::WriteFile { io, file, page, pfn } => {
+                let held = self.frame(pfn);
+                assert_eq!(held.page, Page::Regular(file, page), "{pfn:?} is written to another page");
+                let medium = Medium::File(file, page);
+                let (frames, at_start) = (vec![pfn], held.value);
+                self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
             }
             Op::ReadSwap { io, swap, slot, pfn } => {
                 self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
@@ -168,10 +212,9 @@ impl Store {
     }
 
     fn begin(&mut self, transfer: Transfer) {
-        // Two transfers of the same frame, or of the same slot, might end in either order.
+        // Two transfers of the same frame, slot or block might end in either order.
         let races = |other: &&Transfer| {
-            other.frames.iter().any(|pfn| transfer.frames.contains(pfn))
-                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
+            other.frames.iter().any(|pfn| transfer.frames.contains(pfn)) || other.overlaps(&transfer)
         };
         let other = self.transfers.iter().find(races);
         assert!(other.is_none(), "{transfer:?} races with {other:?}");
@@ -192,12 +235,15 @@ impl Store {
         for (at, &pfn) in (0..).zip(&transfer.frames) {
             let data = match transfer.medium {
                 _ if fails => GARBAGE,
-                Medium::Slot(..) if transfer.is_write && early => transfer.at_start,
-                Medium::Slot(..) if transfer.is_write => self.frame(pfn).value,
+                _ if transfer.is_write && early => transfer.at_start,
+                _ if transfer.is_write => self.frame(pfn).value,
                 Medium::Slot(swap, slot) => self.slot(swap, slot).value,
-                Medium::File(file, page) => of_file(file, page + at),
+                Medium::File(file, page) => self.block(file, page + at),
             };
             match transfer.medium {
+                Medium::File(file, page) if transfer.is_write => {
+                    self.blocks.insert((file, page), data);
+                }
                 Medium::Slot(swap, slot) if transfer.is_write => {
                     let held = self.slots.get_mut(&(swap, slot));
                     held.expect("a slot that is written stays taken").value = data;

@@ -115,6 +115,27 @@ impl Core {
         }
     }
 
+    /// Write-protects every entry that maps a page of a regular file which is about to be written: the next store faults, and
+    /// so makes the page dirty again.
+    pub(crate) fn page_mkclean(&mut self, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        if folio.mapped == 0 {
+            return;
+        }
+        for at in 0..self.rmap_len(&folio) {
+            let Some((mm, page)) = self.rmap_entry(&folio, at) else { continue };
+            self.work.rmap_steps += 1;
+            let mm = self.memory.mm_mut(mm);
+            let word = mm.table.word(page);
+            if word.is_dirty() && word.pfn() == pfn {
+                mm.table.update(page, Word::clear_dirty);
+                if let Some(tlb) = &mut mm.tlb {
+                    tlb.drop_page(page);
+                }
+            }
+        }
+    }
+
     /// The gauge that counts a mapped folio.
     pub(crate) fn mapped_stat(&self, pfn: Pfn) -> Stat {
         if self.memory.folios[pfn].has(FolioFlags::ANON) { Stat::NrAnonPages } else { Stat::NrMapped }

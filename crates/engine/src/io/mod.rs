@@ -58,7 +58,7 @@ pub(crate) struct Transfers {
     writes: usize,
     /// Writes that have ended since the beginning.
     writes_ended: u64,
-    /// Pages whose write the device has failed since the beginning.
+    /// Pages whose write to swap the device has failed since the beginning.
     writes_failed: u64,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
@@ -116,6 +116,14 @@ impl Transfers {
 
     pub(crate) fn has_writes(&self) -> bool {
         self.writes > 0
+    }
+
+    /// Folios with a write in flight.
+    fn written_folios(&self) -> impl Iterator<Item = Pfn> {
+        self.slots.iter().flatten().filter_map(|transfer| match (transfer.direction, transfer.contents) {
+            (Direction::Write, Contents::Folio(pfn)) => Some(pfn),
+            _ => None,
+        })
     }
 
     fn get(&self, io: IoId) -> Transfer {
@@ -195,6 +203,27 @@ impl Core {
         io
     }
 
+    /// Starts writing a folio of a file.
+    pub(crate) fn start_write_file(&mut self, pfn: Pfn) {
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
+        let folio = self.memory.folios[pfn];
+        self.ops.push(Op::WriteFile { io, file: FileId(folio.owner), page: folio.index.into(), pfn });
+    }
+
+    /// A folio of this file with a write in flight.
+    pub(crate) fn folio_under_writeback(&self, file: FileId) -> Pfn {
+        let is_of_file = |&pfn: &Pfn| {
+            let folio = &self.memory.folios[pfn];
+            folio.has(FolioFlags::INDEXED) && folio.owner == file.0
+        };
+        self.io.written_folios().find(is_of_file).expect("a file under writeback has a write in flight")
+    }
+
+    /// Ends the waits of those who hope for any write to end, though none may have.
+    pub(crate) fn wake_write_waiters(&mut self) {
+        self.woken.append(&mut self.io.write_waiters);
+    }
+
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
@@ -234,7 +263,9 @@ impl Core {
                 failed = Ended::WriteFailed;
                 self.write_done(pfn, result);
             }
-            (Direction::Write, Contents::FilePages { .. }) => unreachable!("files are not written yet"),
+            (Direction::Write, Contents::FilePages { .. }) => {
+                unreachable!("a file is written folio by folio")
+            }
         }
         self.woken.extend(transfer.starter);
         if !self.io.joined.is_empty() {
@@ -268,18 +299,24 @@ impl Core {
     }
 
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
+        let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
+        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) && !is_of_file {
             return;
         }
-        self.tell(pfn, |_| PageEvent::Written { ok: result.is_ok() });
+        self.tell(pfn, |_| match is_of_file {
+            true => PageEvent::FileWritten { ok: result.is_ok() },
+            false => PageEvent::Written { ok: result.is_ok() },
+        });
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
         self.change_reclaim(pfn, false);
         match result {
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]
-            Ok(()) if folio.has(FolioFlags::RECLAIM) => self.lru_rotate(pfn),
+            _ if folio.has(FolioFlags::RECLAIM) && (result.is_ok() || is_of_file) => self.lru_rotate(pfn),
             Ok(()) => {}
+            // The page is clean, and its file remembers.
+            Err(_) if is_of_file => {}
             // The only copy is in memory again.
             Err(_) => {
                 self.memory.folios[pfn].set(FolioFlags::DIRTY);
@@ -287,6 +324,9 @@ impl Core {
             }
         }
         self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
+        if is_of_file {
+            self.file_written(pfn, result);
+        }
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));
         self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.release_if_unused(pfn);

@@ -29,6 +29,7 @@ impl Engine {
             return Err(error.to_string());
         }
         self.core.memory.zones.set_marks(&self.core.config);
+        self.core.dirty_limits_changed();
         Ok(())
     }
 }

@@ -29,6 +29,17 @@ pub enum Op {
         /// Issued by readahead. If it fails, whoever waits for a page of it tries once more and reads that page by itself.
         readahead: bool,
     },
+    /// Start writing a frame to a page of a file; report with [`crate::Engine::io_done`].
+    WriteFile {
+        /// Names the transfer in the report.
+        io: IoId,
+        /// The file.
+        file: FileId,
+        /// Page of the file to write.
+        page: u64,
+        /// The frame to write.
+        pfn: Pfn,
+    },
     /// Start reading a swap slot into a frame; report with [`crate::Engine::io_done`].
     ReadSwap {
         /// Names the transfer in the report.

@@ -9,6 +9,7 @@
 //! completions can come in between, as they do on a real machine.
 
 use crate::kernfs::error::FileError;
+use crate::machine::op::IoError;
 use crate::units::{MemcgId, Nanos, ObjectId, PAGE_SIZE, Pfn};
 use std::fmt;
 
@@ -61,7 +62,7 @@ pub enum Touched {
 /// How an access was served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Served {
-    /// The page was there; nothing but its word was written, or its policy was told.
+    /// The page was there; nothing but its word was written, or its policy was told. Or write(2) made it dirty.
     Hit(Touched),
     /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
     Minor(Touched),
@@ -76,6 +77,8 @@ pub enum Served {
     Advised,
     /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.
     Exited,
+    /// fsync(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
+    Synced(Result<(), IoError>),
     /// A write of several commands ended at one that was refused; those before it are done.
     Refused(Box<FileError>),
     /// The access failed.
@@ -109,6 +112,8 @@ pub enum DelayReason {
     MemoryHigh,
     /// Reclaim waits for others: too many pages are in reclaimers' hands, or kswapd has to free some first.
     Reclaim,
+    /// It has dirtied pages faster than they are written.
+    DirtyPages,
     /// A kernel thread has nothing to do for a while, or until someone has work for it.
     Nap,
 }
@@ -139,8 +144,6 @@ pub enum AccessError {
         /// Pages in the object.
         pages: u64,
     },
-    /// A write to a file on a block device, which needs writeback.
-    FileWrite,
     /// The device failed to read the page (EIO, SIGBUS).
     Io,
     /// No memory, and none to be had.
@@ -160,11 +163,6 @@ impl fmt::Display for AccessError {
                     pages.saturating_sub(1)
                 )
             }
-            Self::FileWrite => write!(
-                f,
-                "write to a regular file: file writes need writeback, which is not modelled; \
-                 use an anonymous or tmpfs object, or a read-only workload"
-            ),
             Self::Io => write!(f, "the device failed to read the page (EIO)"),
             Self::Oom(report) => report.fmt(f),
         }

@@ -59,6 +59,10 @@ work! {
     unmapped,
     /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.
     zapped,
+    /// Pages of files that became dirty.
+    dirtied,
+    /// Pages of files whose write was begun.
+    written,
     /// Pages reclaimed.
     reclaimed,
     /// Reclaim calls ended.

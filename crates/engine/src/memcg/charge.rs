@@ -11,6 +11,7 @@ use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, Nanos};
+use crate::writeback::WritebackReason;
 
 /// Pages charged ahead by a CPU, for one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,7 +169,7 @@ impl Core {
         }
         // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
         // while written pages are about to become free would be a false OOM.
-        if self.io.has_writes() {
+        if self.io.has_writes() || self.is_flushing() {
             charge.attempts = 0;
             return Some(Charged::WaitForWriteback);
         }
@@ -177,6 +178,14 @@ impl Core {
             charge.writes_ended = self.io.writes_ended();
             charge.attempts = 0;
             return None;
+        }
+        // Dirty pages that reclaim has met among others are no reason for a kill either.
+        if self.memcg_stat_now(limited, Stat::NrDirty) > 0 {
+            self.wakeup_flusher_threads(WritebackReason::Vmscan);
+            if self.is_flushing() {
+                charge.attempts = 0;
+                return Some(Charged::WaitForWriteback);
+            }
         }
         // The access fails, which is this machine's form of the kill.
         self.memcgs.event(limited, MemcgEvent::Oom);

@@ -6,7 +6,8 @@
 use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
-use crate::units::MmId;
+use crate::memory::tags::PageTags;
+use crate::units::{BdiId, MmId, Nanos, WbId};
 
 /// One file.
 pub(crate) struct File {
@@ -18,13 +19,70 @@ pub(crate) struct File {
     pub(crate) nodes: Nodes,
     /// Mappings of it, as (address space, position among its mappings): the reverse map of a file page starts here.
     pub(crate) mappings: Vec<(MmId, usize)>,
+    /// What makes it an inode to write back; of a regular file only.
+    pub(crate) inode: Inode,
+}
+
+/// What a flusher knows of a regular file. [6.12 machine 5.7]
+pub(crate) struct Inode {
+    /// The device that it lives on.
+    pub(crate) bdi: BdiId,
+    /// Who writes it back, from its first dirty page on: the device's worker of the group that dirtied it.
+    pub(crate) wb: Option<WbId>,
+    pub(crate) on: InodeList,
+    /// When it became dirty, or was put back to be written later.
+    pub(crate) dirtied_when: Nanos,
+    /// Its dirty pages.
+    pub(crate) dirty: PageTags,
+    /// Its pages under writeback.
+    pub(crate) writeback: u64,
+    /// Where the last round of writing it ended, and the next one begins.
+    pub(crate) writeback_index: u64,
+    /// A write of it has failed since fsync(2) last told (AS_EIO).
+    pub(crate) has_failed: bool,
+}
+
+/// Where a file stands with its flusher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InodeList {
+    /// Clean, as far as the flusher has looked.
+    None,
+    /// `b_dirty`, `b_io` or `b_more_io`.
+    Dirty,
+    Io,
+    MoreIo,
+    /// Its pages are being written now.
+    Sync,
+}
+
+impl Inode {
+    fn new(pages: u64) -> Inode {
+        Inode {
+            bdi: BdiId(0),
+            wb: None,
+            on: InodeList::None,
+            dirtied_when: Nanos::ZERO,
+            dirty: PageTags::new(pages),
+            writeback: 0,
+            writeback_index: 0,
+            has_failed: false,
+        }
+    }
 }
 
 impl File {
     pub(crate) fn new(spec: FileSpec) -> File {
         let FileSpec { name, pages, kind, bdi } = spec;
         let nodes = Nodes::new(NodeKind::Index, pages);
-        File { name, kind, bdi, index: Table::new(pages), nodes, mappings: Vec::new() }
+        File {
+            name,
+            kind,
+            bdi,
+            index: Table::new(pages),
+            nodes,
+            mappings: Vec::new(),
+            inode: Inode::new(pages),
+        }
     }
 
     pub(crate) fn is_tmpfs(&self) -> bool {

@@ -5,6 +5,7 @@ mod transitions; // which flags may change where
 pub(crate) mod list; // index-linked lists
 pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
+pub(crate) mod tags; // sets of pages of a file, in order
 pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table

@@ -50,7 +50,7 @@ const TRANSITIONS: &[Transition] = &[
         "a slot is backing store for what swap backs"),
     row(FolioFlags::SWAPCACHE, To::Cleared, FolioFlags::SWAPCACHE, FolioFlags::LOCKED,
         "a slot that is being read stays with its folio until the read ends"),
-    row(FolioFlags::WRITEBACK, To::Set, FolioFlags::SWAPCACHE, FolioFlags::LOCKED.union(FolioFlags::DIRTY),
+    row(FolioFlags::WRITEBACK, To::Set, NOTHING, FolioFlags::LOCKED.union(FolioFlags::DIRTY),
         "a write takes the page as it is and leaves it clean; what is changed meanwhile is dirty again"),
     row(FolioFlags::WRITEBACK, To::Cleared, FolioFlags::WRITEBACK, NOTHING,
         "a write ends once"),

@@ -32,6 +32,14 @@ impl Core {
         self.workingset_refault(pfn, found);
     }
 
+    /// The same for write(2), which looks at no shadow: that a page is written again says nothing of its use. [6.12 5]
+    pub(crate) fn page_cache_add_for_write(&mut self, pfn: Pfn, file: FileId, page: u64) {
+        let folio = &mut self.memory.folios[pfn];
+        folio.owner = file.0;
+        folio.index = page as u32;
+        self.page_cache_insert(pfn);
+    }
+
     /// Puts a folio into the page cache of its file; returns what was in its slot.
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {

@@ -129,8 +129,10 @@ impl Core {
     /// reason not to read ahead at present.
     pub(crate) fn async_readahead(&mut self, open: OpenFileId, pfn: Pfn, req: u64) -> Option<Readahead> {
         let state = self.memory.open_files[open.index()];
-        // Of a page under writeback the bit means something else.
-        if state.ra_pages == 0 || self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+        // Of a page that is dirty or under writeback the bit means something else.
+        if state.ra_pages == 0
+            || self.memory.folios[pfn].flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY)
+        {
             return None;
         }
         self.change_reclaim(pfn, false);
@@ -213,12 +215,14 @@ impl Core {
     }
 
     /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
+    /// Of a page that is dirty or being written it is no mark, but reclaim's wish.
     pub(crate) fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
         self.memory.folios[pfn].change(FolioFlags::RECLAIM, is_set);
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED) {
             let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
-            index.update(folio.index.into(), |word| word.set_readahead(is_set));
+            let is_wish = folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+            index.update(folio.index.into(), |word| word.set_readahead(is_set && !is_wish));
         }
     }
 }

@@ -11,7 +11,8 @@
 //! other tasks come in between, as on a real machine. A round itself is plain code. kswapd makes passes over its node by rules of
 //! its own (`kswapd.rs`).
 //!
-//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3] Throttling on congestion needs dirty file pages and comes with writeback.
+//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3] Not modelled: the short sleeps of reclaimers that meet many pages under
+//! writeback (`reclaim_throttle`).
 
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far

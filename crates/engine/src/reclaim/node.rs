@@ -58,6 +58,7 @@ impl Core {
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         sc.cost = self.lruvecs[target].cost;
+        (sc.file_taken, sc.unqueued_dirty) = (0, 0);
         self.lru_prepare(target, sc);
         let walk = if by_age && !sc.may_write {
             // Pages that may not be written would be looked at in vain.

@@ -51,6 +51,9 @@ pub(crate) struct ScanControl {
     pub(crate) may_write: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
+    /// In the pass over a pool so far: pages of files taken, and those of them that are dirty and nobody writes yet.
+    pub(crate) file_taken: u64,
+    pub(crate) unqueued_dirty: u64,
     /// Swap writes that the pass under way has begun.
     pub(crate) plug: Plug,
 }
@@ -81,6 +84,8 @@ impl ScanControl {
             may_swap: true,
             may_write: true,
             cost: [0; 2],
+            file_taken: 0,
+            unqueued_dirty: 0,
             plug: Plug::default(),
         }
     }

@@ -14,6 +14,7 @@ use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::units::{LruType, Pfn};
+use crate::writeback::WritebackReason;
 
 /// What became of a batch. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct ReclaimStat {
     pub(crate) reclaimed: u64,
     /// Of those, and of those still there, what was written or is being written.
     pub(crate) written: u64,
+    /// Dirty pages of files that nobody writes yet.
+    pub(crate) unqueued_dirty: u64,
 }
 
 impl Core {
@@ -62,6 +65,14 @@ impl Core {
         }
         for pfn in batch.drain(..) {
             self.put_back(pfn);
+        }
+        sc.unqueued_dirty += stat.unqueued_dirty;
+        if kind == LruType::File {
+            sc.file_taken += taken;
+        }
+        if lru != Lru::Generations && stat.unqueued_dirty == taken {
+            // Dirty pages have come to the end of the list before they were written: the flusher is late.
+            self.wakeup_flusher_threads(WritebackReason::Vmscan);
         }
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
         stat

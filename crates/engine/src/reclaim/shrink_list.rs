@@ -4,8 +4,9 @@
 //! [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either freed or in the caller's
 //! batch. The caller puts the batch back on the lists, each folio by its state.
 //!
-//! File folios are always clean as long as file writes are refused (`serve/access.rs`). The rules for dirty ones come with
-//! writeback.
+//! Reclaim writes to swap, but no files: the order in which it meets their pages is none in which to write them. A dirty one is
+//! passed by, marked for the time when the flusher has written it. Where a batch holds nothing but such, the flusher is asked to
+//! write at once.
 
 use crate::config::SwapKind;
 use crate::core::Core;
@@ -79,6 +80,13 @@ impl Core {
         if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
             return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
+        if folio.has(FolioFlags::DIRTY)
+            && !folio.has(FolioFlags::WRITEBACK)
+            && folio.lru_type() == LruType::File
+            && !folio.has(FolioFlags::ANON)
+        {
+            stat.unqueued_dirty += folio.pages();
+        }
         if folio.has(FolioFlags::WRITEBACK) {
             // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
             // write's end brings it to the tail.
@@ -130,6 +138,18 @@ impl Core {
                 }
                 Pageout::Clean => stat.written += folio.pages(),
             }
+        }
+        if folio.has(FolioFlags::DIRTY) && folio.has(FolioFlags::INDEXED) && folio.lru_type() == LruType::File
+        {
+            #[cfg(test)]
+            if self.mutant == Some(crate::testing::Mutant::DirtyFilePageFreed) {
+                self.forget_dirty(pfn);
+                return if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep };
+            }
+            // Out of the way until it is written.
+            self.change_reclaim(pfn, true);
+            self.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
+            return self.verdict(pfn, Verdict::Activate, Because::FlusherWrites);
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
             self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);

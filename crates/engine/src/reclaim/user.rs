@@ -54,7 +54,7 @@ impl Core {
                     request.reclaimed += reclaimed;
                     if reclaimed == 0 {
                         // It has tried at every priority and in every way: nothing changes until a write has ended.
-                        if request.retries == 0 || !self.io.has_writes() {
+                        if request.retries == 0 || !(self.io.has_writes() || self.is_flushing()) {
                             break;
                         }
                         request.retries -= 1;

@@ -18,7 +18,14 @@ use crate::units::{FileId, MmId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Object {
     /// An open file: read(2) and write(2).
-    File { open: OpenFileId, file: FileId, pages: u64, is_tmpfs: bool },
+    File {
+        open: OpenFileId,
+        file: FileId,
+        pages: u64,
+        is_tmpfs: bool,
+        /// Its writes are shorter than a page, so that an absent page has to be read first.
+        partial_writes: bool,
+    },
     /// A mapping: loads and stores.
     Mapping {
         /// What was mapped, unless it is anonymous memory.
@@ -27,7 +34,7 @@ pub(crate) enum Object {
         vma: usize,
         start: u64,
         pages: u64,
-        /// Stores reach a regular file, which needs writeback.
+        /// Stores reach a regular file, and make its pages dirty.
         is_regular_file: bool,
     },
 }
@@ -37,10 +44,6 @@ impl Object {
         match *self {
             Object::File { pages, .. } | Object::Mapping { pages, .. } => pages,
         }
-    }
-
-    fn refuses_writes(&self) -> bool {
-        matches!(self, Object::File { is_tmpfs: false, .. } | Object::Mapping { is_regular_file: true, .. })
     }
 }
 
@@ -74,16 +77,14 @@ impl Engine {
                     let mut words = table.mapped_words(start, pages);
                     let rest = &accesses[done..];
                     match tlb {
-                        None => mapped_hits(
-                            |page, write| words.touch(page, write),
-                            is_regular_file,
-                            id,
-                            rest,
-                            &decode,
-                        ),
+                        None if is_regular_file => {
+                            mapped_hits(|page, write| words.touch_shared(page, write), id, rest, &decode)
+                        }
+                        None => mapped_hits(|page, write| words.touch(page, write), id, rest, &decode),
                         Some(tlb) => {
-                            let touch = |page, write| words.touch_through(tlb, start, page, write);
-                            mapped_hits(touch, is_regular_file, id, rest, &decode)
+                            let touch =
+                                |page, write| words.touch_through(tlb, start, page, write, is_regular_file);
+                            mapped_hits(touch, id, rest, &decode)
                         }
                     }
                 }
@@ -108,7 +109,6 @@ impl Engine {
 #[inline(never)]
 fn mapped_hits<A: Copy>(
     mut touch: impl FnMut(u64, bool) -> bool,
-    refuses_writes: bool,
     id: ObjectId,
     accesses: &[A],
     decode: &impl Fn(A) -> Access,
@@ -118,13 +118,15 @@ fn mapped_hits<A: Copy>(
         if object != id {
             return (hits, Stopped::RunOver);
         }
-        if (write && refuses_writes) || !touch(page, write) {
+        if !touch(page, write) {
             return (hits, Stopped::NoHit);
         }
     }
     (accesses.len(), Stopped::RunOver)
 }
 
+/// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
+///
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
 /// and no second use. On tmpfs it marks twice. [6.12 M2, M3]
 ///
@@ -148,20 +150,23 @@ fn file_hits<A: Copy>(
             end = (hits, Stopped::RunOver);
             break;
         }
-        if write && !is_tmpfs {
-            end = (hits, Stopped::NoHit);
-            break;
-        }
-        let marked = if page == last { index.reread(page) } else { index.mark(page) };
+        let is_overwrite = write && !is_tmpfs;
+        let marked = if is_overwrite {
+            index.overwrite(page)
+        } else if page == last {
+            index.reread(page)
+        } else {
+            index.mark(page)
+        };
         if marked == Marked::Absent {
             end = (hits, Stopped::NoHit);
             break;
         }
-        if !is_tmpfs {
+        if !is_tmpfs && !write {
             last = page;
         }
         // The position moves when the call is over.
-        if wanted <= PAGE_SIZE as u32 {
+        if !is_overwrite && wanted <= PAGE_SIZE as u32 {
             position = page * PAGE_SIZE + u64::from(wanted);
         }
         if let Marked::Slow(pfn) = marked {
@@ -176,12 +181,14 @@ fn file_hits<A: Copy>(
 
 impl Engine {
     /// Where an access finds its page: through the page table for a mapping, through the page-cache index for an open file.
-    /// Panics where the task has no such object or the object no such page.
+    /// A write of a regular file is over only where the page is still dirty. Panics where the task has no such object or the
+    /// object no such page.
     pub fn touched(&self, task: TaskId, access: Access) -> Touched {
         match self.tasks[task.index()].objects[access.object.index()] {
-            Object::Mapping { mm, start, .. } => {
+            Object::Mapping { mm, start, is_regular_file, .. } => {
                 let word = self.core.memory.mm(mm).table.word(start + access.page);
                 match word.decode() {
+                    _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
                     Entry::Present(pfn) => Touched::Frame(pfn),
                     _ => Touched::Gone,
@@ -190,6 +197,7 @@ impl Engine {
             Object::File { file, is_tmpfs, .. } => {
                 let word = self.core.memory.file(file).index.word(access.page);
                 match word.decode() {
+                    _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
                     Entry::Empty | Entry::Shadow(_) if is_tmpfs => Touched::Zeroes,
                     _ => Touched::Gone,
@@ -219,9 +227,6 @@ impl Engine {
             .ok_or(AccessError::NoObject { object: access.object, objects: objects.len() })?;
         if access.page >= object.pages() {
             return Err(AccessError::BeyondObject { page: access.page, pages: object.pages() });
-        }
-        if access.write && object.refuses_writes() {
-            return Err(AccessError::FileWrite);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The facade a machine holds.
 
 use crate::Policy;
-use crate::config::{Config, ConfigError, FileSpec, SwapSpec, check_range, check_room};
+use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room};
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
@@ -20,8 +20,9 @@ use crate::stat::Stat;
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
 use crate::units::{
-    CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
+    BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
+use crate::writeback::WritebackReason;
 
 /// The reclaim engine of one machine.
 ///
@@ -106,12 +107,50 @@ impl Engine {
         sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
     }
 
-    /// Creates a file.
+    /// Makes a device known that regular files live on, with the thread that writes them back. `name` tells the threads apart.
+    pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
+        check_range("backing devices", self.core.writeback.bdis() as u64 + 1, 1, 1024)?;
+        Ok(self.core.bdi_register(name))
+    }
+
+    /// Creates a file. A regular one is on the first device; if there is none yet, that comes with it.
     pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
+        if spec.kind == FileKind::Regular && self.core.writeback.bdis() == 0 {
+            self.bdi_register("0")?;
+        }
+        self.file_create_on(spec, BdiId(0))
+    }
+
+    /// Creates a file on a device.
+    pub fn file_create_on(&mut self, spec: FileSpec, bdi: BdiId) -> Result<FileId, ConfigError> {
         check_range("pages of a file", spec.pages, 1, TABLE_PAGES_MAX)?;
         let nodes = Nodes::bytes_for(NodeKind::Index, spec.pages);
         check_room("a file", spec.pages, Table::bytes_for(spec.pages) + nodes)?;
-        Ok(self.core.memory.add_file(spec))
+        if spec.kind == FileKind::Regular && bdi.index() >= self.core.writeback.bdis() {
+            return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
+        }
+        let file = self.core.memory.add_file(spec);
+        self.core.memory.file_mut(file).inode.bdi = bdi;
+        Ok(file)
+    }
+
+    /// Pages of files whose write was begun for this reason.
+    pub fn pages_written_by(&self, reason: WritebackReason) -> u64 {
+        self.core.writeback.written_by(reason)
+    }
+
+    /// Pages of files whose write the device has failed.
+    pub fn file_writes_failed(&self) -> u64 {
+        self.core.writeback.failed()
+    }
+
+    /// Has write(2) through an open file write less than a page each time: a page that is not in memory is read first.
+    pub fn set_partial_writes(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+        match self.tasks[task.index()].objects.get_mut(object.index()) {
+            Some(access::Object::File { partial_writes, .. }) => *partial_writes = true,
+            _ => return Err(ConfigError::Unknown(format!("open file {} of task {}", object.0, task.0))),
+        }
+        Ok(())
     }
 
     /// Enables a swap device. Devices are used in the order in which they were enabled.

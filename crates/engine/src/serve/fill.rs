@@ -19,10 +19,19 @@ impl Engine {
         match source {
             Source::File(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
-                self.core.page_cache_add(pfn, file, page);
+                if self.is_written_through_descriptor(task) {
+                    self.core.page_cache_add_for_write(pfn, file, page);
+                } else {
+                    self.core.page_cache_add(pfn, file, page);
+                }
                 self.core.lru_add(pfn);
                 self.core.start_read_file(pfn, task);
                 self.tasks[task.index()].attempt.started_read = true;
+            }
+            Source::Overwritten(file, page) => {
+                self.core.page_cache_add_for_write(pfn, file, page);
+                self.core.lru_add(pfn);
+                self.tasks[task.index()].attempt.created = true;
             }
             Source::NewTmpfs(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
@@ -49,6 +58,11 @@ impl Engine {
             }
             Source::Swap(entry) => self.swap_in(task, pfn, entry),
         }
+    }
+
+    fn is_written_through_descriptor(&self, task: TaskId) -> bool {
+        let task = &self.tasks[task.index()];
+        task.attempt.write && matches!(task.accessed(), Object::File { .. })
     }
 
     /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.

@@ -15,30 +15,43 @@ impl Engine {
         let attempt = &mut self.tasks[task.index()].attempt;
         // It was still being charged for when another task brought the page in.
         attempt.charge = None;
-        let Attempt { object, page, write, wanted, held, started_read, created, .. } = *attempt;
+        let Attempt { object, page, write, wanted, held, started_read, created, was_there, .. } = *attempt;
         if let Found::Ready(pfn) = found
             && self.core.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.core.memory.folios[pfn].has(FolioFlags::ANON)
         {
             self.tmpfs_from_swap_cache(pfn);
         }
+        let mut is_new_file_page = false;
+        if write
+            && let Found::Ready(pfn) = found
+            && self.core.is_regular(pfn)
+        {
+            is_new_file_page = created;
+            self.dirty(task, pfn);
+        }
         match *self.tasks[task.index()].accessed() {
             Object::File { open, file, is_tmpfs, .. } => {
                 self.core.work.file_calls += 1;
-                let is_reread = !is_tmpfs && page == self.core.memory.open_files[open.index()].last_page;
+                let is_overwrite = write && !is_tmpfs;
+                let is_reread =
+                    !is_tmpfs && !write && page == self.core.memory.open_files[open.index()].last_page;
                 self.core.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created
                 {
                     let mark = self.core.mark_of(self.core.lruvec_of(pfn));
-                    if mark.counts(started_read && held == Some(pfn), is_reread) {
+                    let counts = mark.counts(started_read && held == Some(pfn), is_reread);
+                    if counts && (!is_overwrite || mark.counts_writes()) {
                         self.core.mark_accessed_by(pfn, mark);
                     }
                 }
-                let open = &mut self.core.memory.open_files[open.index()];
-                open.last_page = page;
-                if u64::from(wanted) <= PAGE_SIZE {
-                    open.prev_pos = page * PAGE_SIZE + u64::from(wanted);
+                if !is_overwrite {
+                    let open = &mut self.core.memory.open_files[open.index()];
+                    open.last_page = page;
+                    if u64::from(wanted) <= PAGE_SIZE {
+                        open.prev_pos = page * PAGE_SIZE + u64::from(wanted);
+                    }
                 }
             }
             Object::Mapping { mm, start, .. } => {
@@ -49,7 +62,16 @@ impl Engine {
         self.let_go(task);
         let touched = if let Found::Ready(pfn) = found { Touched::Frame(pfn) } else { Touched::Zeroes };
         let access = Access { object, page, write, wanted };
-        let served = if started_read { Served::Major(touched) } else { Served::Minor(touched) };
+        let served = match started_read {
+            true => Served::Major(touched),
+            // More than its word was written, but to whoever writes it was there.
+            false if was_there && held.is_none() => Served::Hit(touched),
+            false => Served::Minor(touched),
+        };
+        if is_new_file_page {
+            // Its contents come with the access. Nobody shall find the page without them, so what is owed is paid next time.
+            return Step::Done(served);
+        }
         self.return_to_user(task, access, served)
     }
 

@@ -33,7 +33,9 @@ impl Source {
     /// The page of a file that it becomes.
     fn indexed(self) -> Option<(FileId, u64)> {
         match self {
-            Source::File(file, page) | Source::NewTmpfs(file, page) => Some((file, page)),
+            Source::File(file, page) | Source::Overwritten(file, page) | Source::NewTmpfs(file, page) => {
+                Some((file, page))
+            }
             // What comes back from swap finds its node kept by the swap entry.
             Source::NewAnon | Source::Swap(_) => None,
         }

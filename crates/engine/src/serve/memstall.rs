@@ -26,6 +26,7 @@ impl Engine {
             | Stage::UserReclaim(_)
             | Stage::Compact(_)
             | Stage::LruGen(_)
+            | Stage::Fsync(_)
             | Stage::Switch
             | Stage::Exit(_)
             | Stage::Exited => false,

@@ -58,6 +58,10 @@ pub(crate) struct Attempt {
     pub(super) started_read: bool,
     /// This very write has created the page, so the write counts as its first use.
     pub(super) created: bool,
+    /// A write through a descriptor, to a page that was there when it began.
+    pub(super) was_there: bool,
+    /// It is to dirty a page of a file, and its task may have dirtied too many.
+    pub(super) is_throttled: bool,
 }
 
 impl Attempt {
@@ -76,6 +80,8 @@ impl Attempt {
         self.started_read = false;
         self.paid = AllocationOutcome::default();
         self.created = false;
+        self.was_there = false;
+        self.is_throttled = false;
     }
 
     /// A fault that has waited for its page is taken again, and finds more pages around it.
@@ -127,6 +133,8 @@ pub(super) enum Found {
 pub(super) enum Source {
     /// A block of a regular file.
     File(FileId, u64),
+    /// A write of the whole page of a regular file, so that nothing need be read.
+    Overwritten(FileId, u64),
     /// Nothing: new memory.
     NewAnon,
     NewTmpfs(FileId, u64),
@@ -159,6 +167,11 @@ impl Engine {
         }
         if self.tasks[task.index()].attempt.page == NO_PAGE {
             return self.advise(task);
+        }
+        if self.tasks[task.index()].attempt.is_throttled
+            && let Some(wait) = self.throttle(task)
+        {
+            return wait;
         }
         loop {
             let attempt = &self.tasks[task.index()].attempt;
@@ -403,6 +416,7 @@ impl Engine {
     fn tell_filled(&mut self, task: TaskId, pfn: Pfn, source: Source, charged: ChargeOutcome) {
         let with = match source {
             Source::File(..) => Filled::File,
+            Source::Overwritten(..) => Filled::Overwritten,
             Source::NewAnon => Filled::Anon,
             Source::NewTmpfs(..) => Filled::Tmpfs,
             Source::Swap(_) => Filled::Swap,
@@ -427,7 +441,12 @@ impl Engine {
         let task = &self.tasks[task.index()];
         let Attempt { page, write, .. } = task.attempt;
         match *task.accessed() {
-            Object::File { file, .. } => self.find_cached(file, page, write),
+            Object::File { file, partial_writes, .. } => match self.find_cached(file, page, write) {
+                Found::Absent(Source::File(file, page)) if write && !partial_writes => {
+                    Found::Absent(Source::Overwritten(file, page))
+                }
+                found => found,
+            },
             Object::Mapping { mm, vma, start, .. } => {
                 let entry = self.core.memory.mm(mm).table.word(start + page);
                 if entry.is_zero_page() && !write {

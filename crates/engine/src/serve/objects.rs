@@ -12,7 +12,7 @@ use crate::serve::engine::{Engine, TABLE_PAGES_MAX};
 use crate::units::{FileId, ObjectId, OpenFileId, TaskId};
 
 impl Engine {
-    /// Opens a file for read(2) and, for tmpfs, write(2).
+    /// Opens a file for read(2) and write(2).
     pub fn open(&mut self, task: TaskId, file: FileId) -> Result<ObjectId, ConfigError> {
         let open = self.open_file(file)?;
         Ok(self.add_open(task, open))
@@ -84,7 +84,7 @@ impl Engine {
         let file = self.core.memory.open_files[open.index()].file;
         let opened = self.core.memory.file(file);
         let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
-        self.add_object(task, Object::File { open, file, pages, is_tmpfs })
+        self.add_object(task, Object::File { open, file, pages, is_tmpfs, partial_writes: false })
     }
 
     fn map_open(

@@ -27,8 +27,10 @@ impl Engine {
         if std::mem::replace(&mut attempt.has_read_ahead, true) {
             return false;
         }
-        let (page, wanted) = (attempt.page, attempt.pages_wanted());
+        let (page, wanted, write) = (attempt.page, attempt.pages_wanted(), attempt.write);
         let readahead = match *self.tasks[task.index()].accessed() {
+            // What is written says nothing of what will be read.
+            Object::File { .. } if write => None,
             Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),
             Object::Mapping { open: None, .. } => None,
             Object::Mapping { open: Some(open), mm, vma, .. } => {
@@ -68,12 +70,14 @@ impl Engine {
         if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
             return false;
         }
-        let is_marked = folio.has(FolioFlags::RECLAIM);
+        // Of a page that is dirty or being written the same bit is reclaim's.
+        let is_marked = folio.has(FolioFlags::RECLAIM)
+            && !folio.flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY);
         let attempt = &self.tasks[task.index()].attempt;
         let (wanted, has_seen_mark, has_read_ahead) =
             (attempt.pages_wanted(), attempt.has_seen_mark, attempt.has_read_ahead);
         let readahead = match *self.tasks[task.index()].accessed() {
-            Object::File { open, .. } if is_marked && !has_seen_mark => {
+            Object::File { open, .. } if is_marked && !has_seen_mark && !attempt.write => {
                 self.core.async_readahead(open, pfn, wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.

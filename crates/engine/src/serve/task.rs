@@ -12,6 +12,7 @@ use crate::serve::engine::Engine;
 use crate::serve::exit::Exit;
 use crate::serve::miss::Attempt;
 use crate::units::{CpuId, MemcgId, MmId, TaskId};
+use crate::writeback::{DirtyThrottle, Fsync};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -23,6 +24,8 @@ pub(crate) struct Task {
     pub(crate) stack: Option<Stack>,
     /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
     pub(crate) high_debt: u64,
+    /// Pages of files that it has dirtied lately.
+    pub(crate) dirty: DirtyThrottle,
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
     pub(super) stage: Stage,
@@ -41,6 +44,8 @@ pub(crate) enum Stage {
     Compact(Box<CompactMemory>),
     /// A write to `lru_gen`.
     LruGen(Box<LruGenWrite>),
+    /// fsync(2).
+    Fsync(Box<Fsync>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; what it owes for `memory.high` is being paid.
@@ -76,6 +81,7 @@ impl Task {
             objects: Vec::new(),
             stack: None,
             high_debt: 0,
+            dirty: DirtyThrottle::default(),
             read_failed: false,
             stage,
             attempt: Attempt::default(),
@@ -115,6 +121,9 @@ impl Engine {
             }
             Ok(()) => {
                 self.tasks[task.index()].attempt.begin(access);
+                if access.write {
+                    self.begin_write(task);
+                }
                 self.attempt(task)
             }
         }
@@ -139,6 +148,7 @@ impl Engine {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
+            Stage::Fsync(call) => self.fsync_on(task, call),
             Stage::Switch if self.core.switch_step() => self.suspend_switch(task),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::High(debt) => self.pay_high(task, debt),
@@ -191,7 +201,12 @@ impl Engine {
     /// Whether a task is inside a reclaim call.
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
-            Stage::Idle | Stage::Switch | Stage::Compact(_) | Stage::Exit(_) | Stage::Exited => false,
+            Stage::Idle
+            | Stage::Fsync(_)
+            | Stage::Switch
+            | Stage::Compact(_)
+            | Stage::Exit(_)
+            | Stage::Exited => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(debt) => debt.reclaim.in_reclaim(),

@@ -195,6 +195,8 @@ impl Core {
             Stat::NrFreePages => {
                 self.memory.nodes().map(|node| self.memory.zones.free_pages(node) as i64).sum()
             }
+            Stat::NrDirtyThreshold => self.dirty_thresholds()[0] as i64,
+            Stat::NrDirtyBackgroundThreshold => self.dirty_thresholds()[1] as i64,
             _ => self.vmstat.iter().map(|node| node[stat as usize]).sum(),
         }
     }

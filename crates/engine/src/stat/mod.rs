@@ -62,6 +62,9 @@ stats! {
     NrKernelStack = "nr_kernel_stack",
     NrPageTablePages = "nr_page_table_pages",
     NrSwapcached = "nr_swapcached",
+    /// Computed where it is read, as the next one is.
+    NrDirtyThreshold = "nr_dirty_threshold",
+    NrDirtyBackgroundThreshold = "nr_dirty_background_threshold",
     Pgpgin = "pgpgin",
     Pgpgout = "pgpgout",
     Pswpin = "pswpin",

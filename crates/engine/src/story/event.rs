@@ -6,6 +6,7 @@ use crate::balance::{Position, RefTierLimit, ScanBalance, TIERS, TypeReason};
 use crate::lru::batch::Batch;
 use crate::lru::{Arrival, Deactivation, PlaceRule};
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
+use crate::writeback::WritebackReason;
 
 /// A page by what it holds, wherever it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -118,6 +119,8 @@ pub enum Filled {
     File,
     /// The same, before anyone asked for it.
     Readahead,
+    /// A write of the whole page of a regular file, for which nothing is read.
+    Overwritten,
     /// Zeroes: new anonymous memory.
     Anon,
     /// Zeroes: a new page of a tmpfs file.
@@ -181,6 +184,8 @@ pub enum Because {
     },
     /// It was written meanwhile.
     Dirty,
+    /// It is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
+    FlusherWrites,
     /// Its write to swap has begun; it can go when that has ended.
     WriteBegun,
     /// Its owner said that its contents may be forgotten.
@@ -356,6 +361,18 @@ pub enum PageEvent {
     },
     /// Taken off an active list, it goes back there: a program's code in use.
     KeptActive,
+    /// It differs from its block in its file from now on.
+    Dirtied,
+    /// The flusher, or whoever waits for it, has begun to write it to its file.
+    FileWriteBegun {
+        /// Why.
+        reason: WritebackReason,
+    },
+    /// That has ended.
+    FileWritten {
+        /// Without an error.
+        ok: bool,
+    },
     /// The write of it to swap has ended.
     Written {
         /// Without an error.

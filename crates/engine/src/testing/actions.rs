@@ -140,6 +140,9 @@ pub(crate) enum Action {
     Replace {
         group: usize,
     },
+    Fsync {
+        task: usize,
+    },
     FlushStats,
     /// Writes `lru_gen/enabled`.
     Switch {
@@ -259,6 +262,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         2 => task().prop_map(|task| Action::Compact { task }),
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
+        1 => task().prop_map(|task| Action::Fsync { task }),
         1 => Just(Action::FlushStats),
         1 => (0..2usize).prop_map(|group| Action::Replace { group }),
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),

@@ -50,12 +50,27 @@ struct Transfer {
     at_start: u64,
 }
 
+impl Transfer {
+    /// Both are of the same slot, or of the same block while one of them writes it.
+    fn overlaps(&self, other: &Transfer) -> bool {
+        match (self.medium, other.medium) {
+            (Medium::File(file, page), Medium::File(of, at)) if self.is_write || other.is_write => {
+                let ends = [page + self.frames.len() as u64, at + other.frames.len() as u64];
+                file == of && page < ends[1] && at < ends[0]
+            }
+            (Medium::Slot(..), Medium::Slot(..)) => self.medium == other.medium,
+            _ => false,
+        }
+    }
+}
+
 /// What a task is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Doing {
     Access(Kind, Access),
     Reclaim,
     Exec,
+    Fsync,
     /// It is a kernel thread.
     Thread,
 }
@@ -98,6 +113,8 @@ pub(crate) struct Machine {
     pages_a_read: u64,
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,
+    /// Pages of files on their device, as far as they were written.
+    blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
     tasks: Vec<Task>,
     /// Writes limits while others are busy.
@@ -161,6 +178,7 @@ impl Machine {
             pages_a_read: u64::from(setup.bdi.ra_pages.max(setup.bdi.io_pages).max(1)),
             frames: BTreeMap::new(),
             slots: BTreeMap::new(),
+            blocks: BTreeMap::new(),
             transfers: Vec::new(),
             tasks: Vec::new(),
             administrator: TaskId(TASKS as u32),
@@ -314,6 +332,11 @@ impl Machine {
                 }
             }
             Action::Replace { group } => self.replace(group),
+            Action::Fsync { task } => {
+                if let Some(task) = self.idle(task) {
+                    self.fsync(task);
+                }
+            }
             Action::FlushStats => self.engine.flush_stats(),
             Action::Switch { task, caps } => {
                 if let Some(task) = self.idle(task) {
@@ -447,6 +470,11 @@ impl Machine {
         }
     }
 
+    fn fsync(&mut self, task: TaskId) {
+        let step = self.engine.fsync(task, self.object(task, Kind::OpenRegular)).unwrap();
+        self.advanced(task, Doing::Fsync, step, false);
+    }
+
     fn resume(&mut self, task: TaskId) {
         match self.tasks[task.index()].state {
             State::Repeat(doing) => self.start(task, doing),
@@ -481,15 +509,15 @@ impl Machine {
             Step::Wait(Wait::Io) => State::Sleeping(doing),
             Step::Wait(Wait::Woken) => State::Waiting(doing, None),
             Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
-            Step::Wait(Wait::Delay(span, _)) => {
-                self.now += span;
-                self.engine.set_now(self.now);
-                State::Runnable(doing)
-            }
+            Step::Wait(Wait::Delay(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Done(served) => match doing {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Reclaim => {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Fsync => {
+                    assert!(matches!(served, Served::Synced(_)), "{served:?}");
                     State::Idle
                 }
                 Doing::Exec => {
@@ -498,10 +526,14 @@ impl Machine {
                 }
                 Doing::Access(kind, access) => match served {
                     Served::Failed(error) => {
-                        self.check_failure(kind, access, &error);
+                        self.check_failure(access, &error);
                         State::Idle
                     }
-                    Served::Written { .. } | Served::Refused(_) | Served::Exited | Served::Advised => {
+                    Served::Written { .. }
+                    | Served::Synced(_)
+                    | Served::Refused(_)
+                    | Served::Exited
+                    | Served::Advised => {
                         panic!("an access ended as {served:?}")
                     }
                     Served::Hit(Touched::Gone)
@@ -540,15 +572,9 @@ impl Machine {
         }
     }
 
-    fn check_failure(&self, kind: Kind, access: Access, error: &AccessError) {
+    fn check_failure(&self, access: Access, error: &AccessError) {
         match error {
             AccessError::Io => {}
-            AccessError::FileWrite => {
-                assert!(
-                    access.write && matches!(kind, Kind::OpenRegular | Kind::MappedRegular),
-                    "{access:?}"
-                );
-            }
             // Pages may be left that reclaim can take, and still too few to be above the reserve.
             AccessError::Oom(report) if report.max.is_none() => assert!(!self.has_room, "{error}"),
             AccessError::Oom(report) => {
@@ -583,6 +609,10 @@ impl Machine {
 
     fn slot(&self, swap: SwapId, slot: u32) -> u64 {
         self.slots.get(&(swap, slot)).copied().unwrap_or(GARBAGE)
+    }
+
+    fn block(&self, file: FileId, page: u64) -> u64 {
+        self.blocks.get(&(file, page)).copied().unwrap_or_else(|| file_contents(file, page))
     }
 
     /// Carries out what the engine has decided.
@@ -638,6 +668,11 @@ impl Machine {
                     at_start: 0,
                 });
             }
+            Op::WriteFile { io, file, page, pfn } => {
+                let (medium, frames, at_start) = (Medium::File(file, page), vec![pfn], self.frame(pfn));
+                let (is_write, is_readahead) = (true, false);
+                self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
+            }
             Op::ReadSwap { io, swap, slot, pfn } => {
                 let (medium, frames) = (Medium::Slot(swap, slot), vec![pfn]);
                 let (is_write, is_readahead) = (false, false);
@@ -678,10 +713,9 @@ impl Machine {
     }
 
     fn begin(&mut self, transfer: Transfer) {
-        // Two transfers of the same frame, or of the same slot, might end in either order.
+        // Two transfers of the same frame, slot or block might end in either order.
         let races = |other: &Transfer| {
-            other.frames.iter().any(|pfn| transfer.frames.contains(pfn))
-                || matches!(other.medium, Medium::Slot(..)) && other.medium == transfer.medium
+            other.frames.iter().any(|pfn| transfer.frames.contains(pfn)) || other.overlaps(&transfer)
         };
         let raced = self.transfers.iter().any(races);
         assert!(!raced || self.checks == Checks::Contents, "{transfer:?} races with another");
@@ -701,8 +735,13 @@ impl Machine {
                     let data = self.slot(swap, slot);
                     self.frames.insert(pfn, if fails { GARBAGE } else { data });
                 }
+                Medium::File(file, page) if transfer.is_write => {
+                    let data = if early { transfer.at_start } else { self.frame(pfn) };
+                    self.blocks.insert((file, page), if fails { GARBAGE } else { data });
+                    self.model.reached_device(Page::Regular(file, page), (!fails).then_some(data), GARBAGE);
+                }
                 Medium::File(file, page) => {
-                    let data = file_contents(file, page + at);
+                    let data = self.block(file, page + at);
                     self.frames.insert(pfn, if fails { GARBAGE } else { data });
                 }
             }
@@ -732,6 +771,12 @@ impl Machine {
                     self.settle();
                 }
             }
+        }
+        self.fsync(TaskId(0));
+        self.settle();
+        for page in 0..PAGES {
+            let on_device = self.block(self.regular, page);
+            self.model.check_device(Page::Regular(self.regular, page), on_device);
         }
         if self.checks == Checks::Contents {
             return;

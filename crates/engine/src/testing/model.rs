@@ -1,6 +1,7 @@
 //! What each page must hold: a map, and nothing of how the engine works.
 //!
-//! A page that was never written reads as zero, a page of a regular file as its known contents, any other as last written.
+//! A page that was never written reads as zero, a page of a regular file as its known contents, and each as last
+//! written. If a write to a file's device has failed, what that left there is right as well, until the page is written again.
 //! After `madvise(MADV_FREE)` the old contents and zero are both right, until a read has seen zero or the page is written.
 
 use crate::units::{FileId, ObjectId, TaskId};
@@ -20,6 +21,8 @@ enum Contents {
     Known(u64),
     /// This, or zero from some moment on.
     Forgettable(u64),
+    /// This, or the garbage that a failed write has left on the device.
+    Lost(u64, u64),
 }
 
 /// The contents of all pages.
@@ -35,19 +38,20 @@ pub(crate) fn file_contents(file: FileId, page: u64) -> u64 {
 
 impl Model {
     pub(crate) fn written(&mut self, page: Page, value: u64) {
-        assert!(!matches!(page, Page::Regular(..)), "{page:?} can't be written");
         self.pages.insert(page, Contents::Known(value));
     }
 
     /// Panics unless a read may see this value.
     pub(crate) fn check_read(&mut self, page: Page, seen: u64) {
-        if let Page::Regular(file, at) = page {
-            assert_eq!(seen, file_contents(file, at), "{page:?} reads as {seen:#x}");
-            return;
-        }
-        match self.pages.get(&page).copied().unwrap_or(Contents::Known(0)) {
+        match self.contents(page) {
             Contents::Known(value) => {
                 assert_eq!(seen, value, "{page:?} reads as {seen:#x}, but {value:#x} was written")
+            }
+            Contents::Lost(value, garbage) => {
+                assert!(
+                    [value, garbage].contains(&seen),
+                    "{page:?} reads as {seen:#x}, but {value:#x} was written"
+                )
             }
             Contents::Forgettable(value) if seen == value => {}
             Contents::Forgettable(value) => {
@@ -61,6 +65,32 @@ impl Model {
     /// The anonymous memory of a task is gone: new memory is in its place.
     pub(crate) fn forgotten(&mut self, task: TaskId) {
         self.pages.retain(|page, _| !matches!(page, Page::Anon(of, ..) if *of == task));
+    }
+
+    fn contents(&self, page: Page) -> Contents {
+        let never_written = match page {
+            Page::Regular(file, at) => file_contents(file, at),
+            Page::Tmpfs(..) | Page::Anon(..) => 0,
+        };
+        self.pages.get(&page).copied().unwrap_or(Contents::Known(never_written))
+    }
+
+    /// A write to the device has ended: with this value, or with an error, which has left `garbage` there. An error is no
+    /// loss yet if the page was written again since that write began; it is one as long as that is not on the device.
+    pub(crate) fn reached_device(&mut self, page: Page, value: Option<u64>, garbage: u64) {
+        let (Contents::Known(last) | Contents::Lost(last, _)) = self.contents(page) else { return };
+        let contents = match value {
+            None => Contents::Lost(last, garbage),
+            Some(value) if value == last => Contents::Known(last),
+            Some(_) => return,
+        };
+        self.pages.insert(page, contents);
+    }
+
+    /// Panics unless the device, after fsync, has what was written last.
+    pub(crate) fn check_device(&self, page: Page, found: u64) {
+        let Contents::Known(value) = self.contents(page) else { return };
+        assert_eq!(found, value, "on its device {page:?} reads as {found:#x}, but {value:#x} was written");
     }
 
     /// `MADV_FREE`.

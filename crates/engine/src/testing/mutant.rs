@@ -20,6 +20,10 @@ pub(crate) enum Mutant {
     ReadaheadNotAwaited,
     /// `migrate/mod.rs`: a folio's old frame is given up before its contents are copied.
     FrameFreedBeforeCopied,
+    /// `writeback/dirty.rs`: a page that was written again while it was being written counts as clean when that write ends.
+    CleanAfterRewrite,
+    /// `reclaim/shrink_list.rs`: a dirty page of a file is freed as if it were clean.
+    DirtyFilePageFreed,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
 }
@@ -62,6 +66,16 @@ fn a_frame_freed_before_it_was_copied_is_noticed() {
 #[test]
 fn a_slot_freed_before_it_was_written_is_noticed() {
     check(Mutant::SlotFreedBeforeWritten);
+}
+
+#[test]
+fn a_write_during_writeback_that_is_forgotten_is_noticed() {
+    check(Mutant::CleanAfterRewrite);
+}
+
+#[test]
+fn a_dirty_page_of_a_file_that_is_freed_unwritten_is_noticed() {
+    check(Mutant::DirtyFilePageFreed);
 }
 
 #[test]

@@ -45,20 +45,39 @@ impl Machine {
         let limit = (3 * PAGES / 2 * PAGE_SIZE).to_string();
         assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit).is_ok());
         engine.record_page_cache_events();
+        engine.start_kernel_threads();
         Machine { engine, task, trace: Vec::new() }
+    }
+
+    fn carry_out(&mut self) {
+        let mut ops = Vec::new();
+        self.engine.take_ops(&mut ops);
+        for op in ops {
+            if let Op::ReadFile { io, .. } | Op::WriteFile { io, .. } = op {
+                self.engine.io_done(io, CpuId(0), Ok(()));
+            }
+        }
+    }
+
+    /// Lets the threads go on that have been woken.
+    fn run_threads(&mut self) {
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        woken.retain(|&thread| thread != self.task);
+        for thread in woken {
+            while self.engine.resume(thread) == Step::Again {
+                self.carry_out();
+            }
+            self.carry_out();
+        }
     }
 
     /// Serves one access to its end.
     fn serve(&mut self, at: usize, access: Access) {
         let mut step = self.engine.start(self.task, access);
         loop {
-            let mut ops = Vec::new();
-            self.engine.take_ops(&mut ops);
-            for op in ops {
-                if let Op::ReadFile { io, .. } = op {
-                    self.engine.io_done(io, CpuId(0), Ok(()));
-                }
-            }
+            self.carry_out();
+            self.run_threads();
             match step {
                 Step::Done(Served::Hit(_)) => break,
                 Step::Done(_) => {
@@ -76,12 +95,10 @@ impl Machine {
     }
 }
 
-/// Regular files are only read.
 fn accesses() -> impl Strategy<Value = Vec<Access>> {
     let object =
         prop_oneof![(0..5u32).prop_map(|object| (object, 1)), (0..5u32).prop_map(|object| (object, 6))];
     let run = (object, 0..PAGES + 1, any::<bool>()).prop_map(|((object, len), page, write)| {
-        let write = write && object >= 2;
         let pages = page..page + len;
         pages.map(move |page| Access::new(ObjectId(object), page, write)).collect::<Vec<_>>()
     });

@@ -206,7 +206,8 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         executable: false,
         opened_by: OpenedBy::Process,
         share: 1,
-        read_only: channel != Channel::Anonymous,
+        read_only: channel != Channel::Anonymous && !args.writes,
+        partial_writes: false,
         write_first: None,
         workload: None,
         // A scenario's paths start where its file is, and nobody knows yet where this one will be.
@@ -322,11 +323,14 @@ fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
         args.device
     );
     if footprint.writes > 0 && args.channel != ChannelArg::Anonymous {
-        let _ = writeln!(
-            text,
-            "{} writes are replayed as reads: file writeback is not modelled yet",
-            figures::count(footprint.writes)
-        );
+        let writes = figures::count(footprint.writes);
+        let _ = match args.writes {
+            true => writeln!(
+                text,
+                "{writes} writes dirty whole pages, which are written back; metadata, the journal and fsync are not modelled"
+            ),
+            false => writeln!(text, "{writes} writes are replayed as reads; --writes lets them dirty pages"),
+        };
     }
     for point in points {
         if let Limit::Percent(percent) = point.limit {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageout_sim::scenario::{Channel, Object, Problem, Scenario, Size, Task, TraceFile};
+use pageout_sim::scenario::{Object, Problem, Scenario, Size, Task, TraceFile};
 use pageout_workload::trace::Footprint;
 use pageout_workload::{ReadOptions, TraceError, trace};
 
@@ -66,12 +66,6 @@ fn size_by_trace(task: &mut Task, at: usize, footprint: &Footprint, key: &str) -
     for (object, of) in task.object[at..].iter_mut().zip(&footprint.objects) {
         if needs_size(object) {
             object.size = Some(Size::from_pages(of.pages.max(1)));
-        }
-        let is_regular = matches!(object.channel, Channel::File | Channel::Mapped);
-        if footprint.writes > 0 && is_regular && !object.read_only {
-            let message = "the trace writes, and writes to a regular file are not modelled yet";
-            let help = "set read_only = true, or use channel \"anonymous\" or \"tmpfs\"";
-            return Err(Problem::new(key, message).help(help));
         }
     }
     Ok(())

@@ -200,10 +200,13 @@ fn a_fault_of_a_variant_is_shown_at_its_line() {
 }
 
 #[test]
-fn what_is_not_modelled_is_refused_before_it_runs() {
-    let output = run_with("ops = 5000", "ops = 5000, write_ratio = 0.1", &[]);
-    check_failure(&output, 2, &["writes to a regular file are not modelled yet", "read_only = true"]);
-    check_success(&run_with("ops = 5000 }", "ops = 5000, write_ratio = 0.1 }\nread_only = true", &[]));
+fn writes_to_a_file_run_whole_or_partial_and_what_can_not_be_partial_is_refused() {
+    check_success(&run_with("ops = 5000", "ops = 5000, write_ratio = 0.1", &[]));
+    let writes = "ops = 5000, write_ratio = 0.1 }\n";
+    check_success(&run_with("ops = 5000 }", &format!("{writes}partial_writes = true"), &[]));
+    check_success(&run_with("ops = 5000 }", &format!("{writes}read_only = true"), &[]));
+    let mapped = format!("{writes}partial_writes = true\nlocked = true");
+    check_failure(&run_with("ops = 5000 }", &mapped, &[]), 2, &["only a mapping can be locked"]);
 }
 
 #[test]

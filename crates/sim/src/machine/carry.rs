@@ -100,6 +100,7 @@ impl Machine {
 fn transfer(op: &Op) -> Option<(IoId, Request)> {
     let (io, direction, area, block, blocks) = match *op {
         Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),
+        Op::WriteFile { io, file, page, .. } => (io, Direction::Write, Area::File(file), page, 1),
         Op::ReadSwap { io, swap, slot, .. } => (io, Direction::Read, Area::Swap(swap), u64::from(slot), 1),
         Op::WriteSwap { io, swap, slot, .. } => (io, Direction::Write, Area::Swap(swap), u64::from(slot), 1),
         Op::Zero { .. }

@@ -256,7 +256,11 @@ impl Machine {
                 task.read_misses += 1;
                 task.read_misses_io += 1;
             }
-            Served::Written { .. } | Served::Refused(_) | Served::Exited | Served::Advised => {
+            Served::Written { .. }
+            | Served::Synced(_)
+            | Served::Refused(_)
+            | Served::Exited
+            | Served::Advised => {
                 unreachable!("an access writes no kernel file and ends no task")
             }
             Served::Failed(source) => {

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Bdi, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec, Holds,
-    MemcgId, Nanos, ObjectId, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec,
-    Switch, TaskId,
+    Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
+    Holds, MemcgId, Nanos, ObjectId, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind,
+    SwapSpec, Switch, TaskId,
 };
 use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
@@ -180,6 +180,7 @@ impl Scenario {
 
     fn create_files(&self, engine: &mut Engine) -> Result<OpenFiles, Problem> {
         let mut files = OpenFiles::new();
+        let bdis = self.register_bdis(engine)?;
         for (index, file) in self.file.iter().enumerate() {
             let kind = match file.kind {
                 FileKind::Regular => EngineFileKind::Regular,
@@ -191,9 +192,9 @@ impl Scenario {
                 kind,
                 bdi: Bdi::NO_READAHEAD,
             };
-            let id =
-                engine.file_create(spec).map_err(|error| problem(&format!("file[{index}].size"), error))?;
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
+            let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
+            let id = id.map_err(|error| problem(&format!("file[{index}].size"), error))?;
             files.insert(file.name.clone(), OpenFile { id, device });
         }
         for (task_index, task) in self.task.iter().enumerate() {
@@ -211,13 +212,24 @@ impl Scenario {
                     _ => EngineFileKind::Regular,
                 };
                 let spec = FileSpec { name: name.clone(), pages, kind, bdi: Bdi::NO_READAHEAD };
-                let id = engine.file_create(spec).map_err(|error| problem(&key, error))?;
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
+                let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
+                let id = id.map_err(|error| problem(&key, error))?;
                 files.insert(name, OpenFile { id, device });
             }
         }
         Ok(files)
+    }
+
+    /// Each device has a flusher thread of its own.
+    fn register_bdis(&self, engine: &mut Engine) -> Result<Vec<BdiId>, Problem> {
+        let mut names: Vec<&str> = self.device.iter().map(|device| device.name.as_str()).collect();
+        if names.is_empty() {
+            names.push(DEFAULT_DEVICE);
+        }
+        let bdis = names.into_iter().map(|name| engine.bdi_register(name));
+        bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))
     }
 
     fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {
@@ -286,7 +298,15 @@ impl Scenario {
                 }
             }
             .map_err(refuse)
-            .and_then(|id_of| if object.locked { engine.mlock(id, id_of).map_err(refuse) } else { Ok(()) })?;
+            .and_then(|id_of| {
+                if object.locked {
+                    engine.mlock(id, id_of).map_err(refuse)?;
+                }
+                if object.partial_writes {
+                    engine.set_partial_writes(id, id_of).map_err(refuse)?;
+                }
+                Ok(())
+            })?;
             channels.push(match (object.channel, object.advice) {
                 (Channel::File | Channel::Tmpfs, Advice::Sequential) => cost::Channel::FileSequential,
                 (Channel::File | Channel::Tmpfs, _) => cost::Channel::File,

@@ -119,7 +119,9 @@ section! {
         share: u32, [default 1] in Accepts::Integer(1, 1_000_000),
             "Its part of the task's accesses relative to the task's other objects.";
         read_only: bool, [unless false] in Accepts::Bool,
-            "Writes become reads. For traces that write to files: writeback is not modelled yet.";
+            "Writes become reads: what would the accesses cost if nothing had to be written back?";
+        partial_writes: bool, [unless false] in Accepts::Bool,
+            "write(2) writes less than a page each time, so that a page that is not in memory is read first. For channel \"file\".";
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
@@ -186,7 +188,7 @@ words! {
 words! {
     /// How an object is accessed.
     pub enum Channel {
-        /// read(2) and write(2) of whole pages of a regular file.
+        /// read(2) and write(2) of pages of a regular file.
         File = "file",
         /// A shared mapping of a regular file.
         Mapped = "mapped",

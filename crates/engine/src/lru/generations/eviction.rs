@@ -19,6 +19,7 @@ use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
+use crate::writeback::WritebackReason;
 
 /// Pages to isolate in a round: as many as a machine word has bits.
 pub(crate) const MIN_LRU_BATCH: u64 = 64;
@@ -74,7 +75,7 @@ impl Core {
             };
         }
         let swappiness = self.effective_swappiness(lruvec, sc);
-        match self.generations_budget(lruvec, swappiness, sc) {
+        let round = match self.generations_budget(lruvec, swappiness, sc) {
             Budget::Scan(0) => Round::Last,
             Budget::Scan(budget) => {
                 let scanned = self.evict(lruvec, swappiness, sc);
@@ -86,7 +87,12 @@ impl Core {
                 pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
                 Round::More
             }
+        };
+        if round == Round::Last && sc.unqueued_dirty > 0 && sc.unqueued_dirty == sc.file_taken {
+            // Nothing but dirty pages came to the old end: the flusher is late.
+            self.wakeup_flusher_threads(WritebackReason::Vmscan);
         }
+        round
     }
 
     /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.

@@ -8,7 +8,8 @@
 //!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
 //! ```
 //! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
-//! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`). An index also counts present pages and
+//! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular
+//! file that has to be written. An index also counts present pages and
 //! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
@@ -102,14 +103,33 @@ impl MappedWords<'_> {
         true
     }
 
+    /// The same in a shared mapping of a regular file: an entry that is clean is write-protected, so that the first store
+    /// faults and is counted. [6.12 machine 5.1]
+    #[inline]
+    pub(crate) fn touch_shared(&mut self, page: u64, write: bool) -> bool {
+        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
+        (!write || word.is_dirty()) && self.touch(page, write)
+    }
+
     /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
     /// held, no bit is set, but for the first store to a page that its entry says is clean.
-    pub(crate) fn touch_through(&mut self, tlb: &mut Tlb, start: u64, page: u64, write: bool) -> bool {
+    pub(crate) fn touch_through(
+        &mut self,
+        tlb: &mut Tlb,
+        start: u64,
+        page: u64,
+        write: bool,
+        is_regular_file: bool,
+    ) -> bool {
         let Some(&word) = self.words.get(page as usize) else { return false };
         let word = Word(word);
         let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
         let is_held = word.is_present() && tlb.access(start + page);
-        is_held && !needs_table_walk || self.touch(page, write)
+        match is_regular_file {
+            _ if is_held && !needs_table_walk => true,
+            true => self.touch_shared(page, write),
+            false => self.touch(page, write),
+        }
     }
 }
 
@@ -242,6 +262,25 @@ impl Table {
     /// What has become of the pages that were read ahead.
     pub(crate) fn readahead(&self) -> ReadaheadStats {
         self.readahead
+    }
+
+    /// A write through a file descriptor to a page of a regular file: whether it is dirty already, so that nothing has to be
+    /// counted. [`Mark::counts_writes`] says whose business it is beside.
+    #[inline]
+    pub(crate) fn overwrite(&mut self, page: u64) -> Marked {
+        const DIRTY: u64 = Word::PRESENT | Word::DIRTY;
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        if *word & (DIRTY | Word::BUSY) != DIRTY {
+            return Marked::Absent;
+        }
+        match *word & Word::MARK {
+            Word::MARK_EVERY => Marked::Slow(Word(*word).pfn()),
+            Word::MARK_VISITED => {
+                *word = Word(*word).with_use_bits(Word(*word).use_bits() | UseBits::REFERENCED).0;
+                Marked::Done
+            }
+            _ => Marked::Done,
+        }
     }
 
     /// Replaces a word; returns the old one and what this means for its index node.

@@ -67,6 +67,15 @@ impl Mark {
             Mark::Classic | Mark::EveryAccess | Mark::Count(_) => !is_reread,
         }
     }
+
+    /// Whether write(2) to a regular file is an access that counts. To Linux it is not: what is written is not wanted for that.
+    /// [6.12 5] The textbook's lists know no difference.
+    pub(crate) fn counts_writes(self) -> bool {
+        match self {
+            Mark::EveryAccess | Mark::Visited => true,
+            Mark::Classic | Mark::Count(_) => false,
+        }
+    }
 }
 
 impl Shadow {
@@ -236,8 +245,16 @@ impl Word {
         self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
     }
 
+    pub(crate) fn set_dirty(&mut self) {
+        self.0 |= Self::DIRTY;
+    }
+
     pub(crate) fn clear_dirty(&mut self) {
         self.0 &= !Self::DIRTY;
+    }
+
+    pub(crate) fn set_young(&mut self) {
+        self.0 |= Self::YOUNG;
     }
 
     pub(crate) fn clear_young(&mut self) {

@@ -1,6 +1,7 @@
 //! What the engine promises, seen from outside: each test is a scenario with what it must come to.
 
 mod access; // descriptors, mappings, advice
+mod dirty; // dirty pages of files: who writes them, who waits
 mod exit; // what is left of a process that has ended
 mod kernel_memory; // nodes of tables, stacks, and who pays for them
 mod limits; // charging, protection, memory.high, out of memory

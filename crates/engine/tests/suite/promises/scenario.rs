@@ -9,7 +9,9 @@
 //! | `T thread NAME`, `T reopens O` | another thread of its process, with the same objects; the file of one opened for itself |
 //! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
-//! | `threads` | the kernel's threads are started; they wait |
+//! | `T writes partial O`, `T fsyncs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
+//! | `written REASON` | pages of files whose write was begun for this reason |
+//! | `threads` | the kernel's threads are started; they wait. Flushers are not named: they run by themselves |
 //! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
 //! | `free` | free pages of the machine |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
@@ -83,8 +85,12 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("stat", "live") => config.stat_flush = StatFlush::Live,
             ("policy", name) => config.policy = Policy::by_name(name).expect("a profile"),
             (name, value) if name.contains('.') => {
-                let switch = Switch::by_name(name).unwrap_or_else(|| panic!("there is no switch {name}"));
-                assert!(switch.set(&mut config.policy, value), "{name} can't be {value}");
+                let is_set = match (Parameter::by_name(name), Switch::by_name(name)) {
+                    (Some(parameter), _) => parameter.set(config, value),
+                    (None, Some(switch)) => switch.set(&mut config.policy, value),
+                    (None, None) => panic!("there is no switch {name}"),
+                };
+                assert!(is_set, "{name} can't be {value}");
             }
             (key, value) => panic!("there is no {key}={value}"),
         }
@@ -124,6 +130,10 @@ struct Machine {
     ops: BTreeMap<&'static str, u64>,
     failure: String,
     threads: BTreeMap<String, Thread>,
+    /// Flusher threads, and when their naps end.
+    flushers: BTreeMap<TaskId, Option<Nanos>>,
+    /// Tasks whose wait is over.
+    woken: Vec<TaskId>,
 }
 
 /// A kernel thread, and what it waits for.
@@ -149,6 +159,8 @@ impl Machine {
             ops: BTreeMap::new(),
             failure: String::new(),
             threads: BTreeMap::new(),
+            flushers: BTreeMap::new(),
+            woken: Vec::new(),
         }
     }
 
@@ -183,9 +195,17 @@ impl Machine {
             ["io", "fails"] => self.io(Err(IoError::Device)),
             ["threads"] => {
                 for ThreadInfo { task, name, wait, .. } in self.engine.start_kernel_threads() {
-                    self.threads.insert(name, Thread { task, wait, is_woken: false });
+                    if name.starts_with("flush-") {
+                        self.flushers.insert(task, None);
+                    } else {
+                        self.threads.insert(name, Thread { task, wait, is_woken: false });
+                    }
                 }
                 self.threads.keys().cloned().collect::<Vec<_>>().join(" ")
+            }
+            ["written", name] => {
+                let reason = WritebackReason::ALL.iter().find(|reason| reason.name() == *name);
+                self.engine.pages_written_by(*reason.expect("a reason")).to_string()
             }
             ["run", name] => match self.threads[*name].is_woken {
                 true => self.run_thread(name),
@@ -205,8 +225,7 @@ impl Machine {
                 String::new()
             }
             ["wait", seconds] => {
-                self.now += Nanos(number(seconds) * Nanos::SECOND.0);
-                self.engine.set_now(self.now);
+                self.pass(Nanos(number(seconds) * Nanos::SECOND.0));
                 String::new()
             }
             ["lists", path] => {
@@ -253,6 +272,7 @@ impl Machine {
             [] => unreachable!("empty lines are skipped"),
         };
         self.carry_out();
+        self.run_flushers();
         answer
     }
 
@@ -302,6 +322,14 @@ impl Machine {
             ["reopens", object] => {
                 self.engine.open_for_itself(task, self.objects[&(task, (*object).to_owned())]);
                 String::new()
+            }
+            ["writes", "partial", object] => {
+                self.engine.set_partial_writes(task, self.object(task, object)).unwrap();
+                String::new()
+            }
+            ["fsyncs", object] => {
+                let step = self.engine.fsync(task, self.object(task, object)).unwrap();
+                self.go_on(task, step)
             }
             ["exits"] => {
                 let step = self.engine.task_exit(task);
@@ -423,11 +451,13 @@ impl Machine {
             self.steps += 1;
             self.carry_out();
             step = match step {
-                Step::Again => self.engine.resume(task),
+                Step::Again => {
+                    self.run_flushers();
+                    self.engine.resume(task)
+                }
                 Step::Wait(Wait::Delay(span, _)) => {
                     slept += span;
-                    self.now += span;
-                    self.engine.set_now(self.now);
+                    self.pass(span);
                     self.engine.resume(task)
                 }
                 Step::Wait(Wait::Woken | Wait::WokenOr(..)) => {
@@ -450,6 +480,8 @@ impl Machine {
                         Served::Minor(_) => "m".to_owned(),
                         Served::Major(_) => "M".to_owned(),
                         Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
+                        Served::Synced(Ok(())) => "synced".to_owned(),
+                        Served::Synced(Err(IoError::Device)) => "failed".to_owned(),
                         Served::Exited => "exited".to_owned(),
                         Served::Advised => "advised".to_owned(),
                         Served::Refused(error) => panic!("{error}"),
@@ -488,13 +520,59 @@ impl Machine {
 
     /// Tasks that were woken. Threads wait for `run`.
     fn take_woken(&mut self) -> Vec<TaskId> {
-        let mut woken = Vec::new();
-        self.engine.take_woken(&mut woken);
+        self.run_flushers();
+        let mut woken = std::mem::take(&mut self.woken);
         for thread in self.threads.values_mut() {
             thread.is_woken |= woken.contains(&thread.task);
         }
         woken.retain(|task| self.threads.values().all(|thread| thread.task != *task));
         woken
+    }
+
+    /// Flushers whose wait is over go on at once.
+    fn run_flushers(&mut self) {
+        loop {
+            let mut woken = Vec::new();
+            self.engine.take_woken(&mut woken);
+            if woken.is_empty() {
+                return;
+            }
+            for task in woken {
+                if self.flushers.contains_key(&task) { self.run_flusher(task) } else { self.woken.push(task) }
+            }
+        }
+    }
+
+    fn run_flusher(&mut self, flusher: TaskId) {
+        loop {
+            let step = self.engine.resume(flusher);
+            self.steps += 1;
+            self.carry_out();
+            let until = match step {
+                Step::Again => continue,
+                Step::Wait(Wait::WokenOr(span, _)) => Some(self.now + span),
+                Step::Wait(Wait::Woken) => None,
+                step => panic!("a flusher came to {step:?}"),
+            };
+            self.flushers.insert(flusher, until);
+            return;
+        }
+    }
+
+    /// Time passes, and flushers go on whose naps end.
+    fn pass(&mut self, span: Nanos) {
+        let end = self.now + span;
+        loop {
+            self.carry_out();
+            self.run_flushers();
+            let naps = self.flushers.iter().filter_map(|(&flusher, until)| Some(((*until)?, flusher)));
+            let Some((until, flusher)) = naps.min().filter(|&(until, _)| until <= end) else { break };
+            self.now = self.now.max(until);
+            self.engine.set_now(self.now);
+            self.run_flusher(flusher);
+        }
+        self.now = end;
+        self.engine.set_now(end);
     }
 
     fn resume_all(&mut self, tasks: Vec<TaskId>) -> String {
@@ -523,6 +601,7 @@ impl Machine {
             let (name, io) = match op {
                 Op::Zero { .. } => ("zero", None),
                 Op::ReadFile { io, .. } => ("read", Some(io)),
+                Op::WriteFile { io, .. } => ("write", Some(io)),
                 Op::ReadSwap { io, .. } => ("swap-in", Some(io)),
                 Op::WriteSwap { io, .. } => ("swap-out", Some(io)),
                 Op::ReadSwapNow { .. } => ("swap-in now", None),

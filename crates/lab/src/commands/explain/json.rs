@@ -128,7 +128,10 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
             "refs": refs,
             "tier": tier,
         }),
-        PageEvent::Read { ok } | PageEvent::Written { ok } => json!({ "ok": ok }),
+        PageEvent::FileWriteBegun { reason } => json!({ "reason": reason.name() }),
+        PageEvent::Read { ok } | PageEvent::Written { ok } | PageEvent::FileWritten { ok } => {
+            json!({ "ok": ok })
+        }
         PageEvent::Mapped { write } => json!({ "write": write }),
         PageEvent::SecondAccess { in_add_batch } => json!({ "in_add_batch": in_add_batch }),
         PageEvent::Queued { batch, waiting, full } => {
@@ -177,6 +180,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::MovedToHead
         | PageEvent::Sorted
         | PageEvent::Isolated
+        | PageEvent::Dirtied
         | PageEvent::KeptActive
         | PageEvent::Released => Value::Object(Map::new()),
     };

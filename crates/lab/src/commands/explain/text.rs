@@ -8,7 +8,7 @@ use std::fmt::Write;
 use pageout_engine::{
     Arrival, Batch, Because, Deactivation, Filled, FoundBy, ListsEvent, LruType, MemcgId, Nanos, PageEvent,
     PageState, PlaceRule, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp, TypeChoice, TypeReason,
-    Verdict, Whereabouts,
+    Verdict, Whereabouts, WritebackReason,
 };
 
 use super::keep::{Since, Step};
@@ -192,6 +192,9 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             let mut text = match with {
                 Filled::File => format!("missing; read from its file for {task}"),
                 Filled::Readahead => format!("read ahead for {task}, which has not asked for it yet"),
+                Filled::Overwritten => {
+                    format!("missing; overwritten as a whole by {task}, so nothing is read")
+                }
                 Filled::Anon => format!("first touched, by {task}: a new page of zeroes"),
                 Filled::Tmpfs => format!("first written, by {task}: a new page of tmpfs"),
                 Filled::Swap => format!("missing; read back from swap for {task}"),
@@ -273,6 +276,21 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         PageEvent::Judged { verdict, because } => judged(*verdict, *because),
         PageEvent::Deactivated { young, why } => deactivated(*young, why.as_ref(), state.kind),
         PageEvent::KeptActive => "stays active: a program's code, used since reclaim last looked".to_string(),
+        PageEvent::Dirtied => "dirty: it differs from its file from now on".to_string(),
+        PageEvent::FileWriteBegun { reason } => {
+            let why = match reason {
+                WritebackReason::Background => "more is dirty than the background threshold",
+                WritebackReason::Vmscan => "reclaim met nothing but dirty pages",
+                WritebackReason::Sync => "a task waits for its file to be on the device",
+                WritebackReason::Periodic => "it has been dirty for long enough",
+            };
+            format!("its write to its file begins: {why}")
+        }
+        PageEvent::FileWritten { ok: true } => "its write to its file has ended".to_string(),
+        PageEvent::FileWritten { ok: false } => {
+            "its write to its file has failed: what was written is in memory only, and is lost when it leaves"
+                .to_string()
+        }
         PageEvent::Written { ok: true } => "its write to swap has ended".to_string(),
         PageEvent::Written { ok: false } => "its write to swap has failed: dirty again".to_string(),
         PageEvent::Evicted { stamp, workingset, refs, tier, swapped, .. } => {
@@ -442,6 +460,9 @@ fn judged(verdict: Verdict, because: Because) -> String {
             )
         }
         Because::Dirty => "it was written meanwhile".to_string(),
+        Because::FlusherWrites => {
+            "it is dirty, and to write files is the flusher's work; it will go to the cold end when it is written".to_string()
+        }
         Because::WriteBegun => "its write to swap has begun, and it can go when that has ended".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
     };

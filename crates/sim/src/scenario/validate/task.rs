@@ -202,12 +202,10 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.locked"), "only a mapping can be locked");
             self.report(problem.help("use channel = \"mapped\" or \"anonymous\""));
         }
-        if object.writes_first() && matches!(channel, Channel::File | Channel::Mapped) {
-            let problem = Problem::new(
-                format!("{prefix}.write_first"),
-                "writes to a regular file are not modelled yet",
-            );
-            self.report(problem.help("leave it out: a file has contents before anyone writes to it"));
+        if object.partial_writes && channel != Channel::File {
+            let message = "only write(2) to a regular file can be shorter than a page";
+            let problem = Problem::new(format!("{prefix}.partial_writes"), message);
+            self.report(problem.help("use channel = \"file\""));
         }
         if object.opened_by == OpenedBy::Thread && !matches!(channel, Channel::File | Channel::Tmpfs) {
             let message = "threads share their mappings: only an open file can be a thread's own";
@@ -304,14 +302,6 @@ impl Check<'_> {
                 let problem = Problem::new(format!("{prefix}.workload"), message);
                 self.report(problem.help(format!("make the object {} or larger", Size::from_pages(pages))));
             }
-        }
-        let is_regular_file = matches!(object.channel, Channel::File | Channel::Mapped);
-        if is_regular_file && workload.writes() && !object.read_only {
-            let problem =
-                Problem::new(format!("{prefix}.workload"), "writes to a regular file are not modelled yet");
-            self.report(
-                problem.help("use write_ratio = 0, read_only = true, or channel \"anonymous\" or \"tmpfs\""),
-            );
         }
     }
 

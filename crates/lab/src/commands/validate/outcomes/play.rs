@@ -164,7 +164,11 @@ impl Play {
                     }
                     Served::Failed(error) => return Err(error.into()),
                     Served::Refused(refused) => bail!("access {number} was refused: {refused:?}"),
-                    Served::Hit(_) | Served::Written { .. } | Served::Exited | Served::Advised => {}
+                    Served::Hit(_)
+                    | Served::Written { .. }
+                    | Served::Synced(_)
+                    | Served::Exited
+                    | Served::Advised => {}
                     Served::Minor(_) | Served::Major(_) => {
                         major_faults += u64::from(matches!(served, Served::Major(_)));
                         if let Clock::PerMiss(time) = self.clock {

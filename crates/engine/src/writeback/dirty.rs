@@ -1,0 +1,151 @@
+//! The life of a dirty page: it is dirtied, its write starts, its write ends.
+//!
+//! ```text
+//!             folio_mark_dirty           start_file_write              file_written
+//!   clean ──────────────────► DIRTY ──────────────────► WRITEBACK ──────────────────► clean
+//!                               ▲                          │ written again meanwhile
+//!                               └──────────────────────────┘ DIRTY as well: stays so when the write ends
+//! ```
+//! Dirty is said at three places, which change together: in the folio's flags, in its word in the file's index (so that a hit
+//! that writes a dirty page has one word to look at), and in the file's tags (so that the flusher finds pages in order). A
+//! page-table entry of a regular file is dirty only while its page is. When a write starts, entries are write-protected, so
+//! that the next store faults and is counted. [6.12 machine 5.1]
+//!
+//! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
+//! remembers the error for whoever asks (fsync). [6.12 machine 5.7]
+
+use crate::core::Core;
+use crate::machine::op::IoError;
+use crate::memory::file::InodeList;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::Word;
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
+use crate::writeback::WritebackReason;
+
+impl Core {
+    /// A page of a regular file differs from its block from now on; false if it did already, which counts nothing.
+    pub(crate) fn folio_mark_dirty(&mut self, pfn: Pfn) -> bool {
+        let folio = &mut self.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED));
+        if folio.has(FolioFlags::DIRTY) {
+            return false;
+        }
+        folio.set(FolioFlags::DIRTY);
+        // Reclaim's wish and the mark of readahead are one bit. Of a dirty page it is the wish.
+        folio.clear(FolioFlags::RECLAIM);
+        let folio = *folio;
+        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        self.work.dirtied += 1;
+        self.count(self.lruvec_of(pfn), Stat::NrDirty, 1);
+        self.count_node(folio.node, Stat::NrDirtied, 1);
+        let now = self.now;
+        let of = self.memory.file_mut(file);
+        of.index.update(page, |word| {
+            word.set_dirty();
+            word.set_readahead(false);
+        });
+        of.inode.dirty.set(page);
+        let wb = self.inode_wb(file, folio.memcg);
+        let inode = &mut self.memory.file_mut(file).inode;
+        let becomes_dirty = inode.on == InodeList::None;
+        if becomes_dirty {
+            inode.on = InodeList::Dirty;
+            inode.dirtied_when = now;
+        }
+        let had_dirty_files = self.writeback.wb(wb).has_dirty_files();
+        let of = self.writeback.wb_mut(wb);
+        of.nr_dirty += 1;
+        of.rates.dirtied += 1;
+        if becomes_dirty {
+            of.b_dirty.push_front(file);
+            if !had_dirty_files {
+                self.arm_periodic(wb);
+            }
+        }
+        self.tell(pfn, |_| PageEvent::Dirtied);
+        true
+    }
+
+    /// The wb that a file's dirty pages count for.
+    fn inode_wb(&mut self, file: FileId, memcg: MemcgId) -> WbId {
+        let inode = &self.memory.file(file).inode;
+        if let Some(wb) = inode.wb {
+            return wb;
+        }
+        let wb = self.writeback.wb_of(inode.bdi, memcg);
+        self.memory.file_mut(file).inode.wb = Some(wb);
+        wb
+    }
+
+    /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
+    pub(super) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
+        self.page_mkclean(pfn);
+        let folio = &mut self.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::DIRTY) && !folio.has(FolioFlags::WRITEBACK));
+        folio.clear(FolioFlags::DIRTY);
+        folio.set(FolioFlags::WRITEBACK);
+        let folio = *folio;
+        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        let of = self.memory.file_mut(file);
+        of.index.update(page, Word::clear_dirty);
+        of.inode.dirty.clear(page);
+        of.inode.writeback += 1;
+        let wb = of.inode.wb.expect("a dirty file has a wb");
+        let ticks = self.ticks();
+        let of = self.writeback.wb_mut(wb);
+        if of.nr_writeback == 0 {
+            of.rates.begin_writeback(ticks, u64::from(self.config.hz));
+        }
+        of.nr_dirty -= 1;
+        of.nr_writeback += 1;
+        self.writeback.written_by[reason as usize] += 1;
+        self.work.written += 1;
+        let lruvec = self.lruvec_of(pfn);
+        self.count(lruvec, Stat::NrDirty, -1);
+        self.count(lruvec, Stat::NrWriteback, 1);
+        self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
+        self.start_write_file(pfn);
+    }
+
+    /// The write of a page has ended.
+    pub(crate) fn file_written(&mut self, pfn: Pfn, result: Result<(), IoError>) {
+        let folio = self.memory.folios[pfn];
+        let (file, now) = (FileId(folio.owner), self.now);
+        let inode = &mut self.memory.file_mut(file).inode;
+        inode.writeback -= 1;
+        inode.has_failed |= result.is_err();
+        self.writeback.failed += u64::from(result.is_err());
+        let wb = inode.wb.expect("a file under writeback has a wb");
+        let of = self.writeback.wb_mut(wb);
+        of.nr_writeback -= 1;
+        of.rates.written += 1;
+        of.completions.add(now, 1);
+        of.completions_in_memcg.add(now, 1);
+        let memcg = of.memcg;
+        self.writeback.global.completions.add(now, 1);
+        if memcg != MemcgId::ROOT {
+            self.writeback.domain_mut(memcg).completions.add(now, 1);
+        }
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {
+            self.forget_dirty(pfn);
+        }
+    }
+
+    /// A page that is dirty counts as written.
+    #[cfg(test)]
+    pub(crate) fn forget_dirty(&mut self, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        self.page_mkclean(pfn);
+        self.memory.folios[pfn].clear(FolioFlags::DIRTY);
+        let of = self.memory.file_mut(FileId(folio.owner));
+        of.index.update(folio.index.into(), Word::clear_dirty);
+        of.inode.dirty.clear(folio.index.into());
+        let wb = of.inode.wb.expect("a dirty file has a wb");
+        self.writeback.wb_mut(wb).nr_dirty -= 1;
+        self.count(self.lruvec_of(pfn), Stat::NrDirty, -1);
+    }
+}

@@ -1,0 +1,451 @@
+//! The flusher: the thread of a device that writes its dirty pages. [6.12 machine 5.7]
+//!
+//! ```text
+//!   woken ─► cycle: works in order of arrival ─► everything, if asked ─► periodic, if due ─► background, if over ─┐
+//!              ▲                                                                                                  │
+//!              └──────────────────────────── something was written ◄──────────────────────────────────────────────┤
+//!                                                                                    nothing: sleep ◄────────────┘
+//!   work: passes over b_io, 100 ms each        b_dirty ── old enough ──► b_io ──► chunk ──► clean: off the lists
+//!   file: a chunk of its pages, in index order,  ▲                        ▲         ├── chunk used up ──► b_more_io ─┐
+//!         from where the last chunk ended        └──── dirty again ───────│─────────┘                                │
+//!                                                                         └──────────────────────────────────────────┘
+//! ```
+//! Pages are written in the order of their index and not in that in which they were dirtied: neighbours become one request, and
+//! that is what makes writing later cheap. Chunks keep one large file from holding up all others. The thread does not wait for
+//! what it has started. It goes on until the device takes no more requests, which makes it sleep in the machine.
+//!
+//! Background work is there to get below the threshold and stops there. Periodic work bounds what a crash costs: pages are
+//! written half a minute after they were dirtied. Whatever works on behalf of someone goes first.
+//!
+//! A step of the thread is one plug of writes, so that others may run, and transfers may end, in between.
+
+use crate::core::Core;
+use crate::kthread::{KernelThread, ThreadStep};
+use crate::machine::step::{DelayReason, Wait};
+use crate::memory::file::InodeList;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::Entry;
+use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};
+use crate::writeback::{Wb, WritebackReason};
+
+/// The thread of a device.
+pub(super) struct Flusher {
+    name: String,
+    bdi: BdiId,
+    /// The wb whose turn it is.
+    turn: usize,
+}
+
+/// What the thread is doing for a wb.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// It has been woken, and goes through the kinds of work from this one on.
+    stage: Option<Stage>,
+    /// Something was written since the cycle began.
+    has_written: bool,
+    /// Everything was asked to be written, and why.
+    all: Option<WritebackReason>,
+    work: Option<Work>,
+    /// When periodic work ran last, and when to look for some again.
+    last_periodic: Option<Nanos>,
+    timer: Option<Nanos>,
+}
+
+impl Default for Worker {
+    fn default() -> Worker {
+        Worker { stage: None, has_written: false, all: None, work: None, last_periodic: None, timer: None }
+    }
+}
+
+impl Worker {
+    /// A file is in the middle of being written.
+    pub(super) fn holds_a_file(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.chunk.is_some())
+    }
+
+    /// The file whose pages are being written now.
+    pub(super) fn file(&self) -> Option<FileId> {
+        self.work.as_ref()?.chunk.as_ref().map(|chunk| chunk.file)
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.stage.is_some()
+    }
+}
+
+/// The kinds of work, in the order in which a cycle comes by them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    All,
+    Periodic,
+    Background,
+    End,
+}
+
+/// One piece of work.
+#[derive(Debug)]
+struct Work {
+    reason: WritebackReason,
+    /// Pages that it may still write.
+    budget: u64,
+    begun: Nanos,
+    pass: Option<Pass>,
+    chunk: Option<Chunk>,
+}
+
+/// A pass over the files of b_io.
+#[derive(Debug)]
+struct Pass {
+    begun: Nanos,
+    written: u64,
+    cleaned: u64,
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+struct Chunk {
+    file: FileId,
+    /// Pages that may still be written of it.
+    left: u64,
+    cursor: u64,
+    /// The index at which it began, once it has come by the end of the file.
+    wrapped: Option<u64>,
+    begun_at: u64,
+}
+
+/// Pages of one file written in a row at least.
+const CHUNK_PAGES: u64 = 1024;
+/// How long a pass lasts before the work is looked at again.
+const PASS: Nanos = Nanos(100_000_000);
+/// Pages that one step starts to write at most, as many as the block layer puts into one transfer.
+const PLUG_PAGES: u64 = 256;
+
+impl KernelThread for Flusher {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn started(&mut self, core: &mut Core, task: TaskId) {
+        core.writeback.bdis[self.bdi.index()].flusher = Some(task);
+    }
+
+    fn step(&mut self, core: &mut Core, _woken: bool) -> ThreadStep {
+        let wbs = core.writeback.bdis[self.bdi.index()].wbs.len();
+        for _ in 0..wbs {
+            let wb = core.writeback.bdis[self.bdi.index()].wbs[self.turn % wbs];
+            self.turn = (self.turn + 1) % wbs;
+            core.begin_cycle_if_due(wb);
+            if core.worker_step(wb) {
+                return ThreadStep::Again;
+            }
+        }
+        let timers = core.writeback.bdis[self.bdi.index()].wbs.iter();
+        let next = timers.filter_map(|&wb| core.writeback.wb(wb).worker.timer).min();
+        ThreadStep::Wait(match next {
+            Some(at) => Wait::WokenOr(Nanos(at.0.saturating_sub(core.now.0)), DelayReason::Nap),
+            None => Wait::Woken,
+        })
+    }
+}
+
+impl Core {
+    /// Makes a device known to which files are written back, with its thread.
+    pub(crate) fn bdi_register(&mut self, name: &str) -> BdiId {
+        let bdi = self.writeback.add_bdi();
+        self.threads_to_start.push(Box::new(Flusher { name: format!("flush-{name}"), bdi, turn: 0 }));
+        bdi
+    }
+
+    /// A clean wb has got a dirty file: somebody shall look when periodic work may be due.
+    pub(super) fn arm_periodic(&mut self, wb: WbId) {
+        if let Some(interval) = self.periodic_interval() {
+            self.writeback.wb_mut(wb).worker.timer = Some(self.now + interval);
+            // It counts the time from now on.
+            self.wake_flusher(wb);
+        }
+    }
+
+    /// Has a wb written in the background as far as it is over the threshold.
+    pub(super) fn start_background(&mut self, wb: WbId) {
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        if !worker.is_at_work() {
+            worker.stage = Some(Stage::All);
+            worker.has_written = false;
+            self.wake_flusher(wb);
+        }
+    }
+
+    /// Has everything written that is dirty now, on all devices.
+    pub(crate) fn wakeup_flusher_threads(&mut self, reason: WritebackReason) {
+        for at in 0..self.writeback.wbs.len() {
+            let wb = WbId(at as u32);
+            if !self.writeback.wb(wb).has_dirty_files() || self.writeback.wb(wb).worker.all.is_some() {
+                continue;
+            }
+            let worker = &mut self.writeback.wb_mut(wb).worker;
+            worker.all = Some(reason);
+            if !worker.is_at_work() {
+                worker.stage = Some(Stage::All);
+                worker.has_written = false;
+            }
+            self.wake_flusher(wb);
+        }
+    }
+
+    /// Whether writes of file pages are to be expected although none is in flight.
+    pub(crate) fn is_flushing(&self) -> bool {
+        let is_at_work = |wb: &Wb| wb.nr_dirty > 0 && wb.worker.is_at_work();
+        let has_thread = |wb: &Wb| self.writeback.bdis[wb.bdi.index()].flusher.is_some();
+        self.writeback.wbs.iter().any(|wb| is_at_work(wb) && has_thread(wb))
+    }
+
+    fn wake_flusher(&mut self, wb: WbId) {
+        let bdi = self.writeback.wb(wb).bdi;
+        if let Some(task) = self.writeback.bdis[bdi.index()].flusher {
+            self.wake(task);
+        }
+    }
+
+    fn periodic_interval(&self) -> Option<Nanos> {
+        let centisecs = u64::from(self.config.dirty_writeback_centisecs);
+        (centisecs > 0).then_some(Nanos(centisecs * (Nanos::SECOND.0 / 100)))
+    }
+
+    fn begin_cycle_if_due(&mut self, wb: WbId) {
+        let now = self.now;
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        if worker.timer.is_some_and(|timer| timer <= now) {
+            worker.timer = None;
+            if !worker.is_at_work() {
+                worker.stage = Some(Stage::All);
+                worker.has_written = false;
+            }
+        }
+    }
+
+    /// Goes on with a wb until a plug of writes is full; false when there is nothing left to do.
+    fn worker_step(&mut self, wb: WbId) -> bool {
+        loop {
+            let work = self.writeback.wb_mut(wb).worker.work.take();
+            let Some(mut work) = work.or_else(|| self.next_work(wb)) else { return false };
+            let written = self.work_step(wb, &mut work);
+            self.update_bandwidth(wb, None);
+            if let Some(written) = written {
+                let worker = &mut self.writeback.wb_mut(wb).worker;
+                worker.has_written |= written > 0;
+                worker.work = Some(work);
+                if written > 0 {
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// The next piece of work of the cycle; at its end, whether there is another cycle.
+    fn next_work(&mut self, wb: WbId) -> Option<Work> {
+        loop {
+            let now = self.now;
+            let worker = &mut self.writeback.wb_mut(wb).worker;
+            let stage = worker.stage?;
+            let (next, reason) = match stage {
+                Stage::All => (Some(Stage::Periodic), worker.all.take()),
+                Stage::Periodic => {
+                    let is_due = self.periodic_is_due(wb);
+                    (Some(Stage::Background), is_due.then_some(WritebackReason::Periodic))
+                }
+                Stage::Background => {
+                    let is_over = self.writeback.wb(wb).has_dirty_files() && self.is_over_background(wb);
+                    (Some(Stage::End), is_over.then_some(WritebackReason::Background))
+                }
+                Stage::End if std::mem::take(&mut worker.has_written) || worker.all.is_some() => {
+                    (Some(Stage::All), None)
+                }
+                Stage::End => (None, None),
+            };
+            self.writeback.wb_mut(wb).worker.stage = next;
+            if let Some(reason) = reason {
+                // What is dirty now; in the background, as far as it takes.
+                let budget = match reason {
+                    WritebackReason::Background => u64::MAX,
+                    _ => self.global_limits().nr_dirty,
+                };
+                return Some(Work { reason, budget, begun: now, pass: None, chunk: None });
+            }
+            if next.is_none() {
+                self.go_to_sleep(wb);
+                return None;
+            }
+        }
+    }
+
+    fn periodic_is_due(&mut self, wb: WbId) -> bool {
+        let (now, interval) = (self.now, self.periodic_interval());
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        let is_due =
+            interval.is_some_and(|interval| worker.last_periodic.is_none_or(|last| now >= last + interval));
+        if is_due {
+            worker.last_periodic = Some(now);
+        }
+        is_due
+    }
+
+    /// A cycle has found nothing to do.
+    fn go_to_sleep(&mut self, wb: WbId) {
+        let timer = self.periodic_interval().map(|interval| self.now + interval);
+        let of = self.writeback.wb_mut(wb);
+        of.worker.timer = timer.filter(|_| of.has_dirty_files());
+        // Those who hoped for a write look for themselves.
+        self.wake_write_waiters();
+    }
+
+    /// Goes on with a piece of work, to the end of a plug of writes or of a pass. Returns how many pages it has begun to
+    /// write; `None` when it is over.
+    fn work_step(&mut self, wb: WbId, work: &mut Work) -> Option<u64> {
+        if let Some(chunk) = &mut work.chunk {
+            let before = chunk.left;
+            let is_over = self.write_chunk(chunk, work.reason);
+            let written = before - chunk.left;
+            work.budget = work.budget.saturating_sub(written);
+            let is_clean = is_over && self.requeue(wb, chunk);
+            if is_over {
+                work.chunk = None;
+            }
+            let pass = work.pass.as_mut().expect("a file is written within a pass");
+            pass.written += written;
+            pass.cleaned += u64::from(is_clean);
+            return Some(written);
+        }
+        let is_pass_over = work.pass.as_ref().is_none_or(|pass| {
+            let is_spent = pass.written > 0 && work.budget == 0;
+            is_spent || self.now.0 - pass.begun.0 >= PASS.0 || self.writeback.wb(wb).b_io.is_empty()
+        });
+        if is_pass_over && !self.begin_flush(wb, work) {
+            return None;
+        }
+        let file = self.writeback.wb_mut(wb).b_io.pop_back()?;
+        work.chunk = Some(self.begin_chunk(wb, file, work));
+        Some(0)
+    }
+
+    /// Looks whether the work goes on, and which files are next.
+    fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
+        let has_moved = work.pass.as_ref().is_none_or(|pass| pass.written + pass.cleaned > 0);
+        let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
+        if work.budget == 0 || !has_moved || !is_needed {
+            return false;
+        }
+        let expire = u64::from(self.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
+        let cutoff = match work.reason {
+            WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
+            WritebackReason::Background => Some(self.now),
+            WritebackReason::Vmscan | WritebackReason::Sync => Some(work.begun),
+        };
+        if self.writeback.wb(wb).b_io.is_empty() {
+            self.queue_io(wb, cutoff);
+        }
+        work.pass = Some(Pass { begun: self.now, written: 0, cleaned: 0 });
+        !self.writeback.wb(wb).b_io.is_empty()
+    }
+
+    /// Fills b_io: what had its turn and was not clean then is served first, then what has been dirty for longest.
+    fn queue_io(&mut self, wb: WbId, cutoff: Option<Nanos>) {
+        let of = &mut self.writeback.wbs[wb.index()];
+        let files = &mut self.memory.files;
+        let mut next = std::mem::take(&mut of.b_more_io);
+        while let Some(&file) = of.b_dirty.back() {
+            let inode = &files[file.index()].inode;
+            if cutoff.is_none_or(|cutoff| inode.dirtied_when > cutoff) {
+                break;
+            }
+            of.b_dirty.pop_back();
+            next.push_front(file);
+        }
+        for &file in &next {
+            files[file.index()].inode.on = InodeList::Io;
+        }
+        of.b_io = next;
+    }
+
+    fn begin_chunk(&mut self, wb: WbId, file: FileId, work: &Work) -> Chunk {
+        let of = self.writeback.wb(wb);
+        let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
+        let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
+        let inode = &mut self.memory.file_mut(file).inode;
+        inode.on = InodeList::Sync;
+        let cursor = inode.writeback_index;
+        Chunk { file, left: pages / CHUNK_PAGES * CHUNK_PAGES, cursor, wrapped: None, begun_at: cursor }
+    }
+
+    /// Starts to write a plug of a file's dirty pages; true when the file's turn is over.
+    fn write_chunk(&mut self, chunk: &mut Chunk, reason: WritebackReason) -> bool {
+        let (mut pages, mut requests) = (0, 0);
+        let mut last = None;
+        while chunk.left > 0 {
+            let inode = &self.memory.file(chunk.file).inode;
+            let next =
+                inode.dirty.next(chunk.cursor).filter(|&page| chunk.wrapped.is_none_or(|end| page < end));
+            let Some(page) = next else {
+                if chunk.wrapped.is_some() || chunk.begun_at == 0 {
+                    self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor_at_end();
+                    return true;
+                }
+                (chunk.wrapped, chunk.cursor) = (Some(chunk.begun_at), 0);
+                continue;
+            };
+            let pfn = self.cached_folio(chunk.file, page);
+            if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+                // Written again while it is being written: another time.
+                chunk.cursor = page + 1;
+                continue;
+            }
+            if last != page.checked_sub(1) || last.is_none() {
+                requests += 1;
+            }
+            if pages == PLUG_PAGES || requests > self.config.plug_requests {
+                return false;
+            }
+            self.start_file_write(pfn, reason);
+            last = Some(page);
+            chunk.cursor = page + 1;
+            chunk.left -= 1;
+            pages += 1;
+        }
+        self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
+        true
+    }
+
+    /// The folio of a page that is in the page cache.
+    pub(super) fn cached_folio(&self, file: FileId, page: u64) -> crate::Pfn {
+        let Entry::Present(pfn) = self.memory.file(file).index.word(page).decode() else {
+            unreachable!("a dirty page is in the page cache")
+        };
+        pfn
+    }
+
+    /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
+    fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
+        let now = self.now;
+        let inode = &mut self.memory.files[chunk.file.index()].inode;
+        let of = &mut self.writeback.wbs[wb.index()];
+        if inode.dirty.is_empty() {
+            inode.on = InodeList::None;
+            return true;
+        }
+        if chunk.left == 0 {
+            inode.on = InodeList::MoreIo;
+            of.b_more_io.push_front(chunk.file);
+        } else {
+            inode.on = InodeList::Dirty;
+            inode.dirtied_when = now;
+            of.b_dirty.push_front(chunk.file);
+        }
+        false
+    }
+}
+
+impl Chunk {
+    /// Where the next round begins when this one has come by all pages.
+    fn cursor_at_end(&self) -> u64 {
+        self.wrapped.map_or(0, |_| self.cursor)
+    }
+}

@@ -1,0 +1,68 @@
+//! fsync(2): a task writes what is dirty of a file, and waits until the device has it. [6.12 machine 5.7]
+//!
+//! The task does it itself rather than ask the flusher, so that it waits for its own pages only. A page that is under writeback
+//! already may have been changed since that write began. So its write is waited for, and then it is written again.
+
+use crate::core::Core;
+use crate::machine::op::IoError;
+use crate::memory::folio::FolioFlags;
+use crate::units::{FileId, Pfn};
+use crate::writeback::WritebackReason;
+
+/// A call under way.
+pub(crate) struct Fsync {
+    file: FileId,
+    /// All dirty pages below have been submitted.
+    cursor: u64,
+    submitted: bool,
+}
+
+/// What a step of the call came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FsyncStep {
+    /// A plug of writes is submitted; there are more.
+    Again,
+    /// Go on when the write of this folio has ended.
+    WaitFor(Pfn),
+    /// The device has all, or has failed to write some of it since this was last asked.
+    Done(Result<(), IoError>),
+}
+
+/// Pages that one step submits at most.
+const STEP_PAGES: u64 = 256;
+
+impl Fsync {
+    pub(crate) fn new(file: FileId) -> Fsync {
+        Fsync { file, cursor: 0, submitted: false }
+    }
+}
+
+impl Core {
+    pub(crate) fn fsync_step(&mut self, call: &mut Fsync) -> FsyncStep {
+        let mut pages = 0;
+        while let Some(page) =
+            self.memory.file(call.file).inode.dirty.next(call.cursor).filter(|_| !call.submitted)
+        {
+            let pfn = self.cached_folio(call.file, page);
+            if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+                return FsyncStep::WaitFor(pfn);
+            }
+            if pages == STEP_PAGES {
+                return FsyncStep::Again;
+            }
+            self.start_file_write(pfn, WritebackReason::Sync);
+            call.cursor = page + 1;
+            pages += 1;
+        }
+        call.submitted = true;
+        if pages > 0 {
+            return FsyncStep::Again;
+        }
+        if self.memory.file(call.file).inode.writeback > 0 {
+            let pfn = self.folio_under_writeback(call.file);
+            return FsyncStep::WaitFor(pfn);
+        }
+        let has_failed = std::mem::take(&mut self.memory.file_mut(call.file).inode.has_failed);
+        FsyncStep::Done(if has_failed { Err(IoError::Device) } else { Ok(()) })
+    }
+}

@@ -1,0 +1,81 @@
+//! What must always be true of dirty pages: what says so in four places is the same page, and every counter is a sum over them.
+
+use crate::core::Core;
+use crate::memory::file::InodeList;
+use crate::memory::folio::FolioFlags;
+use crate::stat::Stat;
+use crate::units::{FileId, MemcgId, NodeId, Pfn};
+use crate::writeback::Wb;
+use std::collections::BTreeMap;
+
+impl Core {
+    /// Panics unless folios, index words, tags, lists of files and counters agree. `users` has all folios that are in an index.
+    pub(crate) fn check_writeback<'a>(&self, users: impl Iterator<Item = &'a Pfn>) {
+        let mut dirty_of: BTreeMap<(MemcgId, NodeId), i64> = BTreeMap::new();
+        let (mut dirty_in_wb, mut writeback_in_wb) =
+            (vec![0; self.writeback.wbs.len()], vec![0; self.writeback.wbs.len()]);
+        let mut dirty_in_file: BTreeMap<FileId, u64> = BTreeMap::new();
+        for &pfn in users {
+            let folio = &self.memory.folios[pfn];
+            if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
+                continue;
+            }
+            let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+            let of = self.memory.file(file);
+            let is_dirty = folio.has(FolioFlags::DIRTY);
+            assert_eq!(of.index.word(page).is_dirty(), is_dirty, "{pfn:?}: its word and DIRTY differ");
+            assert_eq!(of.inode.dirty.contains(page), is_dirty, "{pfn:?}: its file's tags and DIRTY differ");
+            assert!(
+                is_dirty || !self.is_mapped_dirty(pfn),
+                "{pfn:?} is clean, but an entry that maps it is dirty"
+            );
+            if is_dirty {
+                *dirty_in_file.entry(file).or_default() += 1;
+                *dirty_of.entry((folio.memcg, folio.node)).or_default() += 1;
+                dirty_in_wb[of.inode.wb.expect("a dirty file has a wb").index()] += 1;
+            }
+            if folio.has(FolioFlags::WRITEBACK) {
+                writeback_in_wb[of.inode.wb.expect("a written file has a wb").index()] += 1;
+            }
+        }
+        for lruvec in self.lruvecs.iter() {
+            let dirty = dirty_of.remove(&(lruvec.memcg, lruvec.node)).unwrap_or(0);
+            assert_eq!(
+                lruvec.stat_local[Stat::NrDirty as usize],
+                dirty,
+                "dirty pages of {}",
+                self.memcgs.path(lruvec.memcg)
+            );
+        }
+        for (at, file) in self.memory.files.iter().enumerate() {
+            let id = FileId(at as u32);
+            let dirty = dirty_in_file.remove(&id).unwrap_or(0);
+            assert_eq!(file.inode.dirty.count(), dirty, "dirty pages of {}", file.name);
+            assert!(
+                dirty == 0 || file.inode.on != InodeList::None,
+                "{} is dirty, but no flusher knows it",
+                file.name
+            );
+            let places = self.writeback.wbs.iter().map(|wb| places(wb, id)).sum::<usize>();
+            assert_eq!(
+                places,
+                usize::from(file.inode.on != InodeList::None),
+                "places of {} with its flusher",
+                file.name
+            );
+        }
+        for (at, wb) in self.writeback.wbs.iter().enumerate() {
+            assert_eq!(
+                (wb.nr_dirty, wb.nr_writeback),
+                (dirty_in_wb[at], writeback_in_wb[at]),
+                "pages of wb {at}"
+            );
+        }
+    }
+}
+
+/// How often a wb has a file on its lists or in its hands.
+fn places(wb: &Wb, file: FileId) -> usize {
+    let lists = [&wb.b_dirty, &wb.b_io, &wb.b_more_io].into_iter().flatten();
+    lists.filter(|&&listed| listed == file).count() + usize::from(wb.worker.file() == Some(file))
+}

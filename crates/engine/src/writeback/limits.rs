@@ -1,0 +1,155 @@
+//! How much may be dirty: the thresholds of the machine, of a group, and of a device's share. [6.12 machine 5.2]
+//!
+//! ```text
+//!   0 ─────────── background ──────── free run ──────── thresh ─ limit
+//!     nobody acts             flusher           writers are          writers stop
+//!                             writes            slowed down
+//! ```
+//! Dirty pages may fill a share of the memory that could hold them: what is free beyond the reserves, and the page cache. A
+//! share of all memory would let dirty pages fill what anonymous memory leaves. A group's share is of its own page cache and of
+//! what it may still take.
+
+use crate::core::Core;
+use crate::memcg::UNLIMITED;
+use crate::stat::Stat;
+use crate::units::{MemcgId, PAGE_SIZE, WbId};
+
+/// The thresholds of a domain and where it stands. Unit: pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    /// Pages that could be dirty.
+    available: u64,
+    pub(super) thresh: u64,
+    pub(super) background: u64,
+    /// Dirty pages, without and with those under writeback.
+    pub(super) nr_dirty: u64,
+    pub(super) dirty: u64,
+}
+
+impl Limits {
+    /// Up to here nobody who dirties is held up.
+    pub(super) fn freerun(&self) -> u64 {
+        (self.thresh + self.background) / 2
+    }
+
+    pub(super) fn is_free_run(&self) -> bool {
+        self.dirty <= self.freerun()
+    }
+}
+
+/// Shares are kept in parts of a page, as whole percents of few pages would be too coarse.
+const PARTS: u64 = PAGE_SIZE;
+
+impl Core {
+    /// The thresholds of the machine.
+    pub(super) fn global_limits(&self) -> Limits {
+        let stat = |stat| self.vmstat(stat).max(0) as u64;
+        let available = self.dirtyable();
+        let config = &self.config;
+        let share = |bytes: u32, ratio: u8| match bytes {
+            0 => u64::from(ratio) * PARTS / 100 * available / PARTS,
+            bytes => u64::from(bytes).div_ceil(PAGE_SIZE),
+        };
+        let thresh = share(config.dirty_bytes, config.dirty_ratio);
+        let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
+        let nr_dirty = stat(Stat::NrDirty);
+        limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
+    }
+
+    /// The thresholds of a group, from its statistics as of their last flush.
+    pub(super) fn memcg_limits(&self, memcg: MemcgId, global: &Limits) -> Limits {
+        let stat = |stat| self.memcg_stat(memcg, stat).max(0) as u64;
+        let file = stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile);
+        let nr_dirty = stat(Stat::NrDirty);
+        let headroom = self.memcgs.ancestors(memcg).filter(|&id| id != MemcgId::ROOT).map(|id| {
+            let group = &self.memcgs[id];
+            group.max.min(group.high).saturating_sub(group.usage)
+        });
+        let headroom = headroom.min().unwrap_or(UNLIMITED);
+        let clean = file - nr_dirty.min(file);
+        let other_clean = (global.available - global.nr_dirty.min(global.available)).saturating_sub(clean);
+        let available = file + headroom.min(other_clean);
+        let config = &self.config;
+        let share = |bytes: u32, ratio: u8| {
+            let parts = match bytes {
+                0 => u64::from(ratio) * PARTS / 100,
+                bytes => (u64::from(bytes).div_ceil(PAGE_SIZE) * PARTS).div_ceil(global.available).min(PARTS),
+            };
+            parts * available / PARTS
+        };
+        let thresh = share(config.dirty_bytes, config.dirty_ratio);
+        let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
+        limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
+    }
+
+    /// Pages that could be dirty: free ones beyond the reserves, and the page cache. Never none.
+    fn dirtyable(&self) -> u64 {
+        let stat = |stat| self.vmstat(stat).max(0) as u64;
+        let free = stat(Stat::NrFreePages);
+        let reserve = self.memory.zones.total_reserve();
+        free - free.min(reserve) + stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile) + 1
+    }
+
+    /// `nr_dirty_threshold` and `nr_dirty_background_threshold`, as `/proc/vmstat` shows them.
+    pub(crate) fn dirty_thresholds(&self) -> [u64; 2] {
+        let limits = self.global_limits();
+        [limits.thresh, limits.background]
+    }
+
+    /// The limit of a domain: its threshold, or what that was not long ago, if more is dirty than it is now.
+    pub(super) fn hard_limit(&self, memcg: MemcgId, limits: &Limits) -> u64 {
+        self.writeback.domain(memcg).map_or(0, |domain| domain.dirty_limit).max(limits.thresh)
+    }
+
+    /// Lets the limit of a domain follow its threshold.
+    pub(super) fn update_dirty_limit(&mut self, memcg: MemcgId, limits: &Limits) {
+        let (ticks, interval) = (self.ticks(), self.bandwidth_interval());
+        let domain = self.writeback.domain_mut(memcg);
+        if domain.dirty_limit < limits.thresh {
+            (domain.dirty_limit, domain.dirty_limit_at) = (limits.thresh, ticks);
+            return;
+        }
+        if ticks < domain.dirty_limit_at + interval {
+            return;
+        }
+        domain.dirty_limit_at = ticks;
+        // What is dirty already can't be forbidden at once.
+        let goal = limits.thresh.max(limits.dirty);
+        domain.dirty_limit -= domain.dirty_limit.saturating_sub(goal) / 32;
+    }
+
+    /// The share of a threshold that is a wb's: as much of it as of the pages written lately.
+    pub(super) fn wb_share(&self, wb: WbId, memcg: MemcgId, thresh: u64) -> u64 {
+        let of = self.writeback.wb(wb);
+        let written = if memcg == MemcgId::ROOT { of.completions } else { of.completions_in_memcg };
+        let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.now));
+        let share = u128::from(thresh) * u128::from(written.at(self.now));
+        share.checked_div(u128::from(all)).unwrap_or(0) as u64
+    }
+
+    /// Whether a wb has to be written in the background.
+    pub(super) fn is_over_background(&self, wb: WbId) -> bool {
+        let of = self.writeback.wb(wb);
+        let global = self.global_limits();
+        let is_over = |memcg: MemcgId, limits: &Limits| {
+            limits.nr_dirty > limits.background || of.nr_dirty > self.wb_share(wb, memcg, limits.background)
+        };
+        is_over(MemcgId::ROOT, &global)
+            || of.memcg != MemcgId::ROOT && is_over(of.memcg, &self.memcg_limits(of.memcg, &global))
+    }
+
+    /// Timer ticks since the beginning of time.
+    pub(super) fn ticks(&self) -> u64 {
+        self.now.0 / crate::Nanos::from_ticks(1, self.config.hz).0
+    }
+
+    /// Rates are updated no more often than every 200 ms. Unit: ticks.
+    pub(super) fn bandwidth_interval(&self) -> u64 {
+        u64::from(self.config.hz / 5).max(1)
+    }
+}
+
+fn limits(available: u64, thresh: u64, background: u64, nr_dirty: u64, dirty: u64) -> Limits {
+    let background = if background >= thresh { thresh / 2 } else { background };
+    Limits { available, thresh, background, nr_dirty, dirty }
+}

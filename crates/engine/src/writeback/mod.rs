@@ -1,0 +1,240 @@
+//! Writeback of regular files: which pages are dirty, who writes them and when, and who has to wait for that.
+//!
+//! ```text
+//!   write(2), store ─► dirty.rs ─► the file is on its wb's b_dirty ─► flusher.rs: periodic, background, vmscan, sync ─► Op::WriteFile
+//!          ▲             │ counts                                                                     │ its end: completions
+//!          │ waits       ▼                                                                            ▼
+//!       throttle.rs ◄── limits.rs: thresh, background thresh, free run                  rates.rs: how fast the device is
+//! ```
+//! A write to a file costs a copy now and a transfer later. Nobody would wait for the transfer if the pages did not pile up: a
+//! dirty page can't be reclaimed. So the kernel starts to write early (in the background), and slows those who dirty down to the
+//! speed of the device before memory is full of dirty pages, rather than stop them when it is. [6.12 machine 5]
+//!
+//! A *wb* (`bdi_writeback`) is a device's writeback on behalf of one memory group. A file belongs to the wb of the group that
+//! dirtied it first. One flusher thread a device serves all its wbs in turn.
+//!
+//! Not modelled: metadata and the journal (a file system writes more than the pages), and a file that changes its wb because
+//! another group writes it most. Pages of tmpfs and anonymous memory are none of this: they are not accounted as dirty.
+
+mod dirty; // a page becomes dirty, under writeback, clean
+mod limits; // how much may be dirty
+mod rates; // how fast a device writes, and a task may dirty
+mod throttle; // who dirties waits
+mod flusher; // the thread that writes
+mod fsync; // a task that waits until its file is written
+mod invariants; // what must always be true
+
+use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};
+use flusher::Worker;
+use rates::Rates;
+use std::collections::{BTreeMap, VecDeque};
+
+pub(crate) use fsync::{Fsync, FsyncStep};
+pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why pages of files are written.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum WritebackReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl WritebackReason {
+            /// All of them.
+            pub const ALL: &[WritebackReason] = &[$(WritebackReason::$variant),*];
+
+            /// The kernel's name, as its tracepoints print it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(WritebackReason::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// More is dirty than the background threshold.
+    Background = "background",
+    /// Reclaim met dirty pages only, and asked for them to be written.
+    Vmscan = "vmscan",
+    /// A task waits for its file to be on the device.
+    Sync = "sync",
+    /// They have been dirty for long enough.
+    Periodic = "periodic",
+}
+
+/// All writeback of the machine.
+#[derive(Default)]
+pub(crate) struct Writeback {
+    bdis: Vec<BackingDevice>,
+    wbs: Vec<Wb>,
+    global: Domain,
+    by_memcg: BTreeMap<MemcgId, Domain>,
+    /// Pages that each CPU's tasks have dirtied since one of them was last looked at.
+    dirtied_by_cpu: BTreeMap<u16, u64>,
+    /// After so many of them a CPU looks at whoever dirties; from the threshold when the first page was dirtied, or when it was
+    /// set. 0: not known yet. [6.12 machine 5.3]
+    ratelimit_pages: u64,
+    written_by: [u64; WritebackReason::ALL.len()],
+    failed: u64,
+}
+
+/// A backing device.
+struct BackingDevice {
+    wbs: Vec<WbId>,
+    /// Its thread, once the machine has started it.
+    flusher: Option<TaskId>,
+}
+
+/// A device's writeback on behalf of a group.
+struct Wb {
+    bdi: BdiId,
+    memcg: MemcgId,
+    /// Files with dirty pages, by the time when they became so: the newest first.
+    b_dirty: VecDeque<FileId>,
+    /// Those that are being served, from the last.
+    b_io: VecDeque<FileId>,
+    /// Those whose turn was over before they were clean.
+    b_more_io: VecDeque<FileId>,
+    /// Its dirty pages, and those under writeback.
+    nr_dirty: u64,
+    nr_writeback: u64,
+    /// It has more than its share of the dirty pages, and there are too many: its writers are looked at more often.
+    dirty_exceeded: bool,
+    rates: Rates,
+    /// Pages written, among all of the machine and among those of its group.
+    completions: Completions,
+    completions_in_memcg: Completions,
+    worker: Worker,
+}
+
+/// What shares one set of limits: the machine, or a group.
+#[derive(Default)]
+struct Domain {
+    completions: Completions,
+    /// Follows the threshold: at once when it rises, slowly when it falls. [6.12 machine 5.2]
+    dirty_limit: u64,
+    /// The tick of its last change.
+    dirty_limit_at: u64,
+}
+
+/// Pages written, of which those of the past count half as much with each period.
+#[derive(Clone, Copy, Default, Debug)]
+struct Completions {
+    aged: u64,
+    period: u64,
+}
+
+impl Completions {
+    /// Half of what is known is forgotten after that long.
+    const PERIOD: Nanos = Nanos(3 * Nanos::SECOND.0);
+    /// Fractions of a page that are kept.
+    const UNIT: u64 = 1 << 16;
+
+    fn add(&mut self, now: Nanos, pages: u64) {
+        self.aged = self.at(now) + pages * Self::UNIT;
+        self.period = now.0 / Self::PERIOD.0;
+    }
+
+    fn at(&self, now: Nanos) -> u64 {
+        let periods = now.0 / Self::PERIOD.0 - self.period;
+        self.aged.checked_shr(u32::try_from(periods).unwrap_or(u32::MAX)).unwrap_or(0)
+    }
+}
+
+impl Writeback {
+    /// Makes a device known; its flusher thread is the caller's business.
+    pub(crate) fn add_bdi(&mut self) -> BdiId {
+        self.bdis.push(BackingDevice { wbs: Vec::new(), flusher: None });
+        BdiId((self.bdis.len() - 1) as u16)
+    }
+
+    pub(crate) fn bdis(&self) -> usize {
+        self.bdis.len()
+    }
+
+    /// Pages whose write was begun for this reason.
+    pub(crate) fn written_by(&self, reason: WritebackReason) -> u64 {
+        self.written_by[reason as usize]
+    }
+
+    /// Pages whose write the device has failed.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// The wb of a group on a device.
+    fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
+        let wbs = &self.bdis[bdi.index()].wbs;
+        let found = wbs.iter().copied().find(|wb| self.wbs[wb.index()].memcg == memcg);
+        found.unwrap_or_else(|| {
+            let wb = WbId(self.wbs.len() as u32);
+            self.wbs.push(Wb::new(bdi, memcg));
+            self.bdis[bdi.index()].wbs.push(wb);
+            wb
+        })
+    }
+
+    fn wb(&self, wb: WbId) -> &Wb {
+        &self.wbs[wb.index()]
+    }
+
+    fn wb_mut(&mut self, wb: WbId) -> &mut Wb {
+        &mut self.wbs[wb.index()]
+    }
+
+    fn domain(&self, memcg: MemcgId) -> Option<&Domain> {
+        if memcg == MemcgId::ROOT { Some(&self.global) } else { self.by_memcg.get(&memcg) }
+    }
+
+    fn domain_mut(&mut self, memcg: MemcgId) -> &mut Domain {
+        if memcg == MemcgId::ROOT { &mut self.global } else { self.by_memcg.entry(memcg).or_default() }
+    }
+}
+
+impl Wb {
+    fn new(bdi: BdiId, memcg: MemcgId) -> Wb {
+        Wb {
+            bdi,
+            memcg,
+            b_dirty: VecDeque::new(),
+            b_io: VecDeque::new(),
+            b_more_io: VecDeque::new(),
+            nr_dirty: 0,
+            nr_writeback: 0,
+            dirty_exceeded: false,
+            rates: Rates::default(),
+            completions: Completions::default(),
+            completions_in_memcg: Completions::default(),
+            worker: Worker::default(),
+        }
+    }
+
+    /// What counts as its dirty pages where someone is slowed down for them.
+    fn dirty(&self) -> u64 {
+        self.nr_dirty + self.nr_writeback
+    }
+
+    fn has_dirty_files(&self) -> bool {
+        !(self.b_dirty.is_empty() && self.b_io.is_empty() && self.b_more_io.is_empty())
+            || self.worker.holds_a_file()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completions_count_half_after_a_period() {
+        let mut completions = Completions::default();
+        completions.add(Nanos(5), 64);
+        assert_eq!(completions.at(Nanos(5)), 64 * Completions::UNIT);
+        assert_eq!(completions.at(Completions::PERIOD), 32 * Completions::UNIT);
+        completions.add(Nanos(2 * Completions::PERIOD.0), 1);
+        assert_eq!(completions.at(Nanos(2 * Completions::PERIOD.0)), 17 * Completions::UNIT);
+        assert_eq!(completions.at(Nanos(u64::MAX)), 0);
+    }
+}

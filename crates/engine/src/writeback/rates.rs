@@ -1,0 +1,237 @@
+//! How fast a device writes, and how fast its writers may dirty pages. [6.12 machine 5.5, 5.6]
+//!
+//! A task that dirties is to be as fast as the device, divided by the tasks that dirty. Nobody counts those. Instead each wb has
+//! a rate that all of its writers get (`dirty_ratelimit`). If pages are dirtied faster than they are written, the rate is too
+//! high by just that factor. Such a rule alone would keep any number of dirty pages that there happen to be. So the *position*
+//! of that number between free run and limit multiplies the rate: by 2 where writers are let run, by 0 at the limit.
+//!
+//! Rates are pages a second, times are ticks, positions fixed point with 1024 for 1.
+
+/// 1.0 of a position.
+pub(super) const ONE: i64 = 1 << 10;
+/// What a device is taken to write, and a task allowed to dirty, before anything is known: 100 MiB a second.
+const RATE_AT_FIRST: u64 = 25_600;
+
+/// The rates of a wb, and what they are computed from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    /// Pages dirtied and written since the beginning.
+    pub(super) dirtied: u64,
+    pub(super) written: u64,
+    /// The same, and the tick, at the last update.
+    dirtied_then: u64,
+    written_then: u64,
+    updated_at: u64,
+    /// What the device writes.
+    bandwidth: u64,
+    /// The same, smoothed.
+    pub(super) average: u64,
+    /// What each writer may dirty.
+    pub(super) ratelimit: u64,
+    /// The last value by which each of them would have got an equal part.
+    balanced: u64,
+}
+
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates {
+            dirtied: 0,
+            written: 0,
+            dirtied_then: 0,
+            written_then: 0,
+            updated_at: 0,
+            bandwidth: RATE_AT_FIRST,
+            average: RATE_AT_FIRST,
+            ratelimit: RATE_AT_FIRST,
+            balanced: RATE_AT_FIRST,
+        }
+    }
+}
+
+/// Where the dirty pages of a domain and of one of its wbs stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    pub(super) freerun: u64,
+    pub(super) thresh: u64,
+    /// The hard limit, no less than `thresh`.
+    pub(super) limit: u64,
+    pub(super) dirty: u64,
+    /// The wb's share of `thresh`, and its own dirty pages.
+    pub(super) wb_thresh: u64,
+    pub(super) wb_dirty: u64,
+}
+
+impl Position {
+    /// Where dirty pages are to settle.
+    fn setpoint(&self) -> u64 {
+        (self.freerun + self.limit) / 2
+    }
+
+    /// By how much the rate is to be multiplied. `average`: what the device writes.
+    pub(super) fn ratio(&self, average: u64) -> i64 {
+        if self.dirty >= self.limit {
+            return 0;
+        }
+        let (dirty, limit, setpoint) = (self.dirty as i64, self.limit as i64, self.setpoint() as i64);
+        // Flat around the setpoint, steep towards both ends.
+        let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
+        let cubic = x * x / ONE * x / ONE + ONE;
+        let ratio = cubic.clamp(0, 2 * ONE);
+        // A device that writes a small share of all shall not have all of the dirty pages.
+        let thresh = self.thresh as i64;
+        let wb_thresh = (self.wb_thresh as i64).min(thresh).max((limit - dirty) / 8);
+        let share = (wb_thresh << 16) / (thresh | 1);
+        let own_setpoint = (setpoint * share) >> 16;
+        let span = ((thresh - wb_thresh + 8 * average as i64) * share) >> 16;
+        let (wb_dirty, zero) = (self.wb_dirty as i64, own_setpoint + span);
+        let ratio = if wb_dirty < zero - span / 4 {
+            ratio * (zero - wb_dirty) / ((zero - own_setpoint) | 1)
+        } else {
+            ratio / 4
+        };
+        // Nor shall it run dry.
+        let half = wb_thresh / 2;
+        if wb_dirty >= half {
+            ratio
+        } else if wb_dirty > half / 8 {
+            ratio * half / wb_dirty
+        } else {
+            ratio * 8
+        }
+    }
+}
+
+impl Rates {
+    /// A wb that had nothing under writeback begins to write: time that it was idle says nothing of the device.
+    pub(super) fn begin_writeback(&mut self, ticks: u64, hz: u64) {
+        if ticks > self.updated_at + hz {
+            self.restart(ticks);
+        }
+    }
+
+    fn restart(&mut self, ticks: u64) {
+        (self.dirtied_then, self.written_then, self.updated_at) = (self.dirtied, self.written, ticks);
+    }
+
+    /// Whether an update is due.
+    pub(super) fn is_due(&self, ticks: u64, interval: u64) -> bool {
+        ticks >= self.updated_at + interval
+    }
+
+    /// Learns from what was written since the last update; `position` comes from those who slow a task down.
+    pub(super) fn update(&mut self, ticks: u64, hz: u64, position: Option<(&Position, i64)>) {
+        let elapsed = ticks - self.updated_at;
+        if elapsed == 0 {
+            return;
+        }
+        if let Some((position, ratio)) = position {
+            self.update_ratelimit(position, ratio, (self.dirtied - self.dirtied_then) * hz / elapsed);
+        }
+        self.update_bandwidth((self.written - self.written_then) * hz, elapsed, hz);
+        self.restart(ticks);
+    }
+
+    /// `pages`: written since the last update, times the ticks in a second.
+    fn update_bandwidth(&mut self, pages: u64, elapsed: u64, hz: u64) {
+        let period = (3 * hz).next_power_of_two();
+        let old = self.bandwidth;
+        if elapsed > period {
+            self.bandwidth = pages / elapsed;
+            self.average = self.bandwidth;
+        } else {
+            self.bandwidth = (pages + old * (period - elapsed)) / period;
+            // Follows only where both the last value and this one lie on the same side of it.
+            if self.average > old && old >= self.bandwidth {
+                self.average -= (self.average - old) / 8;
+            } else if self.average < old && old <= self.bandwidth {
+                self.average += (old - self.average) / 8;
+            }
+        }
+        self.average = self.average.max(1);
+    }
+
+    fn update_ratelimit(&mut self, position: &Position, ratio: i64, dirty_rate: u64) {
+        let task_rate = (self.ratelimit as i64 * ratio / ONE) as u64 + 1;
+        let balanced = (task_rate * self.average / dirty_rate.max(1)).min(self.average);
+        let of_three = [balanced, self.balanced, task_rate];
+        let step = if position.dirty < position.setpoint() {
+            of_three.into_iter().min().unwrap_or(0).saturating_sub(self.ratelimit)
+        } else {
+            self.ratelimit.saturating_sub(of_three.into_iter().max().unwrap_or(0))
+        };
+        // Small steps are mostly noise.
+        let shift = self.ratelimit / (2 * step + 1);
+        let step = if shift < 64 { (step >> shift).div_ceil(8) } else { 0 };
+        self.ratelimit = if self.ratelimit < balanced {
+            self.ratelimit + step
+        } else {
+            self.ratelimit.saturating_sub(step)
+        };
+        self.ratelimit = self.ratelimit.max(1);
+        self.balanced = balanced;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The machine's position where the wb has all of it.
+    fn at(dirty: u64) -> Position {
+        Position { freerun: 15_000, thresh: 20_000, limit: 20_000, dirty, wb_thresh: 20_000, wb_dirty: dirty }
+    }
+
+    #[test]
+    fn the_ratio_is_two_at_free_run_one_at_the_setpoint_and_none_at_the_limit() {
+        // The factor of the device is 1 at its own setpoint.
+        let ratio = |dirty| at(dirty).ratio(1 << 20);
+        assert!((2 * ONE - 8..=2 * ONE + 8).contains(&ratio(15_000)), "{}", ratio(15_000));
+        assert!((ONE - 1..=ONE).contains(&ratio(17_500)), "{}", ratio(17_500));
+        assert!(ratio(19_900) < ONE / 8, "{}", ratio(19_900));
+        assert_eq!([20_000, 30_000].map(ratio), [0, 0]);
+    }
+
+    #[test]
+    fn a_device_far_above_its_share_gets_a_quarter_and_one_that_runs_dry_eight_times() {
+        let position = Position { wb_thresh: 5_000, wb_dirty: 17_500, ..at(17_500) };
+        assert_eq!(position.ratio(1), ONE / 4);
+        let dry = Position { wb_dirty: 100, ..position };
+        let full = Position { wb_dirty: 2_500, ..position };
+        assert!(dry.ratio(1) > 7 * full.ratio(1), "{} {}", dry.ratio(1), full.ratio(1));
+    }
+
+    #[test]
+    fn a_steady_device_is_known_after_some_seconds() {
+        let mut rates = Rates::default();
+        for tick in 1..=8000 {
+            rates.written += 20;
+            if rates.is_due(tick, 50) {
+                rates.update(tick, 250, None);
+            }
+        }
+        assert!((4_900..=5_100).contains(&rates.bandwidth), "{}", rates.bandwidth);
+        assert!((4_900..=5_600).contains(&rates.average), "{}", rates.average);
+    }
+
+    #[test]
+    fn a_pause_longer_than_the_period_leaves_only_what_came_after() {
+        let mut rates = Rates { written: 4_000, ..Rates::default() };
+        rates.update(2_000, 250, None);
+        assert_eq!((rates.bandwidth, rates.average), (500, 500));
+    }
+
+    #[test]
+    fn writers_who_dirty_four_times_what_is_written_are_slowed_to_a_quarter() {
+        let mut rates =
+            Rates { average: 1_000, bandwidth: 1_000, ratelimit: 1_000, balanced: 1_000, ..Rates::default() };
+        let position = at(19_500);
+        for update in 1..=200 {
+            // Four writers, each at its rate, and a device that writes 1,000 a second.
+            let ratio = position.ratio(rates.average);
+            rates.dirtied += 4 * (rates.ratelimit * ratio as u64 / ONE as u64) / 5;
+            rates.written += 200;
+            rates.update(update * 50, 250, Some((&position, ratio)));
+        }
+        assert!((225..=325).contains(&rates.ratelimit), "{}", rates.ratelimit);
+    }
+}

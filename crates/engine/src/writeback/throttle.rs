@@ -1,0 +1,271 @@
+//! Who dirties pages waits, so that no more are dirtied than are written. [6.12 machine 5.3, 5.4]
+//!
+//! ```text
+//!   pages dirtied since the last look < limit ─► go on            (32 at first, then as the last look says)
+//!        │
+//!        ▼ rounds
+//!   free run: everything below (thresh + background) / 2 ─► go on, and look again after ~sqrt(room) pages
+//!        │
+//!        ▼ rate = dirty_ratelimit x position             of the machine or of the group, whichever is the slower
+//!   pages / rate = the time that they should have taken; what of it is left is slept, 200 ms at most
+//! ```
+//! The look comes before the write that follows, not after the one that dirtied too much: nobody has to wait for what he does
+//! not do any more. A hit on a page that is dirty already dirties nothing and is not looked at.
+//!
+//! Not modelled: real-time tasks (whose limits are higher), `strictlimit` devices (FUSE), writers that inherit what an exited
+//! task has left on its CPU.
+
+use crate::core::Core;
+use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
+use crate::writeback::limits::Limits;
+use crate::writeback::rates::{ONE, Position};
+
+/// What is known of a task that dirties pages. Ticks are the machine's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirtyThrottle {
+    /// Pages dirtied since the last look, and after how many the next is due.
+    nr_dirtied: u64,
+    nr_dirtied_pause: u64,
+    /// When its last sleep was over, or should have been.
+    paused_when: i64,
+    /// It sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
+    asleep: Option<Asleep>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asleep {
+    now: i64,
+    pause: i64,
+    next_look: u64,
+    leaves: bool,
+}
+
+/// What a look came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThrottleStep {
+    Leave,
+    /// Sleep, then look again.
+    Sleep(Nanos),
+}
+
+/// Pages between two looks, at first and at least when a device has more than its share.
+const LOOK_AT_FIRST: u64 = 32;
+const LOOK_WHEN_EXCEEDED: u64 = 8;
+/// A sleep should be for so many pages at least.
+const PAUSE_PAGES: u64 = 32;
+
+impl Default for DirtyThrottle {
+    fn default() -> DirtyThrottle {
+        DirtyThrottle { nr_dirtied: 0, nr_dirtied_pause: LOOK_AT_FIRST, paused_when: 0, asleep: None }
+    }
+}
+
+/// The sleeps that make sense at a rate. Unit: ticks, and pages for the next look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pauses {
+    least: i64,
+    most: i64,
+    next_look: u64,
+}
+
+impl Core {
+    /// A task has dirtied a page.
+    pub(crate) fn note_dirtied(&mut self, throttle: &mut DirtyThrottle, cpu: CpuId) {
+        throttle.nr_dirtied += 1;
+        *self.writeback.dirtied_by_cpu.entry(cpu.0).or_default() += 1;
+    }
+
+    /// Whether a task is to be looked at before it dirties another page of this file.
+    pub(crate) fn is_look_due(&mut self, throttle: &DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
+        let exceeded = self.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
+        let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
+        let mut limit = throttle.nr_dirtied_pause.min(most);
+        if self.writeback.ratelimit_pages == 0 {
+            self.set_ratelimit();
+        }
+        let by_cpu = self.writeback.dirtied_by_cpu.entry(cpu.0).or_default();
+        if throttle.nr_dirtied >= limit {
+            // The task will be looked at for its own sake.
+            *by_cpu = 0;
+        } else if *by_cpu >= self.writeback.ratelimit_pages {
+            *by_cpu = 0;
+            limit = 0;
+        }
+        throttle.nr_dirtied >= limit
+    }
+
+    /// An administrator has set a threshold.
+    pub(crate) fn dirty_limits_changed(&mut self) {
+        self.writeback.ratelimit_pages = 0;
+    }
+
+    /// After how many pages a CPU looks at whoever is dirtying: many tasks that dirty a few pages each are noticed so.
+    fn set_ratelimit(&mut self) {
+        let cpus = u64::from(self.config.cpus);
+        self.writeback.ratelimit_pages = (self.global_limits().thresh / (32 * cpus)).max(16);
+    }
+
+    /// One round of looking at a task of `memcg` that dirties pages of a file (`balance_dirty_pages`).
+    pub(crate) fn throttle_step(
+        &mut self,
+        throttle: &mut DirtyThrottle,
+        file: FileId,
+        memcg: MemcgId,
+    ) -> ThrottleStep {
+        if let Some(Asleep { now, pause, next_look, leaves }) = throttle.asleep.take() {
+            throttle.paused_when = now + pause;
+            throttle.nr_dirtied = 0;
+            throttle.nr_dirtied_pause = next_look;
+            if leaves {
+                return ThrottleStep::Leave;
+            }
+        }
+        self.flush_stats_ratelimited();
+        let wb = self.writeback.wb_of(self.memory.file(file).inode.bdi, memcg);
+        let now = self.ticks() as i64;
+        let global = self.global_limits();
+        let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
+        if global.nr_dirty > global.background {
+            self.start_background(wb);
+        }
+        if global.is_free_run() && own.is_none_or(|own| own.is_free_run()) {
+            let room = |limits: &Limits| look_after(limits.thresh, limits.dirty);
+            throttle.paused_when = now;
+            throttle.nr_dirtied = 0;
+            throttle.nr_dirtied_pause = room(&global).min(own.as_ref().map_or(u64::MAX, room));
+            return ThrottleStep::Leave;
+        }
+        self.start_background(wb);
+        let (mut position, mut ratio) = self.position(wb, MemcgId::ROOT, &global);
+        let mut exceeded = position.wb_dirty > position.wb_thresh && position.dirty > position.thresh;
+        if let Some(own) = &own {
+            let (of_group, ratio_of_group) = self.position(wb, memcg, own);
+            exceeded |= of_group.wb_dirty > of_group.wb_thresh && of_group.dirty > of_group.thresh;
+            if ratio_of_group < ratio {
+                (position, ratio) = (of_group, ratio_of_group);
+            }
+        }
+        self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
+        self.update_bandwidth(wb, Some((&position, ratio)));
+        self.pause(throttle, wb, &position, ratio, now)
+    }
+
+    fn pause(
+        &mut self,
+        throttle: &mut DirtyThrottle,
+        wb: WbId,
+        position: &Position,
+        ratio: i64,
+        now: i64,
+    ) -> ThrottleStep {
+        let (hz, rates) = (u64::from(self.config.hz), self.writeback.wb(wb).rates);
+        let rate = rates.ratelimit as i64 * ratio / ONE;
+        let pauses = pauses(hz, position.wb_dirty, rates.average, rates.ratelimit, rate as u64);
+        if rate == 0 {
+            // A device with next to nothing left to write can't be the one that all others wait for.
+            let leaves = position.wb_dirty <= TINY;
+            return self
+                .sleep(throttle, Asleep { now, pause: pauses.most, next_look: pauses.next_look, leaves });
+        }
+        let period = hz as i64 * throttle.nr_dirtied as i64 / rate;
+        let mut pause = period;
+        if throttle.paused_when != 0 {
+            pause -= now - throttle.paused_when;
+        }
+        if pause < pauses.least {
+            if pause < -(hz as i64) {
+                throttle.paused_when = now;
+                throttle.nr_dirtied = 0;
+            } else if period > 0 {
+                throttle.paused_when += period;
+                throttle.nr_dirtied = 0;
+            } else if throttle.nr_dirtied_pause <= throttle.nr_dirtied {
+                throttle.nr_dirtied_pause += throttle.nr_dirtied;
+            }
+            return ThrottleStep::Leave;
+        }
+        let shifted = now + (pause - pauses.most).clamp(0, pauses.most);
+        let pause = pause.min(pauses.most);
+        self.sleep(throttle, Asleep { now: shifted, pause, next_look: pauses.next_look, leaves: true })
+    }
+
+    fn sleep(&mut self, throttle: &mut DirtyThrottle, asleep: Asleep) -> ThrottleStep {
+        throttle.asleep = Some(asleep);
+        ThrottleStep::Sleep(Nanos::from_ticks(asleep.pause.max(1) as u64, self.config.hz))
+    }
+
+    /// Where a wb stands in a domain, and what that makes of the rate.
+    fn position(&mut self, wb: WbId, memcg: MemcgId, limits: &Limits) -> (Position, i64) {
+        self.update_dirty_limit(memcg, limits);
+        let of = self.writeback.wb(wb);
+        let position = Position {
+            freerun: limits.freerun(),
+            thresh: limits.thresh,
+            limit: self.hard_limit(memcg, limits),
+            dirty: limits.dirty,
+            wb_thresh: self.wb_share(wb, memcg, limits.thresh),
+            wb_dirty: of.dirty(),
+        };
+        (position, position.ratio(of.rates.average))
+    }
+
+    /// Updates the rates of a wb, where that is due.
+    pub(super) fn update_bandwidth(&mut self, wb: WbId, position: Option<(&Position, i64)>) {
+        let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), u64::from(self.config.hz));
+        let rates = &mut self.writeback.wb_mut(wb).rates;
+        if rates.is_due(ticks, interval) {
+            rates.update(ticks, hz, position);
+        }
+    }
+}
+
+/// Dirty pages of a device that are too few to wait for: what the counters of its CPUs may be off by.
+const TINY: u64 = 8;
+
+/// After how many pages a task is looked at again that has room for so many.
+fn look_after(thresh: u64, dirty: u64) -> u64 {
+    if thresh > dirty { 1 << ((thresh - dirty).ilog2() / 2) } else { 1 }
+}
+
+/// `rate`: what the task is to get now; `ratelimit`: what all get at the setpoint.
+fn pauses(hz: u64, wb_dirty: u64, average: u64, ratelimit: u64, rate: u64) -> Pauses {
+    // A device shall not fall idle while those sleep that feed it.
+    let most = (hz / 5).max(1).min(1 + wb_dirty / (1 + average / (1 + hz / 8).next_power_of_two()));
+    let mut least = hz / 100;
+    let (fast, slow) = (average.max(1).ilog2(), ratelimit.max(1).ilog2());
+    least += u64::from(fast.saturating_sub(slow)) * 10 * hz / 1024;
+    least = least.min(1 + most / 2);
+    let mut pages = ratelimit * least / hz.next_power_of_two();
+    if pages < PAUSE_PAGES {
+        least = most;
+        pages = ratelimit * least / hz.next_power_of_two();
+        if pages > PAUSE_PAGES {
+            pages = PAUSE_PAGES;
+            least = hz * PAUSE_PAGES / ratelimit.max(1);
+        }
+    }
+    let takes = hz * pages / (rate + 1);
+    if takes > most {
+        least = most;
+        pages = rate * least / hz.next_power_of_two();
+    }
+    let shortest = if pages >= PAUSE_PAGES { 1 + least / 2 } else { least };
+    Pauses { least: shortest as i64, most: most as i64, next_look: pages }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_look_comes_after_the_root_of_the_room() {
+        assert_eq!([look_after(4_200, 100), look_after(101, 100), look_after(5, 9)], [64, 1, 1]);
+    }
+
+    #[test]
+    fn no_sleep_is_longer_than_200_ms_or_than_the_device_has_work_for() {
+        assert_eq!(pauses(250, 100_000, 5_000, 1_000, 500).most, 50);
+        // 64 ticks' worth of the bandwidth is 79 pages a tick: 10 pages are less than one.
+        assert_eq!(pauses(250, 10, 5_000, 1_000, 500).most, 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! Dirty pages of files: what makes them dirty, who writes them and when, what reclaim does with them, and who waits.
+
+use super::scenario::check;
+
+#[test]
+fn a_page_is_counted_dirty_once_however_often_it_is_written() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0..3            => 3m
+        t write f 0..3            => 3H
+        t write f 1               => H
+        vmstat nr_dirty nr_dirtied nr_writeback nr_written => 3 3 0 0
+        stat job nr_dirty         => 0     # as of the last flush
+        flush
+        stat job nr_dirty         => 3
+    ",
+    );
+}
+
+#[test]
+fn a_write_of_a_whole_page_reads_nothing_and_a_shorter_one_reads_an_absent_page_first() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0               => m
+        ops                       =>
+        t writes partial f
+        t write f 1               => M
+        ops                       => 1 read
+        t write f 0..2            => 2H
+        vmstat nr_dirty           => 2
+    ",
+    );
+}
+
+#[test]
+fn a_write_to_a_page_that_was_read_is_a_hit_and_makes_it_dirty() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t read f 0                => M
+        t write f 0               => H
+        vmstat nr_dirty           => 1
+    ",
+    );
+}
+
+#[test]
+fn a_write_through_a_descriptor_is_no_use_to_linux() {
+    check(
+        "
+        config folio_batch=1
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0               => m
+        t write f 0               => H
+        t write f 0               => H
+        lists job                 => anon 0+0 file 1+0
+        t read f 0                => H
+        lists job                 => anon 0+0 file 1+0
+        t read f 1                => M
+        t read f 0                => H
+        lists job                 => anon 0+0 file 1+1
+    ",
+    );
+}
+
+#[test]
+fn a_page_that_comes_back_by_a_write_is_no_refault() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 reclaim_batch=4
+        group job max=16
+        file data 32
+        task t in job
+        t open data as f
+        t read f 0..32            => 32M
+        t read f 0                => M
+        vmstat workingset_refault_file => 1
+        t write f 1               => m
+        vmstat workingset_refault_file => 1
+    ",
+    );
+}
+
+#[test]
+fn the_first_store_to_a_clean_page_of_a_mapped_file_faults_and_later_ones_do_not() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        threads
+        t map data as m
+        t read m 0                => M
+        t write m 0               => m
+        t write m 0               => H
+        vmstat nr_dirty           => 1
+        t fsyncs m                => synced
+        vmstat nr_dirty           => 0
+        t read m 0                => H
+        t write m 0               => m     # write-protected when it was written
+        vmstat nr_dirty nr_dirtied => 1 2
+    ",
+    );
+}
+
+#[test]
+fn a_page_written_again_while_it_is_being_written_stays_dirty() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0               => m
+        device holds
+        t fsyncs f                => W
+        vmstat nr_dirty nr_writeback => 0 1
+        task u in job
+        u open data as g
+        u write g 0               => H
+        vmstat nr_dirty nr_writeback nr_dirtied => 1 1 2
+        io                        => write, t synced
+        vmstat nr_dirty nr_writeback nr_written => 1 0 1
+    ",
+    );
+}
+
+#[test]
+fn pages_are_written_half_a_minute_after_they_became_dirty() {
+    check(
+        "
+        config vm.dirty_background_ratio=99 vm.dirty_ratio=100
+        group job
+        file data 64
+        task t in job
+        threads
+        t open data as f
+        t write f 0..4            => 4m
+        t fsyncs f                => synced      # so that the device's share is known
+        t write f 0..4            => 4H
+        wait 29
+        written periodic          => 0
+        wait 11
+        written periodic          => 4
+        vmstat nr_dirty nr_written => 0 8
+    ",
+    );
+}
+
+#[test]
+fn without_periodic_writeback_pages_stay_dirty() {
+    check(
+        "
+        config vm.dirty_writeback_centisecs=0
+        group job
+        file data 64
+        task t in job
+        threads
+        t open data as f
+        t write f 0..4            => 4m
+        wait 1000
+        vmstat nr_dirty           => 4
+    ",
+    );
+}
+
+#[test]
+fn a_failed_write_leaves_a_clean_page_and_fsync_tells_once() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0               => m
+        device fails
+        t fsyncs f                => failed
+        vmstat nr_dirty nr_writeback nr_written => 0 0 1
+        device answers
+        t fsyncs f                => synced
+        t read f 0                => H
+    ",
+    );
+}
+
+#[test]
+fn reclaim_passes_dirty_pages_by_and_the_end_of_their_write_brings_them_to_the_tail() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 stat=live vm.dirty_ratio=100 vm.dirty_background_ratio=99
+        group job max=40
+        file data 128
+        task t in job
+        threads
+        t open data as f
+        t write f 0..40           => 40m
+        vmstat nr_dirty nr_written => 40 0
+        t read f 100              => M
+        vmstat nr_vmscan_immediate_reclaim nr_vmscan_write => 1 0
+        written vmscan            => 40
+        vmstat nr_dirty nr_written pgrotated => 0 40 1
+    ",
+    );
+}
+
+#[test]
+fn so_it_is_among_generations() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 stat=live vm.dirty_ratio=100 vm.dirty_background_ratio=99 policy=mglru@6.12
+        group job max=40
+        file data 128
+        task t in job
+        threads
+        t open data as f
+        t write f 0..40           => 40m
+        vmstat nr_dirty nr_written => 40 0
+        t read f 100              => M
+        vmstat nr_vmscan_immediate_reclaim nr_vmscan_write => 40 0
+        written vmscan            => 40
+        vmstat nr_dirty nr_written pgrotated => 0 40 40
+    ",
+    );
+}
