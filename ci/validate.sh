@@ -10,5 +10,7 @@ cargo run --locked --release --bin pageout -- validate ground-truth \
     --expect-short an-zipf-disk-noflush.classic.1 \
     --expect-short tmpfs.classic.2 \
     --expect-short tmpfs.mglru.2
+# Readahead, to the page.
+cargo run --locked --release --bin pageout -- validate ground-truth/readahead
 # Killed or not, and what reclaim looked at before: docs/results/premature-oom.md.
 cargo run --locked --release --bin pageout -- validate ground-truth/oom

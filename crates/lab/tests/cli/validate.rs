@@ -170,6 +170,23 @@ fn a_run_that_can_not_be_played_is_named_with_the_reason_and_fails() {
 }
 
 #[test]
+fn recorded_readahead_is_reproduced_page_by_page() {
+    let printed = check_success(&validate(&ground_truth().join("readahead"), &["--verbose"]));
+    assert!(printed.contains("4 of 4 runs pass, 0 fall short, 0 can't be played"), "{printed}");
+    assert_eq!(printed.matches("accesses with other insertions").count(), 4, "{printed}");
+}
+
+#[test]
+fn readahead_with_another_window_than_the_recorded_one_falls_short() {
+    let strange = tempfile::tempdir().unwrap();
+    copy_folder(&ground_truth().join("readahead"), strange.path());
+    change_runs(strange.path(), |run| run["read_ahead_kb"] = 64.into());
+    let output = validate(strange.path(), &["ra-from1.*"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stdout).contains("FALLS SHORT"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
     let strange = copy_of_ground_truth();
     change_runs(strange.path(), |run| match run["id"].as_str().unwrap() {
