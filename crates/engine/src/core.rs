@@ -55,7 +55,7 @@ pub(crate) struct Core {
     pub(crate) last_root_flush: Nanos,
     /// A page is being added for a fault on a mapping with recency: it is known to be in use.
     pub(crate) in_lru_fault: bool,
-    /// `min_ttl_ms`: stored and read back. It acts in kswapd's balance, which comes with whole-machine reclaim.
+    /// `min_ttl_ms`: stored and read back. kswapd keeps it by an OOM kill, which is not there yet.
     pub(crate) min_ttl_ms: u64,
     /// What was last written to `lru_gen/enabled`.
     pub(crate) lru_gen_enabled: Option<u32>,

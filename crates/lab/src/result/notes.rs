@@ -70,8 +70,9 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
     let mut writes =
         scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
     let (path, value) = writes.find(|(path, value)| is_ttl(path) && is_set(value))?;
-    let text =
-        format!("{value} in {path} has no effect: it protects from kswapd, which is not modelled yet.");
+    let text = format!(
+        "{value} in {path} has no effect: the OOM kill by which kswapd keeps it is not modelled yet."
+    );
     Some(Note { about: "min_ttl_ms", text })
 }
 
