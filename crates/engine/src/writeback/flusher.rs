@@ -37,7 +37,7 @@ pub(super) struct Flusher {
 }
 
 /// What the thread is doing for a wb.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Worker {
     /// It has been woken, and goes through the kinds of work from this one on.
     stage: Option<Stage>,
@@ -49,12 +49,6 @@ pub(super) struct Worker {
     /// When periodic work ran last, and when to look for some again.
     last_periodic: Option<Nanos>,
     timer: Option<Nanos>,
-}
-
-impl Default for Worker {
-    fn default() -> Worker {
-        Worker { stage: None, has_written: false, all: None, work: None, last_periodic: None, timer: None }
-    }
 }
 
 impl Worker {
