@@ -100,9 +100,16 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
 pub struct MachineFile {
     /// Its path.
     pub path: &'static str,
-    /// Whether it can be written; all can be read.
+    /// Whether it can be opened for writing.
     pub is_writable: bool,
     pub(super) target: MachineTarget,
+}
+
+impl MachineFile {
+    /// Whether it can be opened for reading: all but those that only ask for something.
+    pub fn is_readable(&self) -> bool {
+        self.target != MachineTarget::CompactMemory
+    }
 }
 
 /// Which file, for those who read and write it.
