@@ -358,6 +358,32 @@ pub struct SwapSpec {
     pub kind: SwapKind,
 }
 
+/// How well pages compress: what is drawn for each from what it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compressibility {
+    /// Of a thousand pages, those that are one word repeated and take nothing.
+    pub same_filled: u16,
+    /// Bytes that the others come to at least, 1 to 4096.
+    pub least: u16,
+    /// Bytes that they come to at most, likewise; all lengths between are equally frequent.
+    pub most: u16,
+}
+
+impl Default for Compressibility {
+    /// A half to a third of a page, as lzo-rle does in the kernel.
+    fn default() -> Compressibility {
+        Compressibility { same_filled: 0, least: 4096 / 3, most: 4096 / 2 }
+    }
+}
+
+impl Compressibility {
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        check_range("pages of one word, of a thousand", self.same_filled.into(), 0, 1000)?;
+        check_range("least bytes of a compressed page", self.least.into(), 1, 4096)?;
+        check_range("most bytes of a compressed page", self.most.into(), self.least.into(), 4096)
+    }
+}
+
 /// Why something could not be built or set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConfigError {

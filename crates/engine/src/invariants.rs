@@ -251,6 +251,12 @@ impl Core {
         assert!(slab_pages.keys().chain(&tables).all(|pfn| frames.contains(pfn)), "the kernel's frames");
         let gauge = |stat: Stat| self.vmstat(stat);
         assert_eq!(gauge(Stat::NrSlabReclaimable), slab_pages.len() as i64, "nr_slab_reclaimable");
+        let mut zspages = BTreeSet::new();
+        for pfn in self.memory.swap.zrams().flat_map(|zram| zram.frames()) {
+            assert!(frames.contains(&pfn) && zspages.insert(pfn), "{pfn:?} of a compressed device");
+            assert!(!tables.contains(&pfn) && !slab_pages.contains_key(&pfn), "{pfn:?} is two things");
+        }
+        assert_eq!(gauge(Stat::NrZspages), zspages.len() as i64, "nr_zspages");
         for id in self.memcgs.ids() {
             let group = &self.memcgs[id];
             let held = self.cpus.iter().filter(|cpu| cpu.bytes.memcg == id).map(|cpu| cpu.bytes.bytes);

@@ -41,10 +41,10 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush,
-    SwapKind, SwapSpec,
+    Bdi, Compressibility, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section,
+    StatFlush, SwapKind, SwapSpec,
 };
-pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile};
+pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
 pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};

@@ -258,7 +258,7 @@ impl Machine {
     fn kernel_frames(&self) -> i64 {
         let gauge = |stat| self.engine.vmstat(stat);
         let stacks = gauge(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
-        gauge(Stat::NrPageTablePages) + gauge(Stat::NrSlabReclaimable) + stacks
+        gauge(Stat::NrPageTablePages) + gauge(Stat::NrSlabReclaimable) + gauge(Stat::NrZspages) + stacks
     }
 
     fn act(&mut self, action: Action) {

@@ -114,6 +114,11 @@ impl Transfers {
         self.writes_failed
     }
 
+    /// A synchronous device has not taken so many pages.
+    pub(crate) fn write_failed(&mut self, pages: u64) {
+        self.writes_failed += pages;
+    }
+
     pub(crate) fn has_writes(&self) -> bool {
         self.writes > 0
     }

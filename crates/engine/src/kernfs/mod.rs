@@ -12,6 +12,7 @@
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
+//! | `/sys/block/zramN/{mm_stat,io_stat}` | what the compressed pages of a zram device take, and how many found no memory |
 //! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
 //! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
 //! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
@@ -21,6 +22,7 @@ pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
 mod meminfo; // `/proc/meminfo` and `/proc/zoneinfo`
 mod lru_gen; // the text of generations, and commands
+mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
@@ -30,18 +32,21 @@ use crate::migrate::CompactMemory;
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::units::{MemcgId, PAGE_SIZE, TaskId};
+use crate::units::{MemcgId, PAGE_SIZE, SwapId, TaskId};
 use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
+use zram::ZramFile;
 
 pub use error::{Errno, FileError};
 pub use files::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MachineFile};
 pub(crate) use lru_gen::LruGenWrite;
+pub use zram::ZRAM_FILES;
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 enum Target {
+    Zram(SwapId, ZramFile),
     Machine(MachineTarget),
     Memcg(MemcgId, MemcgFile),
 }
@@ -114,6 +119,9 @@ impl Engine {
     pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
         let mut text = String::new();
         match self.file_at(path)? {
+            Target::Zram(swap, file) => {
+                text = self.core.memory.swap.zram(swap).map_or_else(String::new, |zram| file.text(zram));
+            }
             Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL.iter().filter(|stat| stat.is_in_vmstat()) {
                     lines(&mut text, stat.name(), self.core.vmstat(stat));
@@ -181,7 +189,8 @@ impl Engine {
         self.enter(task);
         let done = Step::Done(Served::Written { reclaimed: 0 });
         match target {
-            Target::Machine(
+            Target::Zram(..)
+            | Target::Machine(
                 MachineTarget::Vmstat
                 | MachineTarget::Meminfo
                 | MachineTarget::Zoneinfo
@@ -295,6 +304,12 @@ impl Engine {
             return Ok(Target::Machine(file.target));
         }
         let no_such_file = || FileError::NoSuchFile(path.to_owned());
+        if let Some((number, file)) = ZramFile::of_path(path) {
+            let swap = &self.core.memory.swap;
+            let kinds = (0..swap.devices()).map(|at| swap.kind(SwapId(at as u8)));
+            let device = zram::device(kinds, number).ok_or_else(no_such_file)?;
+            return Ok(Target::Zram(device, file));
+        }
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
         let no_such_group = || FileError::NoSuchGroup { path: path.to_owned(), group: group.to_owned() };

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | node of a page-cache index | 576 bytes, 7 a page | the group of the page being inserted, 584 bytes | when nothing is in it; one of shadows only, when reclaim takes it |
 //! | page-table page (PTE, PMD, PUD) | a page | the group of the address space | when the mappings below it go; not when their pages are reclaimed |
+//! | compressed page of a zram device | its class of sizes, several in 1 to 8 pages | nobody | with its swap slot |
 //! | kernel stack | 4 pages | the group of the task | when the task ends |
 //!
 //! Each takes frames of the machine, whoever pays. With `memcg.kmem` groups pay too, and reclaim at their limits makes room for
@@ -16,6 +17,7 @@
 
 pub(crate) mod slab; // objects that share pages
 mod pages; // frames for the kernel's own use
+mod zram; // pages of a compressed swap device
 mod nodes; // the nodes of page-cache indexes and page tables
 
 pub(crate) use nodes::IndexRoom;

@@ -3,7 +3,7 @@
 //! The index is a [`Table`]: a slot holds the resident page's word, a shadow where reclaim took the page, or, for tmpfs, the
 //! swap entry of a page that was swapped out.
 
-use crate::config::{Bdi, FileKind, FileSpec};
+use crate::config::{Bdi, Compressibility, FileKind, FileSpec};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
@@ -15,6 +15,8 @@ pub(crate) struct File {
     pub(crate) kind: FileKind,
     pub(crate) bdi: Bdi,
     pub(crate) index: Table,
+    /// How well pages of tmpfs compress; `None`: as the device says.
+    pub(crate) compressibility: Option<Compressibility>,
     /// What the index consists of.
     pub(crate) nodes: Nodes,
     /// Mappings of it, as (address space, position among its mappings): the reverse map of a file page starts here.
@@ -80,6 +82,7 @@ impl File {
             bdi,
             index: Table::new(pages),
             nodes,
+            compressibility: None,
             mappings: Vec::new(),
             inode: Inode::new(pages),
         }

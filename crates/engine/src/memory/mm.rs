@@ -3,6 +3,7 @@
 //! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
 //! two mappings share a leaf of the page table.
 
+use crate::config::Compressibility;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
@@ -50,6 +51,8 @@ pub(crate) struct Vma {
     pub(crate) executable: bool,
     /// False after munmap; the place is kept so that positions stay valid.
     pub(crate) mapped: bool,
+    /// How well its anonymous pages compress; `None`: as the device says.
+    pub(crate) compressibility: Option<Compressibility>,
 }
 
 impl Vma {
@@ -100,7 +103,16 @@ impl Mm {
         let start = self.table.pages().next_multiple_of(LEAF_PAGES);
         self.table.grow(start + pages - self.table.pages());
         self.nodes.grow(start + pages);
-        self.vmas.push(Vma { start, pages, backing, advice, locked: false, executable, mapped: true });
+        self.vmas.push(Vma {
+            start,
+            pages,
+            backing,
+            advice,
+            locked: false,
+            executable,
+            mapped: true,
+            compressibility: None,
+        });
         self.vmas.len() - 1
     }
 

@@ -41,6 +41,8 @@ enum Pageout {
     Started,
     /// The write is done already.
     Clean,
+    /// A synchronous device has no memory for it.
+    NoRoom,
 }
 
 impl Core {
@@ -131,6 +133,7 @@ impl Core {
                 Pageout::Keep => {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
+                Pageout::NoRoom => return self.verdict(pfn, Verdict::Keep, Because::NoRoomToCompress),
                 Pageout::Activate => return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot),
                 Pageout::Started => {
                     stat.written += folio.pages();
@@ -221,8 +224,18 @@ impl Core {
         self.count_node(node, Stat::Pswpout, pages);
         self.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
-            self.ops.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
             self.count_node(node, Stat::NrWritten, pages);
+            if !self.zram_store(pfn, entry) {
+                #[cfg(test)]
+                if self.mutant == Some(crate::testing::Mutant::FreedWithoutRoom) {
+                    return Pageout::Clean;
+                }
+                // The only copy is in memory still.
+                self.memory.folios[pfn].set(FolioFlags::DIRTY);
+                self.io.write_failed(pages as u64);
+                return Pageout::NoRoom;
+            }
+            self.ops.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
             return Pageout::Clean;
         }
         #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The facade a machine holds.
 
 use crate::Policy;
-use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room};
+use crate::config::{
+    Compressibility, Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room,
+};
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
@@ -19,6 +21,7 @@ use crate::serve::task::Task;
 use crate::stat::Stat;
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
+use crate::swap::zram::Zram;
 use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
@@ -159,6 +162,55 @@ impl Engine {
         check_room("a swap device", spec.pages, SwapDevice::bytes_for(spec.pages))?;
         check_range("swap devices", self.core.memory.swap.devices() as u64 + 1, 1, 32)?;
         Ok(self.core.memory.swap.add(spec))
+    }
+
+    /// Says how well pages compress on a synchronous swap device, where their region doesn't say it.
+    pub fn zram_compressibility(
+        &mut self,
+        swap: SwapId,
+        compressibility: Compressibility,
+    ) -> Result<(), ConfigError> {
+        compressibility.check()?;
+        self.zram_mut(swap)?.compressibility = compressibility;
+        Ok(())
+    }
+
+    /// Limits the memory that a synchronous swap device takes, in pages (`mem_limit`); `None` for no limit.
+    pub fn zram_limit(&mut self, swap: SwapId, pages: Option<u64>) -> Result<(), ConfigError> {
+        self.zram_mut(swap)?.limit = pages;
+        Ok(())
+    }
+
+    fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {
+        let zram = self.core.memory.swap.zram_mut(swap);
+        zram.ok_or_else(|| ConfigError::Unknown(format!("compressed swap device {}", swap.0)))
+    }
+
+    /// Says how well the pages of an anonymous mapping or a tmpfs file compress, wherever they are swapped to.
+    pub fn set_compressibility(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        compressibility: Compressibility,
+    ) -> Result<(), ConfigError> {
+        compressibility.check()?;
+        let backing = match self.tasks[task.index()].objects.get(object.index()) {
+            Some(&access::Object::File { file, .. }) => Some(Backing::File(file)),
+            Some(&access::Object::Mapping { mm, vma, .. }) => {
+                let vma = &mut self.core.memory.mm_mut(mm).vmas[vma];
+                vma.compressibility = Some(compressibility);
+                Some(vma.backing)
+            }
+            None => None,
+        };
+        match backing {
+            Some(Backing::Anon) => Ok(()),
+            Some(Backing::File(file)) => {
+                self.core.memory.file_mut(file).compressibility = Some(compressibility);
+                Ok(())
+            }
+            None => Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0))),
+        }
     }
 
     /// Creates a process: an address space whose memory is charged to `memcg`.

@@ -30,6 +30,7 @@ macro_rules! stats {
 
 stats! {
     NrFreePages = "nr_free_pages",
+    NrZspages = "nr_zspages",
     NrInactiveAnon = "nr_inactive_anon",
     NrActiveAnon = "nr_active_anon",
     NrInactiveFile = "nr_inactive_file",

@@ -167,6 +167,8 @@ pub enum Because {
     },
     /// It needs swap, and there is no slot to be had.
     NoSwapSlot,
+    /// A compressed swap device has no memory for it.
+    NoRoomToCompress,
     /// Its contents were to be forgotten, but it was written since.
     WrittenSince,
     /// Somebody still maps it.

@@ -3,12 +3,15 @@
 //! Reclaim takes a slot when it decides to swap a page out. On an ordinary device the page keeps its slot while it is in memory
 //! (the swap cache). If it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the
 //! slot and dies with it. A synchronous device (zram) has no use for the swap cache on the way in: the page is copied out and
-//! the slot freed at once, or the data would be in memory twice.
+//! the slot freed at once, or the data would be in memory twice. What its slots hold lies in memory of the machine (`zram.rs`).
 
 pub(crate) mod plug; // writes held back, to be merged
+pub(crate) mod zram; // what a compressed device takes
+mod zspool; // compressed pages, packed by size
 mod slots; // which one is taken next
 
 use slots::Slots;
+use zram::Zram;
 
 use crate::config::{SwapKind, SwapSpec};
 use crate::memory::folio::UseBits;
@@ -23,12 +26,14 @@ pub(crate) struct SwapDevice {
     index: Table,
     /// By slot, the group that it is accounted to. Begins as zeroes, so that a large device takes memory only where it is used.
     memcgs: Vec<u16>,
+    /// What a synchronous device holds in memory.
+    zram: Option<Zram>,
 }
 
 impl SwapDevice {
     /// Bytes of address space that a device of so many slots takes: its index, the groups, and bits of each slot.
     pub(crate) fn bytes_for(slots: u64) -> u64 {
-        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots / 4
+        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots / 4 + Zram::bytes_for(slots)
     }
 
     fn new(spec: SwapSpec) -> SwapDevice {
@@ -38,6 +43,7 @@ impl SwapDevice {
             slots: Slots::new(slots),
             index: Table::new(slots.into()),
             memcgs: vec![0; slots as usize],
+            zram: (spec.kind == SwapKind::Synchronous).then(|| Zram::new(slots as usize)),
         }
     }
 }
@@ -60,6 +66,20 @@ impl Swap {
 
     pub(crate) fn kind(&self, swap: SwapId) -> SwapKind {
         self.devices[swap.index()].kind
+    }
+
+    /// What a device holds in memory, if it does.
+    pub(crate) fn zram(&self, swap: SwapId) -> Option<&Zram> {
+        self.devices.get(swap.index())?.zram.as_ref()
+    }
+
+    pub(crate) fn zram_mut(&mut self, swap: SwapId) -> Option<&mut Zram> {
+        self.devices.get_mut(swap.index())?.zram.as_mut()
+    }
+
+    /// All devices that hold their pages in memory.
+    pub(crate) fn zrams(&self) -> impl Iterator<Item = &Zram> {
+        self.devices.iter().filter_map(|device| device.zram.as_ref())
     }
 
     pub(crate) fn total_pages(&self) -> u64 {
@@ -155,6 +175,9 @@ impl Swap {
         for device in &self.devices {
             device.slots.check_invariants();
             device.index.check_invariants();
+            if let Some(zram) = &device.zram {
+                zram.check_invariants(|slot| device.slots.is_taken(slot));
+            }
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     pub(crate) nested: bool,
     pub(crate) swap: Vec<SwapSpec>,
     pub(crate) bdi: Bdi,
+    /// Pages of memory that each compressed device may take.
+    pub(crate) zram_limit: Option<u64>,
     pub(crate) cpus: u16,
     pub(crate) folio_batch: usize,
     pub(crate) charge_stock: u64,
@@ -229,6 +231,8 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 swappiness,
                 live_stats,
                 kmem,
+                // A third of the machines, without a draw of its own.
+                zram_limit: (sizes.1 == 8).then_some(limits.0 % 12),
                 policy,
                 advice,
             }

@@ -154,7 +154,10 @@ impl Machine {
         engine.core.mutant = mutant;
         engine.record_page_cache_events();
         for &spec in &setup.swap {
-            engine.swap_on(spec).unwrap();
+            let swap = engine.swap_on(spec).unwrap();
+            if spec.kind == SwapKind::Synchronous {
+                engine.zram_limit(swap, setup.zram_limit).unwrap();
+            }
         }
         let file = |engine: &mut Engine, name: &str, kind| {
             engine
@@ -803,11 +806,15 @@ impl Machine {
         self.engine.check_invariants();
         let kernel = self.engine.core.kernel_frames().len() as i64;
         let stacks = self.engine.vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
-        assert_eq!(kernel, stacks + self.engine.vmstat(Stat::NrSlabReclaimable), "no page table is left");
+        let slab = self.engine.vmstat(Stat::NrSlabReclaimable);
+        let compressed = self.engine.vmstat(Stat::NrZspages);
+        assert_eq!(kernel, stacks + slab + compressed, "no page table is left");
         if !self.has_room {
-            // What kswapd was writing to swap as its owner let go of it stays until reclaim comes by again.
+            // What kswapd was writing to swap as its owner let go of it stays until reclaim comes by again. Pages of tmpfs that it
+            // compressed while others were read back stay as well.
             return;
         }
+        assert_eq!(compressed, 0, "every page was read back, so that none is compressed");
         for pfn in self.engine.used_folios() {
             let folio = &self.engine.core.memory.folios[pfn];
             assert!(

@@ -24,6 +24,8 @@ pub(crate) enum Mutant {
     CleanAfterRewrite,
     /// `reclaim/shrink_list.rs`: a dirty page of a file is freed as if it were clean.
     DirtyFilePageFreed,
+    /// `reclaim/shrink_list.rs`: a page is freed although the compressed device had no memory for it.
+    FreedWithoutRoom,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
 }
@@ -76,6 +78,11 @@ fn a_write_during_writeback_that_is_forgotten_is_noticed() {
 #[test]
 fn a_dirty_page_of_a_file_that_is_freed_unwritten_is_noticed() {
     check(Mutant::DirtyFilePageFreed);
+}
+
+#[test]
+fn a_page_freed_that_found_no_room_to_be_compressed_is_noticed() {
+    check(Mutant::FreedWithoutRoom);
 }
 
 #[test]

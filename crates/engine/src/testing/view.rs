@@ -20,7 +20,9 @@ impl Engine {
         // Without a free slot the kernel doesn't look at anonymous memory, not even at pages that have their slot.
         // Generations are not swapped out into less than a batch of slots.
         let slots_needed = if self.core.memcgs[memcg].policy.lru == Lru::Generations { 64 } else { 1 };
-        let may_swap = self.core.config.swappiness > 0 && free_swap >= slots_needed;
+        // A compressed device that has refused a page may do so again.
+        let refuses = self.core.memory.swap.zrams().any(|zram| zram.stat.failed_writes > 0);
+        let may_swap = self.core.config.swappiness > 0 && free_swap >= slots_needed && !refuses;
         let (mut ready, mut in_need_of_a_slot) = (0, 0);
         for pfn in self.used_folios() {
             let folio = &self.core.memory.folios[pfn];

@@ -209,6 +209,9 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         read_only: channel != Channel::Anonymous && !args.writes,
         partial_writes: false,
         write_first: None,
+        compressed_min: None,
+        compressed_max: None,
+        same_filled: None,
         workload: None,
         // A scenario's paths start where its file is, and nobody knows yet where this one will be.
         trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone()).into()),
@@ -229,9 +232,20 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
     }
     let limit = Size::from_pages(pages);
     // The cgroup is to be what is short of memory, not the machine.
-    let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)));
+    let touched = Size::from_pages(footprint.distinct_pages());
+    let compressed = if args.swap == SwapArg::Zram { touched.0 } else { 0 };
+    // With room for the nodes of indexes and page tables that lead to all that was ever touched.
+    let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)) + touched.0 / 64 / 4096 * 4096 + compressed);
     let swap = |kind| {
-        vec![Swap { size: Size::from_pages(footprint.distinct_pages() * 2 + 1024), kind, device: None }]
+        vec![Swap {
+            size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
+            kind,
+            device: None,
+            compressed_min: None,
+            compressed_max: None,
+            same_filled: None,
+            memory_limit: None,
+        }]
     };
     Ok(Scenario {
         question: String::new(),

@@ -71,6 +71,13 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.node[].reserved", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].distance", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.init_memory", "machine.memory=2GiB"),
+    ("swap[].compressed_min", "swap.0.kind=zram"),
+    ("swap[].compressed_max", "swap.0.kind=zram"),
+    ("swap[].same_filled", "swap.0.kind=zram"),
+    ("swap[].memory_limit", "swap.0.kind=zram"),
+    ("task[].object[].compressed_min", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].compressed_max", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].same_filled", "task.t.object.0.channel=tmpfs"),
     ("event[].every", "event.0.at=0s"),
 ];
 

@@ -26,6 +26,7 @@ mod traces; // what a trace is taken for
 mod validate; // recorded runs
 mod vmscan_report; // traces of a real kernel
 mod working_set; // dumps of lru_gen
+mod zram; // compressed swap
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

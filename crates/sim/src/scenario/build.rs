@@ -21,6 +21,7 @@ use pageout_engine::{
 use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
 
+use super::compressed::Compressed;
 use super::keys::Limit;
 use super::measure::Touchable;
 use super::streams::{self, Origin, OriginKind};
@@ -241,8 +242,17 @@ impl Scenario {
             };
             let spec = SwapSpec { pages: swap.size.pages_floor(), kind };
             let id = engine.swap_on(spec).map_err(|error| problem(&format!("swap[{index}]"), error))?;
-            if swap.kind == SwapKind::Disk {
-                on_devices.push((id, self.device_index(swap.device.as_deref())));
+            match swap.kind {
+                SwapKind::Disk => on_devices.push((id, self.device_index(swap.device.as_deref()))),
+                SwapKind::Zram => {
+                    let refuse = |message: String| problem(&format!("swap[{index}]"), message);
+                    if let Some(compressed) = Compressed::of_swap(swap).engine().map_err(refuse)? {
+                        let set = engine.zram_compressibility(id, compressed);
+                        set.map_err(|error| refuse(error.to_string()))?;
+                    }
+                    let limited = engine.zram_limit(id, swap.memory_limit.map(Size::pages_floor));
+                    limited.map_err(|error| refuse(error.to_string()))?;
+                }
             }
         }
         Ok(on_devices)
@@ -299,6 +309,11 @@ impl Scenario {
             }
             .map_err(refuse)
             .and_then(|id_of| {
+                let compressed =
+                    Compressed::of_object(object).engine().map_err(|message| problem(&key, message))?;
+                compressed.map_or(Ok(()), |compressed| {
+                    engine.set_compressibility(id, id_of, compressed).map_err(refuse)
+                })?;
                 if object.locked {
                     engine.mlock(id, id_of).map_err(refuse)?;
                 }

@@ -12,6 +12,7 @@
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
 //!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it
+//!   /sys/block/zram0/mm_stat                     read              what compressed swap takes; io_stat likewise
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -56,6 +57,8 @@ pub enum KernelFile {
     Proc(String),
     /// A sysctl by its dotted name, such as `vm.swappiness`.
     Sysctl(String),
+    /// A file of a block device, such as `zram0/mm_stat`.
+    Block(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -75,6 +78,9 @@ impl KernelFile {
         }
         if let Some(name) = path.strip_prefix("/proc/") {
             return Some(KernelFile::Proc(name.to_string()));
+        }
+        if let Some(name) = path.strip_prefix("/sys/block/") {
+            return Some(KernelFile::Block(name.to_string()));
         }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
@@ -100,6 +106,7 @@ mod tests {
             ("/proc/sys/vm/swappiness", KernelFile::Sysctl("vm.swappiness".into())),
             ("/sys/kernel/debug/lru_gen", KernelFile::LruGen("lru_gen".into())),
             ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
+            ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
             ("/sys/fs/cgroup/memory.stat", memcg("/", "memory.stat")),
             ("/sys/fs/cgroup/job/web/memory.high", memcg("/job/web", "memory.high")),
         ] {

@@ -41,6 +41,7 @@ mod machine; // [machine] and [kernel]
 mod memcg; // [[memcg]]
 mod storage; // [[device]], [[swap]], [[file]]
 mod task; // [[task]] and [[task.object]]
+mod compressed; // how well pages compress
 mod event; // [[event]], and the kernel files an event may name
 mod expect; // [[variant]] and [[expect]]
 

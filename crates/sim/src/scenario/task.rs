@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::{Accepts, SIZE_MAX, TIME};
 use super::section::{from_nothing, section, words};
-use super::{Size, Table, TableError, TimeSpan};
+use super::{Share, Size, Table, TableError, TimeSpan};
 
 section! {
     /// One task, `copies` of it, or the threads of each copy.
@@ -124,6 +124,12 @@ section! {
             "write(2) writes less than a page each time, so that a page that is not in memory is read first. For channel \"file\".";
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
+        compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of the three is given, the others are those of a [[swap]] that says nothing.";
+        compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+            "What its pages compress to at worst on zram.";
+        same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+            "Share of its pages that are one word repeated, which take no memory on zram.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
             "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
         trace: Option<TraceFile>, [absent ""] in Accepts::HostPath,

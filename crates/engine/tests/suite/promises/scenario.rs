@@ -27,6 +27,8 @@
 //! | `stat PATH NAME`, `cat PATH NAME` | of `memory.stat`, as of the last flush, and as its reader gets it; pages or events |
 //! | `swap-events PATH NAME` | of `memory.swap.events` |
 //! | `rmdir PATH`, `dying PATH` | removes a group, or says why not; `nr_dying_descendants` of `cgroup.stat` |
+//! | `zram LEAST MOST SAME`, `zram-limit PAGES` | bytes that pages of the first swap device compress to, and of a thousand those of one word |
+//! | `zram-file NAME` | `mm_stat` or `io_stat` of it |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
 //! | `work NAME` | units of work since the last `work` |
@@ -236,6 +238,19 @@ impl Machine {
             ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
             ["events", path, name] => line_of(&self.read(path, "events"), name),
             ["local", path, name] => line_of(&self.read(path, "events.local"), name),
+            ["zram", least, most, same_filled] => {
+                let [least, most, same_filled] = [least, most, same_filled].map(|text| number(text) as u16);
+                let compressibility = Compressibility { same_filled, least, most };
+                self.engine.zram_compressibility(SwapId(0), compressibility).unwrap();
+                String::new()
+            }
+            ["zram-limit", pages] => {
+                self.engine.zram_limit(SwapId(0), Some(number(pages))).unwrap();
+                String::new()
+            }
+            ["zram-file", name] => {
+                self.engine.read_file(&format!("/sys/block/zram0/{name}")).unwrap().trim().to_owned()
+            }
             ["rmdir", path] => {
                 let removed = self.engine.remove_directory(&format!("/sys/fs/cgroup/{path}"));
                 removed.map_or_else(|error| error.to_string(), |()| String::new())

@@ -446,6 +446,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
             format!("used since the hand last came by ({} found so)", counted(u64::from(young), "mapping"))
         }
         Because::NoSwapSlot => "there is no free swap slot".to_string(),
+        Because::NoRoomToCompress => "the compressed swap device has no memory for it".to_string(),
         Because::WrittenSince => "it was to be forgotten, but has been written since".to_string(),
         Because::StillMapped => "somebody still maps it".to_string(),
         Because::Pinned => "a device or a buffer holds on to it".to_string(),

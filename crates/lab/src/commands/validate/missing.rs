@@ -16,7 +16,6 @@ pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
         (run.cpus != 1, "more than one CPU"),
         (is_read_ahead && has(&[Kind::Anon]), "readahead beside anonymous memory"),
         (run.zswap != 0, "zswap"),
-        (!run.cmdline.contains("cgroup.memory=nokmem"), "kernel memory charged to the group"),
     ];
     let mut missing: Vec<String> =
         known.iter().filter(|(is_needed, _)| *is_needed).map(|(_, what)| what.to_string()).collect();

@@ -24,6 +24,8 @@
 //!   reclaim call show that, unless another thread ran in between. Where swap is synchronous, compression gives the scheduler
 //!   time for it, and the recorded repeats did both. In an envelope a hash decides on each would-be skip, from the number of the
 //!   simulation and of the skip. Where swap is a disk, and in a single simulation, nothing else ever runs.
+//! - **Kernel memory**, where it is charged: the program was started elsewhere and joined the group with its stack and its upper page
+//!   tables, for which the group doesn't pay.
 //! - **The end.** `lru_gen` was read when the process had ended: its mappings are gone, and so are the pages of its program. On
 //!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
 //!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
@@ -206,6 +208,18 @@ fn policy_of(run: &Run) -> anyhow::Result<Policy> {
     })
 }
 
+/// Kernel memory is charged unless the command line of the kernel says that it is not.
+fn has_kmem(run: &Run) -> bool {
+    !run.cmdline.contains("cgroup.memory=nokmem")
+}
+
+/// The program was started by a shell and joined the group afterwards: it has its stack and its upper page tables, and the group
+/// doesn't pay for them. (`kernel_stack` of the recorded groups is 0, and `pagetables` is a page for 2 MiB of the object.)
+fn live_elsewhere(engine: &mut Engine, task: TaskId) -> Result<(), Unplayable> {
+    let object = engine.map_anon(task, 1, Advice::Normal)?;
+    serve(engine, task, Access::new(object, 0, true))
+}
+
 /// Most recordings flush translations every 32 accesses, so that the accessed bits are ideal. Those that say `-f 0` don't: there
 /// the emulator's own cache of translations shows, direct-mapped with 256 entries as it starts out.
 fn tlb_entries(run: &Run) -> u32 {
@@ -276,6 +290,7 @@ impl Stage {
             tlb_entries: tlb_entries(run),
             interruptions: unrecorded.interruptions(run),
             fault_around_bytes: fault_around_bytes(run),
+            kmem: has_kmem(run),
             policy,
             ..Config::default()
         };
@@ -283,8 +298,14 @@ impl Stage {
         let mut engine = Engine::new(config)?;
         leave_queued(&mut engine, queued)?;
         let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
-        let mm = engine.process_create(group);
+        let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
+        let mut channels = Vec::new();
+        if has_kmem(run) {
+            channels.push(Channel::Mapped);
+            live_elsewhere(&mut engine, task)?;
+        }
+        engine.process_move(mm, group);
         let mut swap_on = |kind| engine.swap_on(SwapSpec { pages: run.swap_pages, kind });
         let swap = match run.swap.as_str() {
             "none" => None,
@@ -307,7 +328,7 @@ impl Stage {
             process: mm,
             task,
             first: 0,
-            channels: Vec::new(),
+            channels,
             files: vec![program],
             program,
             swap,

@@ -1,10 +1,10 @@
 //! `[[event]]`: the file has to exist, and to take what is written to it.
 
-use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES};
+use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, ZRAM_FILES};
 
 use super::{Check, Problem};
 use crate::scenario::keys::{Accepts, Key};
-use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, Task};
+use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
 /// The one file among the sysctls that asks for something to be done.
@@ -90,7 +90,7 @@ impl Check<'_> {
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
-            Some(KernelFile::Proc(_)) => {
+            Some(KernelFile::Proc(_) | KernelFile::Block(_)) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
             None => None,
@@ -174,7 +174,7 @@ impl Check<'_> {
         let (given, what, known) = match &file {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
-                let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, \
+                let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
                             /sys/kernel/debug/lru_gen and /sys/kernel/mm/lru_gen/enabled";
                 self.report(problem.help(help));
                 return None;
@@ -188,6 +188,12 @@ impl Check<'_> {
                 let mut known = Key::names_under("sysctl.");
                 known.push(COMPACT_MEMORY.to_string());
                 (name, "sysctl", known)
+            }
+            Some(KernelFile::Block(name)) => {
+                let devices = self.scenario.swap.iter().filter(|swap| swap.kind == SwapKind::Zram).count();
+                let files = (0..devices)
+                    .flat_map(|device| ZRAM_FILES.iter().map(move |file| format!("zram{device}/{file}")));
+                (name, "file of a compressed swap area", files.collect())
             }
             Some(KernelFile::LruGen(name)) => (
                 name,

@@ -1,6 +1,7 @@
 //! `[[device]]`, `[[swap]]` and `[[file]]`.
 
 use super::{Check, Problem};
+use crate::scenario::compressed::Compressed;
 use crate::scenario::{Device, File, FileKind, Swap, SwapKind};
 
 impl Check<'_> {
@@ -38,6 +39,28 @@ impl Check<'_> {
                     Problem::new(device, format!("zram compresses into memory and can't be on `{name}`"));
                 self.report(problem.help("leave `device` out, or use kind = \"disk\""));
             }
+        }
+        let compressed = Compressed::of_swap(swap);
+        let limit = swap.memory_limit.map(|_| "memory_limit");
+        if swap.kind == SwapKind::Disk
+            && let Some(key) = compressed.given().or(limit)
+        {
+            let problem = Problem::new(
+                format!("{prefix}.{key}"),
+                format!("`{key}` is for zram; a disk compresses nothing"),
+            );
+            self.report(problem.help("use kind = \"zram\", or leave it out"));
+        }
+        self.compressed(prefix, compressed);
+    }
+
+    /// Keys of compression that go together.
+    pub(super) fn compressed(&mut self, prefix: &str, compressed: Compressed) {
+        if let Err(message) = compressed.engine() {
+            let problem = Problem::new(prefix, message);
+            self.report(
+                problem.help("one of the two is enough; without both pages come to a third to a half"),
+            );
         }
     }
 

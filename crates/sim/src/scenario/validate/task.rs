@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Check, Problem};
+use crate::scenario::compressed::Compressed;
 use crate::scenario::task::CPU_MAX;
 use crate::scenario::{Channel, FileKind, Lifetime, Object, OpenedBy, Session, Size, Task};
 
@@ -168,6 +169,16 @@ impl Check<'_> {
         self.ranges(&format!("{prefix}."), object);
         let channel = object.channel;
         self.object_device(&format!("{prefix}.device"), object);
+        let compressed = Compressed::of_object(object);
+        if matches!(channel, Channel::File | Channel::Mapped)
+            && let Some(key) = compressed.given()
+        {
+            let message = format!("`{key}` is for what is swapped out; pages of a regular file are not");
+            self.report(
+                Problem::new(format!("{prefix}.{key}"), message).help("for anonymous and tmpfs objects"),
+            );
+        }
+        self.compressed(prefix, compressed);
         if let Some(name) = &object.file {
             let path = format!("{prefix}.file");
             if channel == Channel::Anonymous {
