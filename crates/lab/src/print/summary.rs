@@ -8,7 +8,8 @@ use pageout_sim::scenario::{Percentage, Scenario};
 use crate::print::{figures, output, table};
 use crate::result::notes;
 use crate::result::run_result::{
-    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, RunResult, TaskResult, counter,
+    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, RunResult, TaskResult,
+    ThreadResult, counter,
 };
 
 /// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
@@ -86,6 +87,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &reclaim_line(&result.reclaim, false);
         text += &pressure_line(&result.pressure, result.end_ns);
     }
+    text += &threads_line(&result.threads, result.end_ns);
     text += &swap_line(result);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
         text.push('\n');
@@ -234,7 +236,6 @@ fn story(counters: &Counters) -> String {
     text
 }
 
-/// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
 /// The part of the run in which some task, and all tasks, made no headway for want of what there was too little of.
 fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
     let resources = [("memory", pressure.memory), ("io", pressure.io), ("cpu", pressure.cpu)];
@@ -249,6 +250,20 @@ fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
     if stalled.is_empty() { String::new() } else { format!("  pressure: {}\n", stalled.join(", ")) }
 }
 
+/// What kernel threads did on CPUs, of those that did anything.
+fn threads_line(threads: &[ThreadResult], end_ns: u64) -> String {
+    let busy: Vec<String> = threads
+        .iter()
+        .filter(|thread| thread.cpu_time_ns > 0)
+        .map(|thread| {
+            let share = figures::percent(figures::share(thread.cpu_time_ns, end_ns));
+            format!("{} {} ({share} of a CPU)", thread.name, figures::time(thread.cpu_time_ns))
+        })
+        .collect();
+    if busy.is_empty() { String::new() } else { format!("\nkernel threads: {}\n", busy.join(", ")) }
+}
+
+/// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
 fn reclaim_line(reclaim: &Latency, others_reclaimed: bool) -> String {
     if reclaim.count == 0 {
         let whose = if others_reclaimed { " by its own tasks" } else { "" };

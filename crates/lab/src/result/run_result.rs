@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned};
+use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned, ThreadReport};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
@@ -40,6 +40,8 @@ pub(crate) struct RunResult {
     pub(crate) reclaim: Latency,
     /// The CPUs, in order.
     pub(crate) cpus: Vec<CpuResult>,
+    /// Kernel threads, in the order in which they were started.
+    pub(crate) threads: Vec<ThreadResult>,
     /// For how long tasks were stalled, as pressure stall information has it: those of the machine.
     pub(crate) pressure: PressureResult,
     /// CPU time that no task pays for.
@@ -165,6 +167,14 @@ pub(crate) struct CpuResult {
     pub(crate) kernel_ns: u64,
 }
 
+/// A kernel thread: how long it had a CPU, and how long it waited for one.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ThreadResult {
+    pub(crate) name: String,
+    pub(crate) cpu_time_ns: u64,
+    pub(crate) cpu_wait_ns: u64,
+}
+
 /// How long something took.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Latency {
@@ -260,6 +270,7 @@ impl RunResult {
                 .iter()
                 .map(|cpu| CpuResult { busy_ns: cpu.busy.0, kernel_ns: cpu.kernel.0 })
                 .collect(),
+            threads: report.threads.into_iter().map(thread_result).collect(),
             pressure: pressure("/"),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
@@ -332,6 +343,10 @@ fn memcg_result(
         reclaim: reclaim.map(Latency::from).unwrap_or_default(),
         pressure,
     }
+}
+
+fn thread_result(thread: ThreadReport) -> ThreadResult {
+    ThreadResult { name: thread.name, cpu_time_ns: thread.cpu_time.0, cpu_wait_ns: thread.cpu_wait.0 }
 }
 
 fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
