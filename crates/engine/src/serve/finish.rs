@@ -87,20 +87,25 @@ impl Engine {
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
     pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
         debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
-        // The page that readahead brought in for it may have been lost to a failed read.
-        self.let_go(task);
-        self.tasks[task.index()].attempt.held = Some(pfn);
+        self.keep(task, pfn);
     }
 
     /// A reader holds the page that he waits for, whoever has it read.
     pub(super) fn hold_awaited(&mut self, task: TaskId, pfn: Pfn) {
         let is_regular = matches!(self.tasks[task.index()].accessed(), Object::File { is_tmpfs: false, .. });
-        if is_regular && self.tasks[task.index()].attempt.held.is_none() {
+        if is_regular && self.tasks[task.index()].attempt.held != Some(pfn) {
             self.core.memory.folios[pfn].refs += 1;
-            self.tasks[task.index()].attempt.held = Some(pfn);
+            self.keep(task, pfn);
         }
     }
 
+    /// The task takes over a reference. The page that it held before has been lost to a failed read.
+    fn keep(&mut self, task: TaskId, pfn: Pfn) {
+        self.let_go(task);
+        self.tasks[task.index()].attempt.held = Some(pfn);
+    }
+
+    /// The access has used its page, or is over without it.
     pub(crate) fn let_go(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.held.take() {
             self.core.memory.folios[pfn].refs -= 1;

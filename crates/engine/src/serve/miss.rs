@@ -69,6 +69,7 @@ impl Attempt {
     pub(crate) fn begin(&mut self, access: Access) {
         debug_assert!(self.charge.is_none() && self.allocation.is_none());
         debug_assert!(self.frame.is_none() && self.readahead.is_none());
+        debug_assert!(self.held.is_none(), "the last access has let go of its page");
         self.object = access.object;
         self.page = access.page;
         self.write = access.write;
@@ -76,7 +77,6 @@ impl Attempt {
         self.has_read_ahead = false;
         self.has_seen_mark = false;
         self.has_faulted_around = false;
-        self.held = None;
         self.started_read = false;
         self.paid = AllocationOutcome::default();
         self.created = false;
@@ -200,7 +200,11 @@ impl Engine {
             let pause = match brought_in {
                 Ok(()) => continue,
                 Err(Stop::Pause(pause)) => pause,
-                Err(Stop::Oom(report)) => return Step::Done(Served::Failed(AccessError::Oom(report))),
+                Err(Stop::Oom(report)) => {
+                    // Its page may have been read ahead and lost to a failed read while it reclaimed.
+                    self.let_go(task);
+                    return Step::Done(Served::Failed(AccessError::Oom(report)));
+                }
                 Err(Stop::NoRoom) => unreachable!("a page that is needed is charged as long as that helps"),
             };
             return self.suspend(task, pause);

@@ -148,15 +148,15 @@ impl Engine {
             let name = PageName::File { file: batch.file, page };
             self.core.tell_filled(pfn, name, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
         }
+        if is_wanted {
+            self.hold_for(task, pfn);
+        }
         self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
         self.core.page_cache_add(pfn, batch.file, page);
         self.core.lru_add(pfn);
         self.core.in_lru_fault = false;
         if is_wanted {
-            // The reference with which it was allocated is the reader's, until it has used the page.
-            let attempt = &mut self.tasks[task.index()].attempt;
-            attempt.held = Some(pfn);
-            attempt.started_read = true;
+            self.tasks[task.index()].attempt.started_read = true;
         } else {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.memory.file_mut(batch.file).index.set_unused(page);

@@ -463,6 +463,47 @@ fn a_reader_waits_for_a_page_that_is_still_being_read_ahead_and_reads_nothing_hi
     assert_eq!(take(&mut machine), []);
 }
 
+/// A reader of pages 0 to 4 finds page 2 cached, so that pages 0 and 1 are read while it still reclaims for page 4, for which its
+/// group has no room. Meanwhile that read fails.
+#[test]
+fn a_reader_that_runs_out_of_memory_lets_go_of_the_page_that_readahead_could_not_read() {
+    let config = Config { charge_stock: 1, folio_batch: 1, ..Config::default() };
+    let mut machine = Machine::with(config, 1000, Bdi::default());
+    machine.cache(2..=2);
+    let job = machine.engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+    let mm = machine.engine.process_create(job);
+    let task = machine.engine.task_create(mm, CpuId(0));
+    let object = machine.engine.open(task, machine.file).unwrap();
+    machine.engine.fadvise(task, object, Advice::Random).unwrap();
+    let limit = (3 * PAGE_SIZE).to_string();
+    assert!(machine.engine.write_file(machine.task, "/sys/fs/cgroup/job/memory.max", &limit).is_ok());
+
+    let access = Access { wanted: 5 * PAGE_SIZE as u32, ..Access::new(object, 0, false) };
+    let mut step = machine.engine.start(task, access);
+    let mut in_flight = Vec::new();
+    while step == Step::Again {
+        let mut ops = Vec::new();
+        machine.engine.take_ops(&mut ops);
+        for op in ops {
+            match op {
+                Op::ReadFile { io, page: 0, pages: 2, .. } => {
+                    machine.engine.io_done(io, CpuId(0), Err(IoError::Device));
+                }
+                Op::ReadFile { io, .. } => in_flight.push(io),
+                _ => {}
+            }
+        }
+        step = machine.engine.resume(task);
+    }
+    assert!(matches!(step, Step::Done(Served::Failed(AccessError::Oom(_)))), "{step:?}");
+    let mut ops = Vec::new();
+    machine.engine.take_ops(&mut ops);
+    in_flight
+        .extend(ops.iter().filter_map(|op| if let Op::ReadFile { io, .. } = *op { Some(io) } else { None }));
+    let reading: usize = in_flight.iter().map(|&io| machine.engine.frames_of(io).count()).sum();
+    assert_eq!(machine.engine.memcg_usage(job), reading as u64, "the pages still being read are all it has");
+}
+
 #[test]
 fn pages_that_nobody_has_used_are_counted_until_someone_does_or_they_go() {
     let mut machine = Machine::new(1000, Bdi::default());
