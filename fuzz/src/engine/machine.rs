@@ -341,8 +341,16 @@ impl Machine {
             Action::Exec { task } => {
                 let Some(task) = self.idle(task) else { return };
                 let id = TaskId(task as u32);
+                let mm = self.engine.mm_of(id);
+                // What it wrote stays with those that it leaves behind, under the names that its own pages will have.
+                if self.runs_in.iter().filter(|&&(_, other)| other == mm).count() > 1 {
+                    return;
+                }
                 self.contents.forgotten(id);
                 let step = self.engine.task_exec(id);
+                let new = self.engine.mm_of(id);
+                self.processes.iter_mut().filter(|(old, _)| *old == mm).for_each(|process| process.0 = new);
+                self.runs_in.iter_mut().filter(|(_, old)| *old == mm).for_each(|runs| runs.1 = new);
                 self.advanced(task, Doing::Exec, step, false);
             }
             Action::Pin { file, page } => {
@@ -557,8 +565,9 @@ impl Machine {
         }
         let woken = self.hand_over(page);
         // A flusher that finds nothing to write lets those look for themselves who hoped for a write to end.
-        let rests = doing == Doing::Thread && matches!(step, Step::Wait(_));
-        assert!(woken == 0 || rests, "tasks are woken though no transfer has ended");
+        // It serves several groups of files in turn: one may rest while it still writes another.
+        let may_rest = doing == Doing::Thread;
+        assert!(woken == 0 || may_rest, "tasks are woken though no transfer has ended");
         let must_fail = std::mem::take(&mut self.tasks[task].must_fail);
         let has_failed = step == Step::Done(Served::Failed(AccessError::Io));
         assert_eq!(has_failed, must_fail, "task {task}: a failed read, and the access that waited for it");

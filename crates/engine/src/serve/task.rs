@@ -279,8 +279,11 @@ impl Engine {
         }
     }
 
-    /// A task's address space.
-    pub(crate) fn mm_of(&self, task: TaskId) -> MmId {
+    /// A task's address space: another one after each [`Engine::task_exec`].
+    ///
+    /// # Panics
+    /// When it is a kernel thread, which has none.
+    pub fn mm_of(&self, task: TaskId) -> MmId {
         self.tasks[task.index()].mm.expect("a kernel thread accesses nothing")
     }
 
