@@ -7,7 +7,7 @@
 //!                 └─▶ total, avg10, avg60, avg300 ─▶ /proc/pressure/*, *.pressure           when they are read
 //! ```
 //! *Some*: at least one task is stalled. *Full*: tasks are stalled and none does anything useful meanwhile. Which sections are
-//! memstall sections is the engine's knowledge ([`pageout_engine::Engine::is_in_memstall`]); the machine asks it after each step.
+//! memstall sections is the engine's knowledge ([`pageout_engine::Engine::memstall`]); the machine asks it after each step.
 //! A step in which a task reclaims belongs to the section as a whole.
 //!
 //! The machine tells changes when it learns of them, and some lie ahead of its time: when a step is priced, it is known when its task
