@@ -8,7 +8,7 @@ cargo build --locked --release --bin pageout
 pageout=${CARGO_TARGET_DIR:-target}/release/pageout
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-for scenario in scenarios/*.toml; do
+for scenario in scenarios/*.toml scenarios/mglru-v4/*-small.toml; do
     for try in first second; do
         "$pageout" run "$scenario" --json > "$results/$try"
     done
