@@ -142,10 +142,9 @@ fn file_hits<A: Copy>(
 ) -> (usize, Stopped) {
     // No page, so never equal, where every read marks.
     let mut last = if is_tmpfs { NO_PAGE } else { open.last_page };
-    let mut position = open.prev_pos;
     let mut end = (accesses.len(), Stopped::RunOver);
     for (hits, &access) in accesses.iter().enumerate() {
-        let Access { object, page, write, wanted } = decode(access);
+        let Access { object, page, write, .. } = decode(access);
         if object != id {
             end = (hits, Stopped::RunOver);
             break;
@@ -165,17 +164,17 @@ fn file_hits<A: Copy>(
         if !is_tmpfs && !write {
             last = page;
         }
-        // The position moves when the call is over.
-        if !is_overwrite && wanted <= PAGE_SIZE as u32 {
-            position = page * PAGE_SIZE + u64::from(wanted);
-        }
         if let Marked::Slow(pfn) = marked {
             end = (hits + 1, Stopped::Mark(pfn));
             break;
         }
     }
     open.last_page = last;
-    open.prev_pos = position;
+    // The position moves when a call is over. Only where the last such call ended matters, so hits needn't keep it.
+    let ends_read = |access: &Access| (is_tmpfs || !access.write) && access.wanted <= PAGE_SIZE as u32;
+    if let Some(read) = accesses[..end.0].iter().rev().map(|&access| decode(access)).find(ends_read) {
+        open.prev_pos = read.page * PAGE_SIZE + u64::from(read.wanted);
+    }
     end
 }
 
