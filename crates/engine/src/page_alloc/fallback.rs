@@ -173,7 +173,6 @@ impl Buddy {
     }
 
     /// Gives one such pageblock that has a free page to who needs memory; all but one, unless the last is asked for, too.
-    #[allow(dead_code)] // for the slow path
     pub(super) fn release_highatomic(
         &mut self,
         folios: &mut FolioTable,

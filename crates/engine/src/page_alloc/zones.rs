@@ -129,7 +129,6 @@ impl Zones {
     }
 
     /// The zones that a request may use, in the order in which it tries them.
-    #[allow(dead_code)] // the slow path and kswapd ask
     pub(crate) fn zonelist(&self, node: NodeId, class: ZoneType) -> impl Iterator<Item = &Zone> {
         let zonelist = &self.nodes[node.index()].zonelist;
         zonelist.iter().map(|&at| &self.zones[at]).filter(move |zone| zone.kind <= class)
@@ -260,12 +259,6 @@ impl Zones {
     ) {
         let at = self.place_of(node, pfn);
         self.zones[at].give_back(folios, cpu, pfn, order);
-    }
-
-    /// The zone of a frame.
-    #[allow(dead_code)] // the slow path and kswapd ask
-    pub(crate) fn zone_of(&self, node: NodeId, pfn: Pfn) -> &Zone {
-        &self.zones[self.place_of(node, pfn)]
     }
 
     #[inline]
