@@ -1,0 +1,200 @@
+//! What happens on the machine, one action after the other.
+
+use super::tasks::{Doing, State};
+use super::{Checks, Machine};
+use crate::testing::actions::{Action, Kind, PAGES, TASKS};
+use crate::testing::model::Page;
+use crate::*;
+
+impl Machine {
+    /// Lets an action happen.
+    pub(crate) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Access { task, kind, page, write, wanted, patience } => {
+                self.help(TaskId(task as u32), patience);
+                if let Some(task) = self.idle(task) {
+                    let access = Access::new(self.object(task, kind), page, write);
+                    let access = Access { wanted: wanted * PAGE_SIZE as u32, ..access };
+                    self.start(task, Doing::Access(kind, access));
+                }
+            }
+            Action::Run { task, kinds, page, count, write } => {
+                if let Some(task) = self.idle(task) {
+                    self.run(task, kinds, page..(page + count).min(PAGES), write);
+                }
+            }
+            Action::Resume { which, steps } => {
+                let runnable: Vec<usize> =
+                    (0..self.tasks.len()).filter(|&task| self.can_go_on(task)).collect();
+                if let Some(&task) = runnable.get(which % runnable.len().max(1)) {
+                    for _ in 0..steps {
+                        if self.can_go_on(task) {
+                            self.resume(TaskId(task as u32));
+                        }
+                    }
+                }
+            }
+            Action::Complete { which, fails, early } => {
+                if !self.transfers.is_empty() {
+                    self.complete(which % self.transfers.len(), fails, early);
+                }
+            }
+            Action::MadviseFree { task, page } => {
+                if let Some(task) = self.idle(task) {
+                    let object = self.object(task, Kind::Anon);
+                    self.engine.madvise_free(task, object, page).unwrap();
+                    self.model.may_be_forgotten(Page::Anon(task, object, page));
+                }
+            }
+            Action::MadviseCold { task, kind, page } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.madvise_cold(task, self.object(task, kind), page).unwrap();
+                }
+            }
+            Action::FadviseDontneed { task, tmpfs, page } => {
+                if let Some(task) = self.idle(task) {
+                    let file = if tmpfs { self.tmpfs } else { self.regular };
+                    self.engine.fadvise_dontneed(task, file, page).unwrap();
+                }
+            }
+            Action::Mlock { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.mlock(task, self.object(task, kind)).unwrap();
+                }
+            }
+            Action::Munlock { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.engine.munlock(task, self.object(task, kind)).unwrap();
+                }
+            }
+            Action::Munmap { task, kind } => {
+                if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
+                    self.munmap(task, kind);
+                }
+            }
+            Action::Exec { task } => {
+                if let Some(task) = self.idle(task) {
+                    self.model.forgotten(task);
+                    let step = self.engine.task_exec(task);
+                    self.advanced(task, Doing::Exec, step, false);
+                }
+            }
+            Action::Reclaim { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.write(task, group, "memory.reclaim", pages);
+                }
+            }
+            Action::Compact { task } => {
+                if let Some(task) = self.idle(task) {
+                    let step = self.engine.write_file(task, "/proc/sys/vm/compact_memory", "1").unwrap();
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
+            Action::SetMax { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.write(task, group, "memory.max", pages);
+                }
+            }
+            Action::SetHigh { task, group, pages } => {
+                if let Some(task) = self.idle(task) {
+                    self.high_used = true;
+                    self.write(task, group, "memory.high", if pages == 0 { u64::MAX } else { pages });
+                }
+            }
+            Action::Replace { group } => self.replace(group),
+            Action::Fsync { task } => {
+                if let Some(task) = self.idle(task) {
+                    self.fsync(task);
+                }
+            }
+            Action::FlushStats => self.engine.flush_stats(),
+            Action::Switch { task, caps } => {
+                if let Some(task) = self.idle(task) {
+                    let path = "/sys/kernel/mm/lru_gen/enabled";
+                    let step = self.engine.write_file(task, path, &format!("{caps:#x}")).unwrap();
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
+            Action::LruGen { task, group, evicts } => {
+                if let Some(task) = self.idle(task) {
+                    self.lru_gen(task, MemcgId(group as u16 + 1), evicts);
+                }
+            }
+        }
+        self.carry_out();
+        if self.checks == Checks::All {
+            self.engine.check_invariants();
+        }
+    }
+
+    /// Writes a number of pages to a file of a group; `u64::MAX` is `max`.
+    pub(super) fn write(&mut self, task: TaskId, group: usize, file: &str, pages: u64) {
+        let value = if pages == u64::MAX { "max".to_owned() } else { (pages * PAGE_SIZE).to_string() };
+        let path = format!("{}/{file}", self.groups[group]);
+        let step = self.engine.write_file(task, &path, &value).unwrap();
+        self.advanced(task, Doing::Reclaim, step, false);
+    }
+
+    /// Removes a group and makes another in its place, to which its processes move. What they have in memory stays with the
+    /// removed one.
+    fn replace(&mut self, group: usize) {
+        let directory = self.groups[group].clone();
+        let path = directory.strip_prefix("/sys/fs/cgroup").unwrap();
+        let memcg = self.engine.memcg_by_path(path).unwrap();
+        let mms = self.engine.core.memcgs[memcg].mms.clone();
+        let is_busy = (0..TASKS).any(|task| {
+            self.tasks[task].state != State::Idle && mms.contains(&self.engine.tasks[task].mm.unwrap())
+        });
+        if is_busy {
+            return;
+        }
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, MemcgId::ROOT));
+        let max = self.engine.read_file(&format!("{directory}/memory.max")).unwrap();
+        let heir = match self.engine.remove_directory(&directory) {
+            Ok(()) => {
+                let (parent, name) = path.rsplit_once('/').unwrap();
+                let parent = self.engine.memcg_by_path(parent).unwrap();
+                self.engine.memcg_create(parent, name).unwrap()
+            }
+            Err(error) => {
+                let is_parent = self.groups[1].starts_with(&format!("{directory}/"));
+                assert!(is_parent, "{error}");
+                memcg
+            }
+        };
+        mms.iter().for_each(|&mm| self.engine.process_move(mm, heir));
+        let done = Ok(Step::Done(Served::Written { reclaimed: 0 }));
+        if heir != memcg {
+            let path = format!("{directory}/memory.max");
+            assert_eq!(self.engine.write_file(self.administrator, &path, &max), done);
+        }
+    }
+
+    fn lru_gen(&mut self, task: TaskId, memcg: MemcgId, evicts: Option<u64>) {
+        let generations = self.engine.lru_gen(memcg, NodeId(0));
+        let Some(youngest) = generations.last().map(|one| one.seq) else { return };
+        let id = memcg.0 + 1;
+        let command = match evicts {
+            None => format!("+ {id} 0 {youngest}"),
+            Some(back) => format!("- {id} 0 {} 200", youngest.saturating_sub(back)),
+        };
+        if let Ok(step) = self.engine.write_file(task, "/sys/kernel/debug/lru_gen", &command) {
+            self.advanced(task, Doing::Reclaim, step, false);
+        }
+    }
+
+    pub(super) fn munmap(&mut self, task: TaskId, kind: Kind) {
+        let object = self.object(task, kind);
+        self.engine.munmap(task, object).unwrap();
+        self.carry_out();
+        let access = Access::new(object, 0, false);
+        let gone = AccessError::BeyondObject { page: 0, pages: 0 };
+        assert_eq!(self.engine.start(task, access), Step::Done(Served::Failed(gone)));
+        self.make_object(task, kind);
+    }
+
+    pub(super) fn fsync(&mut self, task: TaskId) {
+        let step = self.engine.fsync(task, self.object(task, Kind::OpenRegular)).unwrap();
+        self.advanced(task, Doing::Fsync, step, false);
+    }
+}

@@ -1,0 +1,242 @@
+//! Tasks: what each is doing, how it goes on, and what its accesses find.
+
+use super::{Checks, Machine};
+use crate::lru::Switching;
+use crate::testing::actions::{Kind, TASKS};
+use crate::*;
+use std::collections::BTreeMap;
+
+/// What a task is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    Access(Kind, Access),
+    Reclaim,
+    Exec,
+    Fsync,
+    /// It is a kernel thread.
+    Thread,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Idle,
+    Runnable(Doing),
+    Sleeping(Doing),
+    /// Waits for another task's wake, or until a time if there is one.
+    Waiting(Doing, Option<Nanos>),
+    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    Repeat(Doing),
+}
+
+pub(super) struct Task {
+    pub(super) state: State,
+    pub(super) objects: BTreeMap<usize, ObjectId>,
+    /// A read that it waited for has failed.
+    pub(super) must_fail: bool,
+}
+
+impl Task {
+    pub(super) fn new(state: State) -> Task {
+        Task { state, objects: BTreeMap::new(), must_fail: false }
+    }
+
+    /// Whether nothing is left to do for a user.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+    }
+}
+
+impl Machine {
+    pub(super) fn is_runnable(&self, task: usize) -> bool {
+        matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
+    }
+
+    /// The same, or its wait may come to its own end.
+    pub(super) fn can_go_on(&self, task: usize) -> bool {
+        self.is_runnable(task) || matches!(self.tasks[task].state, State::Waiting(_, Some(_)))
+    }
+
+    /// Goes on with a task, and with transfers in order while it sleeps, for so many steps or until it is idle.
+    pub(super) fn help(&mut self, task: TaskId, steps: usize) {
+        for _ in 0..steps {
+            match self.tasks[task.index()].state {
+                State::Idle => return,
+                State::Runnable(_) | State::Repeat(_) => self.resume(task),
+                // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
+                State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
+                    let runnable = (0..self.tasks.len()).find(|&task| self.is_runnable(task));
+                    let reclaimer = runnable.or((0..self.tasks.len()).find(|&task| self.can_go_on(task)));
+                    self.resume(TaskId(reclaimer.expect("somebody goes on") as u32));
+                }
+                State::Sleeping(_) | State::Waiting(..) => self.complete(0, false, false),
+            }
+        }
+    }
+
+    pub(super) fn idle(&self, task: usize) -> Option<TaskId> {
+        (self.tasks[task].state == State::Idle).then_some(TaskId(task as u32))
+    }
+
+    pub(super) fn start(&mut self, task: TaskId, doing: Doing) {
+        let Doing::Access(_, access) = doing else { unreachable!("only accesses are started anew") };
+        let step = self.engine.start(task, access);
+        self.advanced(task, doing, step, false);
+    }
+
+    pub(super) fn run(&mut self, task: TaskId, kinds: [Kind; 2], pages: std::ops::Range<u64>, write: bool) {
+        let access = |(kind, page)| (kind, Access::new(self.object(task, kind), page, write));
+        let both = |page| kinds.map(|kind| (kind, page));
+        let accesses: Vec<(Kind, Access)> = pages.flat_map(both).map(access).collect();
+        let hits = self.engine.run_hits(task, &accesses, |(_, access)| access);
+        self.carry_out();
+        for &(kind, access) in &accesses[..hits] {
+            self.touch(task, kind, access, self.engine.touched(task, access));
+        }
+    }
+
+    pub(super) fn resume(&mut self, task: TaskId) {
+        match self.tasks[task.index()].state {
+            State::Repeat(doing) => self.start(task, doing),
+            State::Runnable(doing) => {
+                let step = self.engine.resume(task);
+                self.advanced(task, doing, step, true);
+            }
+            State::Waiting(doing, Some(until)) => {
+                self.now = self.now.max(until);
+                self.engine.set_now(self.now);
+                let step = self.engine.resume(task);
+                self.advanced(task, doing, step, true);
+            }
+            state => unreachable!("{task:?} can't go on: {state:?}"),
+        }
+    }
+
+    /// Takes note of how far a call has got.
+    pub(super) fn advanced(&mut self, task: TaskId, doing: Doing, step: Step, resumed: bool) {
+        self.carry_out();
+        let must_fail = std::mem::take(&mut self.tasks[task.index()].must_fail);
+        if must_fail || step == Step::Done(Served::Failed(AccessError::Io)) {
+            assert!(must_fail, "{task:?} failed though no read of it did");
+            assert_eq!(
+                step,
+                Step::Done(Served::Failed(AccessError::Io)),
+                "{task:?} used what could not be read"
+            );
+        }
+        self.tasks[task.index()].state = match step {
+            Step::Again => State::Runnable(doing),
+            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Woken) => State::Waiting(doing, None),
+            Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
+            Step::Wait(Wait::Delay(span, _)) => State::Waiting(doing, Some(self.now + span)),
+            Step::Done(served) => match doing {
+                Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
+                Doing::Reclaim => {
+                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Fsync => {
+                    assert!(matches!(served, Served::Synced(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Exec => {
+                    assert_eq!(served, Served::Exited);
+                    State::Idle
+                }
+                Doing::Access(kind, access) => match served {
+                    Served::Failed(error) => {
+                        self.check_failure(access, &error);
+                        State::Idle
+                    }
+                    Served::Written { .. }
+                    | Served::Synced(_)
+                    | Served::Refused(_)
+                    | Served::Exited
+                    | Served::Advised => {
+                        panic!("an access ended as {served:?}")
+                    }
+                    Served::Hit(Touched::Gone)
+                    | Served::Minor(Touched::Gone)
+                    | Served::Major(Touched::Gone) => {
+                        assert!(
+                            resumed && self.high_used,
+                            "{access:?} of {task:?} is done, but the page isn't there"
+                        );
+                        State::Repeat(doing)
+                    }
+                    Served::Hit(at) | Served::Minor(at) | Served::Major(at) => {
+                        self.touch(task, kind, access, at);
+                        State::Idle
+                    }
+                },
+            },
+        };
+    }
+
+    /// Makes an access that the engine says is done, where it says.
+    fn touch(&mut self, task: TaskId, kind: Kind, access: Access, at: Touched) {
+        let page = self.page(task, kind, access.page);
+        match at {
+            Touched::Frame(pfn) if access.write => {
+                self.next_value += 1;
+                self.frames.insert(pfn, self.next_value);
+                self.model.written(page, self.next_value);
+            }
+            Touched::Frame(pfn) => {
+                let seen = self.frame(pfn);
+                self.model.check_read(page, seen);
+            }
+            Touched::Zeroes if !access.write => self.model.check_read(page, 0),
+            Touched::Zeroes | Touched::Gone => panic!("{access:?} of {task:?} is done, but at {at:?}"),
+        }
+    }
+
+    fn check_failure(&self, access: Access, error: &AccessError) {
+        match error {
+            AccessError::Io => {}
+            // Pages may be left that reclaim can take, and still too few to be above the reserve.
+            AccessError::Oom(report) if report.max.is_none() => assert!(!self.has_room, "{error}"),
+            AccessError::Oom(report) => {
+                // With numbers as of the last flush, reclaim may well not know what there is. Else only what a read has brought
+                // in may have become reclaimable since it last looked.
+                // The old rule of a switch is the bug that ends here.
+                let mut groups = self.engine.core.memcgs.ids();
+                let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
+                    && self.engine.core.config.policy.generations.switching == Switching::NewOnly;
+                // What others have in their hands may be too much for anyone to take more.
+                let isolated =
+                    [Stat::NrIsolatedAnon, Stat::NrIsolatedFile].map(|stat| self.engine.vmstat(stat));
+                if self.checks == Checks::All
+                    && isolated == [0; 2]
+                    && self.engine.core.config.stat_flush == StatFlush::Live
+                    && !is_bug
+                {
+                    let left = self.engine.reclaimable_pages(report.memcg);
+                    assert!(
+                        left <= TASKS as u64 * self.pages_a_read,
+                        "{error}, but {left} pages can be reclaimed"
+                    );
+                }
+            }
+            AccessError::NoObject { .. } | AccessError::BeyondObject { .. } => panic!("{access:?}: {error}"),
+        }
+    }
+
+    /// Makes those go on whose wait for a transfer is over; `must_fail`: they find that it failed.
+    pub(super) fn wake(&mut self, must_fail: bool) {
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        for id in woken {
+            let task = &mut self.tasks[id.index()];
+            let doing = match task.state {
+                State::Sleeping(doing) => {
+                    task.must_fail = must_fail;
+                    doing
+                }
+                State::Waiting(doing, _) => doing,
+                state => panic!("{id:?} is woken but doesn't sleep: {state:?}"),
+            };
+            task.state = State::Runnable(doing);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The end of a run: everything comes to rest, every page is read back, and nothing is left that nobody needs.
+
+use pageout_engine::*;
+
+use super::Machine;
+use super::tasks::{Doing, Object, State, Task};
+use crate::engine::contents::Page;
+use crate::engine::input::Limit;
+
+/// The most folios in any batch of any setup.
+const BATCH_MAX: u64 = 31;
+/// Steps within which all tasks must come to rest when transfers end well and limits are off.
+const SETTLING_STEPS_MAX: u32 = 100_000;
+
+impl Machine {
+    /// Ends a run: lets everything under way end well, reads back what was written, and gives everything up.
+    pub(crate) fn finish(mut self) {
+        // Limits go first, or a task above one may lose its page again each time before it gets to use it.
+        let mm = self.engine.process_create(MemcgId::ROOT);
+        let shells: Vec<usize> = (0..self.cpus).map(|cpu| self.create_task(mm, cpu as u8)).collect();
+        for group in 1..self.groups.len() {
+            for knob in ["memory.high", "memory.max"] {
+                self.write_limit(shells[0], group, knob, Limit::Max);
+            }
+        }
+        self.settle();
+        self.read_back();
+        self.check_devices();
+        self.engine.check_invariants();
+        for task in 0..self.tasks.len() {
+            for (id, object) in self.tasks[task].objects.clone() {
+                self.munmap(task, id, object);
+            }
+        }
+        // A thread that has begun a program of its own has left its memory behind in the address space of the others.
+        for task in (0..self.tasks.len()).filter(|task| !shells.contains(task)) {
+            if self.tasks[task].state != State::Idle {
+                continue;
+            }
+            let task = TaskId(task as u32);
+            let mut step = self.engine.task_exit(task);
+            while step == Step::Again {
+                step = self.engine.resume(task);
+            }
+            assert_eq!(step, Step::Done(Served::Exited));
+            self.carry_out(None);
+        }
+        let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
+        self.engine.check_invariants();
+        for page in self.store.pages() {
+            let is_left = drained && matches!(page, Page::Anon(..));
+            assert!(!is_left, "{page:?} is kept though it was unmapped");
+        }
+        if self.show {
+            eprintln!("all is well");
+        }
+    }
+
+    /// Empties the batches of a task's CPU, which may be the last to hold on to a page: new pages push others out of the add
+    /// batch, and reclaim that finds something to look at empties the rest. False if memory is too full for that.
+    fn drain_batches(&mut self, shell: usize) -> bool {
+        let (id, name) = (TaskId(shell as u32), format!("filler{shell}"));
+        let file = self.engine.file_create(FileSpec {
+            name,
+            pages: BATCH_MAX,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        });
+        let file = file.expect("it is in range");
+        let object = self.engine.open(id, file).expect("it was just created");
+        self.files.push((file, FileKind::Regular, BATCH_MAX));
+        let kind = Object::Open(self.files.len() - 1);
+        let mut is_full = false;
+        for page in 0..BATCH_MAX {
+            if page == 0 || is_full {
+                let step = self.engine.reclaim(id, MemcgId::ROOT, u64::MAX, Some(0));
+                self.advanced(shell, Doing::Reclaim, step, false);
+                self.settle();
+            }
+            self.is_out_of_memory = false;
+            self.start(shell, Access::new(object, page, false), kind);
+            self.settle();
+            is_full = self.is_out_of_memory;
+        }
+        let step = self.engine.reclaim(id, MemcgId::ROOT, u64::MAX, Some(0));
+        self.advanced(shell, Doing::Reclaim, step, false);
+        self.settle();
+        !is_full
+    }
+
+    /// Reads every page that was written, as the device can't fail any more.
+    fn read_back(&mut self) {
+        for page in self.contents.pages() {
+            let (task, object) = match page {
+                Page::Anon(task, object, _) => (task.0 as usize, (object, Object::Anon)),
+                Page::Tmpfs(file, _) | Page::Regular(file, _) => {
+                    let is_it =
+                        |object: Object| matches!(object, Object::Open(at) if self.files[at].0 == file);
+                    let found = self.tasks[0].objects.iter().find(|(_, object)| is_it(*object));
+                    (0, *found.expect("each task has each file open"))
+                }
+            };
+            let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
+            self.start(task, Access::new(object.0, at, false), object.1);
+            self.settle();
+        }
+    }
+
+    /// Has every file written that can be, and looks at what the devices have then.
+    fn check_devices(&mut self) {
+        for (id, object) in self.tasks[0].objects.clone() {
+            if matches!(object, Object::Open(_)) {
+                let step = self.engine.fsync(TaskId(0), id).expect("the object exists");
+                self.advanced(0, Doing::Fsync, step, false);
+                self.settle();
+            }
+        }
+        for page in self.contents.pages() {
+            if let Page::Regular(file, at) = page {
+                self.contents.check_device(page, self.store.block(file, at));
+            }
+        }
+    }
+
+    /// Lets transfers end and tasks go on until all are idle.
+    fn settle(&mut self) {
+        for _ in 0..SETTLING_STEPS_MAX {
+            let is_runnable = |task: &Task| matches!(task.state, State::Runnable(_) | State::Repeat(..));
+            if let Some(task) = self.tasks.iter().position(is_runnable) {
+                self.resume(task);
+            } else if self.store.transfers() > 0 {
+                self.complete(0, false, false, 0);
+            } else {
+                let Some(sleeper) = self.tasks.iter().position(|task| !task.is_at_rest()) else { return };
+                // A kernel thread may be about to end its nap and wake it.
+                let ends = |task: &Task| match task.state {
+                    State::Delayed(_, until) | State::Waiting(_, Some(until)) => Some(until),
+                    _ => None,
+                };
+                let napping = (0..self.tasks.len()).filter(|&task| ends(&self.tasks[task]).is_some());
+                let Some(napping) = napping.min_by_key(|&task| ends(&self.tasks[task])) else {
+                    panic!("task {sleeper} sleeps, but nothing is under way that could wake it")
+                };
+                self.resume(napping);
+            }
+        }
+        let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();
+        panic!("tasks go on for ever: {states:?}");
+    }
+}

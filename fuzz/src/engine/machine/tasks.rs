@@ -1,0 +1,257 @@
+//! Tasks: what each is doing, how it goes on, and what its accesses find.
+
+use pageout_engine::*;
+
+use super::Machine;
+
+/// Times that an access is made anew because its page was gone again.
+const REPEATS_MAX: u8 = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Object {
+    Open(usize),
+    Mapped(usize),
+    Anon,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    Access(Access, Object),
+    Reclaim,
+    Exec,
+    Fsync,
+    /// It is a kernel thread.
+    Thread,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Idle,
+    Runnable(Doing),
+    Sleeping(Doing),
+    Delayed(Doing, Nanos),
+    /// Waits for another task's wake, or until a time if there is one.
+    Waiting(Doing, Option<Nanos>),
+    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    Repeat(Doing, u8),
+}
+
+pub(super) struct Task {
+    pub(super) state: State,
+    pub(super) repeats: u8,
+    /// A read that it waited for has failed.
+    pub(super) must_fail: bool,
+    pub(super) objects: Vec<(ObjectId, Object)>,
+    pub(super) ever_mapped: usize,
+}
+
+impl Task {
+    pub(super) fn new(state: State) -> Task {
+        Task { state, repeats: 0, must_fail: false, objects: Vec::new(), ever_mapped: 0 }
+    }
+
+    pub(super) fn can_go_on(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Sleeping(_) | State::Waiting(_, None))
+    }
+
+    /// Whether nothing is left to do for a user.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+    }
+}
+
+impl Machine {
+    pub(super) fn create_task(&mut self, mm: MmId, cpu: u8) -> usize {
+        let task = self.tasks.len();
+        let id = self.engine.task_create(mm, CpuId(u16::from(cpu) % self.cpus));
+        assert_eq!(id, TaskId(task as u32));
+        self.tasks.push(Task::new(State::Idle));
+        self.runs_in.push((task, mm));
+        let files = (0..self.files.len()).flat_map(|file| [Object::Open(file), Object::Mapped(file)]);
+        for object in files.chain([Object::Anon, Object::Anon]) {
+            let made = self.make_object(task, object);
+            self.tasks[task].objects.push((made, object));
+        }
+        task
+    }
+
+    pub(super) fn make_object(&mut self, task: usize, object: Object) -> ObjectId {
+        self.tasks[task].ever_mapped += 1;
+        let (id, advice) = (TaskId(task as u32), self.advice);
+        let made = match object {
+            Object::Open(file) => self.engine.open(id, self.files[file].0),
+            Object::Mapped(file) => self.engine.map_file(id, self.files[file].0, advice, task == 0),
+            Object::Anon => self.engine.map_anon(id, self.anon_pages, advice),
+        };
+        made.expect("every object is in range")
+    }
+
+    pub(super) fn idle(&self, task: u8) -> Option<usize> {
+        let task = usize::from(task) % self.tasks.len();
+        (self.tasks[task].state == State::Idle).then_some(task)
+    }
+
+    pub(super) fn idle_object(&self, task: u8, object: u8) -> Option<(usize, (ObjectId, Object))> {
+        let task = self.idle(task)?;
+        let objects = &self.tasks[task].objects;
+        Some((task, objects[usize::from(object) % objects.len()]))
+    }
+
+    pub(super) fn start(&mut self, task: usize, access: Access, object: Object) {
+        let step = self.engine.start(TaskId(task as u32), access);
+        self.advanced(task, Doing::Access(access, object), step, false);
+    }
+
+    pub(super) fn run_hits(&mut self, task: usize, accesses: &[Access], object: Object) -> usize {
+        let hits = self.engine.run_hits(TaskId(task as u32), accesses, |access| access);
+        self.carry_out(None);
+        for &access in &accesses[..hits] {
+            let at = self.engine.touched(TaskId(task as u32), access);
+            self.touch(task, access, object, at);
+        }
+        hits
+    }
+
+    pub(super) fn resume(&mut self, task: usize) {
+        match self.tasks[task].state {
+            State::Repeat(Doing::Access(access, object), repeats) => {
+                self.tasks[task].repeats = repeats;
+                self.start(task, access, object);
+            }
+            State::Runnable(doing) => {
+                let step = self.engine.resume(TaskId(task as u32));
+                self.advanced(task, doing, step, true);
+            }
+            State::Delayed(doing, until) | State::Waiting(doing, Some(until)) => {
+                self.pass(until);
+                let step = self.engine.resume(TaskId(task as u32));
+                self.advanced(task, doing, step, true);
+            }
+            state => unreachable!("task {task} can't go on: {state:?}"),
+        }
+    }
+
+    /// Takes note of how far a call has got.
+    pub(super) fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
+        let page = match doing {
+            Doing::Access(access, object) => Some(self.page(task, access, object)),
+            Doing::Reclaim | Doing::Exec | Doing::Fsync | Doing::Thread => None,
+        };
+        if self.show {
+            eprintln!("    task {task}: {step:?}");
+        }
+        let woken = self.hand_over(page);
+        // A flusher that finds nothing to write lets those look for themselves who hoped for a write to end.
+        // It serves several groups of files in turn: one may rest while it still writes another.
+        let may_rest = doing == Doing::Thread;
+        assert!(woken == 0 || may_rest, "tasks are woken though no transfer has ended");
+        let must_fail = std::mem::take(&mut self.tasks[task].must_fail);
+        let has_failed = step == Step::Done(Served::Failed(AccessError::Io));
+        assert_eq!(has_failed, must_fail, "task {task}: a failed read, and the access that waited for it");
+        let repeats = std::mem::take(&mut self.tasks[task].repeats);
+        self.tasks[task].state = match step {
+            Step::Again => State::Runnable(doing),
+            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
+            Step::Wait(Wait::Woken) => State::Waiting(doing, None),
+            Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
+            Step::Done(served) => match doing {
+                Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
+                Doing::Reclaim => {
+                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Exec => {
+                    assert_eq!(served, Served::Exited);
+                    State::Idle
+                }
+                Doing::Fsync => {
+                    assert!(matches!(served, Served::Synced(_)), "{served:?}");
+                    State::Idle
+                }
+                Doing::Access(access, object) => match served {
+                    Served::Failed(error) => {
+                        self.check_failure(access, object, &error);
+                        State::Idle
+                    }
+                    Served::Written { .. }
+                    | Served::Refused(_)
+                    | Served::Synced(_)
+                    | Served::Advised
+                    | Served::Exited => {
+                        panic!("an access ended as {served:?}")
+                    }
+                    // What memory.high did on the way back has cost the page. So the instruction runs again.
+                    Served::Hit(Touched::Gone)
+                    | Served::Minor(Touched::Gone)
+                    | Served::Major(Touched::Gone) => {
+                        assert!(resumed && self.high_used, "{access:?} is done, but its page is gone");
+                        if repeats < REPEATS_MAX && self.run_hits(task, &[access], object) == 0 {
+                            State::Repeat(doing, repeats + 1)
+                        } else {
+                            State::Idle
+                        }
+                    }
+                    Served::Hit(at) | Served::Minor(at) | Served::Major(at) => {
+                        self.touch(task, access, object, at);
+                        State::Idle
+                    }
+                },
+            },
+        };
+    }
+
+    /// Makes an access that the engine says is done, where it says.
+    fn touch(&mut self, task: usize, access: Access, object: Object, at: Touched) {
+        let page = self.page(task, access, object);
+        match at {
+            Touched::Frame(pfn) => {
+                if access.write {
+                    *self.store.written_mut(pfn, page) = self.contents.write(page);
+                } else {
+                    self.contents.check_read(page, *self.store.value_mut(pfn, page));
+                }
+            }
+            Touched::Zeroes => {
+                assert!(!access.write, "{page:?} was written, but is in no frame");
+                self.contents.check_read(page, 0);
+            }
+            Touched::Gone => panic!("{access:?} is done, but its page is nowhere"),
+        }
+    }
+
+    fn check_failure(&mut self, access: Access, object: Object, error: &AccessError) {
+        let pages = self.pages_of(object);
+        match error {
+            AccessError::Io => {}
+            AccessError::Oom(_) => self.is_out_of_memory = true,
+            AccessError::BeyondObject { .. } => {
+                assert!(access.page >= pages, "{access:?} of {object:?}: {error}")
+            }
+            AccessError::NoObject { .. } => panic!("{access:?} of {object:?}: {error}"),
+        }
+        // A message that can't be printed is a panic too.
+        let _ = error.to_string();
+    }
+
+    /// Makes those go on whose wait is over, and returns how many waited for a transfer; `must_fail`: they find that it failed.
+    pub(super) fn wake(&mut self, must_fail: bool) -> usize {
+        let mut woken = Vec::new();
+        self.engine.take_woken(&mut woken);
+        let mut by_transfers = 0;
+        for id in woken {
+            let task = &mut self.tasks[id.0 as usize];
+            let doing = match task.state {
+                State::Sleeping(doing) => {
+                    task.must_fail = must_fail;
+                    by_transfers += 1;
+                    doing
+                }
+                State::Waiting(doing, _) => doing,
+                state => panic!("{id:?} is woken but doesn't sleep: {state:?}"),
+            };
+            task.state = State::Runnable(doing);
+        }
+        by_transfers
+    }
+}
