@@ -1,0 +1,56 @@
+//! `pageout ablate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{PageOptions, RunOptions};
+use super::variation::{Variation, parse_variation};
+use crate::scenario::switches::Wanted;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout ablate web.toml                                           all switches of the scenario's profile
+  pageout ablate web.toml --set kernel.profile=mglru@6.12
+  pageout ablate web.toml --switch harvest.bloom_filter --switch balance
+  pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
+  pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \
+      --set kernel.profile=mglru@6.12 --over memcg./web.memory.max=10%,25%,50%
+  pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
+  pageout keys kernel.lru                                           what the switches of a seam do
+Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
+noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
+
+/// Arguments of `ablate`.
+#[derive(Debug, Args)]
+pub(crate) struct AblateArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// Turn only this switch, or those of this seam; may be given several times
+    ///
+    /// harvest.bloom_filter turns it the other way, lru.generations=2,8 tries these values, balance is a whole seam.
+    /// `pageout keys kernel.` lists all switches.
+    #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
+    pub(crate) switches: Vec<Wanted>,
+
+    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
+    /// there; may be given several times, and then at all combinations
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    pub(crate) over: Vec<Variation>,
+
+    /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}

@@ -1,0 +1,49 @@
+//! `pageout compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{PageOptions, RunOptions};
+use super::variation::{Variation, parse_variation};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout compare web.toml --vary kernel.profile=classic@6.12,lru
+  pageout compare web.toml --vary memcg./web.memory.max=64MiB,128MiB,256MiB
+  pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 --vary swap.0.kind=disk,zram
+  pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
+  pageout compare scenarios/regressions/m12-idle-memory-out-of-reach.toml
+With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation. Runs are compared seed by seed:
+a difference is marked `~` if the 95 % confidence interval of its mean contains 0, so that it may be noise. One seed has no marks.";
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// A key and its values, separated by commas; may be given several times, and then all combinations are run. Without
+    /// it the scenario's own variants are
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    pub(crate) vary: Vec<Variation>,
+
+    /// Run every variant with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    /// Print every counter, not only those that tell a story
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}

@@ -1,0 +1,45 @@
+//! `pageout crossover`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::RunOptions;
+use super::variation::{Variation, parse_variation};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout crossover web.toml
+  pageout crossover web.toml --set kernel.lru.executable_protection=false --repeat 10
+  pageout crossover web.toml --all                                  all figures, also those that reclaim costs
+  pageout crossover scenarios/zipf-under-limit.toml --repeat 3 --over memcg./web.memory.max=10%,25%,50%
+  pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'
+Two lists have no oldest generation. There `oldest_generation` means that refaults are only counted.";
+
+/// Arguments of `crossover`.
+#[derive(Debug, Args)]
+pub(crate) struct CrossoverArgs {
+    /// The scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// Print every figure, not only those that tell the story
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
+    /// there; may be given several times, and then at all combinations
+    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    pub(crate) over: Vec<Variation>,
+
+    /// Run every combination with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}

@@ -1,0 +1,74 @@
+//! What commands have in common: how a scenario is changed, how a trace is read, where results go.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use pageout_sim::scenario::SEED_MAX;
+
+use crate::scenario::source::Setting;
+
+/// Options of everything that runs scenarios.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Change one key of the scenario; may be given several times
+    ///
+    /// Elements of lists are named by their name, a cgroup's path, their number from 0, or * for all:
+    /// memcg./web.memory.max=64MiB, task.reader.think_time=1us, task.*.copies=2, swap.0.size=1GiB. The value is read as
+    /// TOML, or as a text if it is no TOML. So sizes and durations need no quotes.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub(crate) settings: Vec<Setting>,
+
+    /// Seed of every random choice, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Options of everything that prints results.
+#[derive(Debug, Args)]
+pub(crate) struct OutputOptions {
+    /// Print the result as JSON, with everything in it; if the workload fails, with `complete` false and the `error`
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress; without a terminal on stderr none is shown anyway
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// The page that a result may be written to as well.
+#[derive(Debug, Args)]
+pub(crate) struct PageOptions {
+    /// Write the result as a page with pictures, too: one HTML file that needs no network. A file of that name is replaced
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// How a trace is to be read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingOptions {
+    /// The trace's format, when neither content nor name tell it
+    ///
+    /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, size, op,
+    /// ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
+    /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
+    /// means, unless they can hardly be words), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+
+    /// One id is one page, whatever its size, as cache simulators often have it
+    #[arg(long)]
+    pub(crate) ignore_size: bool,
+
+    /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512
+    ///
+    /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. `pageout keys read.` lists all.
+    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub(crate) read: Vec<Setting>,
+}
+
+fn parse_setting(text: &str) -> Result<Setting, String> {
+    text.parse()
+}
