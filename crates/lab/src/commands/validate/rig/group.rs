@@ -1,0 +1,147 @@
+//! A run of one group, played by the recorded clock.
+//!
+//! - **Clock.** An access happens at the time interpolated between the recorded windows. Work costs nothing and the disk is
+//!   infinitely fast, so time passes only between accesses. Timing decides when statistics are flushed, and those times are
+//!   inputs. A swap write ends between two rounds of the reclaim call that started it, if not earlier. So it did on the recording
+//!   machine: its CPU was emulated and slow, and its disk was a file in memory.
+//! - **Races with the disk.** When a plug is full in the middle of a batch, the disk may write it before the emulated CPU is through
+//!   with the batch. How often it wins varies from none to all over the simulations of an envelope: the recorded repeats differ by
+//!   a factor of four.
+//! - **Interruptions.** MGLRU passes by an address space that has not had the CPU since its last walk. Two agings within one
+//!   reclaim call show that, unless another thread ran in between. Where swap is synchronous, compression gives the scheduler
+//!   time for it, and the recorded repeats did both. In an envelope a hash decides on each would-be skip, from the number of the
+//!   simulation and of the skip. Where swap is a disk, and in a single simulation, nothing else ever runs.
+//! - **The end.** `lru_gen` was read when the process had ended: its mappings are gone, and so are the pages of its program. On
+//!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
+//!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
+
+use pageout_engine::{Access, Advice, FileId, Nanos, NodeId, PageCacheEvent, Served};
+use pageout_sim::cost::Costs;
+use pageout_sim::device::DeviceSpec;
+use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
+use pageout_workload as workload;
+
+use super::super::answers::REMOVED;
+use super::super::script::Script;
+use super::serve::serve;
+use super::snapshot::Snapshot;
+use super::stage::{PROGRAM_PAGES, Stage};
+use super::{Playable, Played, Unplayable, Unrecorded};
+
+const GROUP_PATH: &str = "/job";
+const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
+
+impl Stage {
+    pub(super) fn perform(self, playable: &Playable, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
+        let &Playable { run, ref sequence, flushes, .. } = playable;
+        let (group, process, task, program) = (self.group, self.process, self.task, self.program);
+        let script = Script::new(sequence, self.first, self.flags, |access| self.flag_of(access));
+        let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
+        let mut points = vec![(0, Nanos::ZERO)];
+        points.extend(clock.filter(|&(op, _)| op > 0).map(|(op, at)| (script.start_of(op), at)));
+        points.dedup_by_key(|&mut (index, _)| index);
+
+        let mut spec =
+            MachineSpec { costs: Costs::free(), devices: vec![instant_disk()], ..MachineSpec::default() };
+        if let Some(period) = self.engine.stat_flush_period() {
+            spec.stat_flush_phase = unrecorded.flush_phase(period);
+        }
+        spec.files = self.files.iter().map(|&file| (file, 0)).collect();
+        if run.swap == "disk" {
+            spec.swaps = self.swap.into_iter().map(|swap| (swap, 0)).collect();
+        }
+        let before = Snapshot::take(&self.engine, self.group);
+        let stream = script.stream();
+        let source = Box::new(move |_| Ok(Box::new(stream.clone()) as Box<dyn workload::AccessStream>));
+        let mut player = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
+        player.pace = Pace::Timetable(points);
+        match flushes {
+            Some(flushes) => {
+                player.flush_before = flushes.iter().map(|&op| script.start_of(op)).collect();
+            }
+            // The program reads its group's memory.stat at the end of each window.
+            None => {
+                let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
+                player.stat_reads_at =
+                    reads.map(|window| (script.start_of(window.op), STAT_FILE.to_string())).collect();
+            }
+        }
+        let mut machine = Machine::new(self.engine, spec)?;
+        machine.record_page_cache_events();
+        machine.task_add(player)?;
+        let mut watcher = Watcher {
+            missed: vec![false; script.len()],
+            file: *self.files.last().expect("there are base pages"),
+            stream: Vec::new(),
+        };
+        machine.run(&mut watcher)?;
+        let Watcher { missed, stream, .. } = watcher;
+        let after = Snapshot::take(machine.engine(), group);
+        let engine = machine.engine_mut();
+        if run.exit_pages > 0 {
+            let last = engine.map_anon(task, run.exit_pages, Advice::Normal)?;
+            for page in 0..run.exit_pages {
+                serve(engine, task, Access::new(last, page, true))?;
+            }
+        }
+        engine.process_exit(process);
+        for page in 0..PROGRAM_PAGES {
+            engine.fadvise_dontneed(task, program, page)?;
+        }
+        let generations = engine.lru_gen(group, NodeId(0));
+        Ok(Played {
+            vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
+            memcg: before.to(&after, |snapshot| &snapshot.memcg),
+            missed: script.fold(&missed),
+            stream,
+            reads: Vec::new(),
+            generations,
+            sequence: sequence.clone(),
+            hole: self.hole,
+        })
+    }
+
+    fn flag_of(&self, access: &workload::Access) -> Option<u64> {
+        self.first_flags[access.object() as usize].map(|first| first + access.page())
+    }
+}
+
+/// Notes what missed and what came and went.
+struct Watcher {
+    missed: Vec<bool>,
+    file: FileId,
+    stream: Vec<u32>,
+}
+
+impl Observer for Watcher {
+    fn access(&mut self, _task: usize, index: u64, served: &Served) {
+        if matches!(served, Served::Major(_)) {
+            self.missed[index as usize] = true;
+        }
+    }
+
+    fn page_cache(&mut self, _now: Nanos, event: PageCacheEvent) {
+        if event.file == self.file {
+            self.stream.push(event.page as u32 | if event.removed { REMOVED } else { 0 });
+        }
+    }
+}
+
+/// One that is done at once.
+fn instant_disk() -> DeviceSpec {
+    use pageout_sim::device::Latency;
+    DeviceSpec {
+        name: "disk".to_string(),
+        read: Latency::Constant(Nanos::ZERO),
+        write: Latency::Constant(Nanos::ZERO),
+        sequential: None,
+        tail: None,
+        read_bandwidth: u64::MAX,
+        write_bandwidth: u64::MAX,
+        iops_max: None,
+        queue_depth: u32::MAX,
+        nr_requests: u32::MAX,
+        latency_covers: u64::MAX,
+        faults: Vec::new(),
+    }
+}
