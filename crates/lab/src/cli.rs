@@ -7,6 +7,7 @@ mod run; // one file a command, as in commands/
 mod compare;
 mod ablate;
 mod crossover;
+mod reproduce;
 mod replay;
 mod explain;
 mod validate;
@@ -24,6 +25,7 @@ pub(crate) use explain::ExplainArgs;
 pub(crate) use keys::KeysArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions};
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
+pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use trace::TraceCommand;
 pub(crate) use validate::ValidateArgs;
@@ -117,6 +119,16 @@ pub(crate) enum Command {
     /// alone.
     #[command(after_long_help = crossover::EXAMPLES)]
     Crossover(CrossoverArgs),
+
+    /// Run the experiments of a publication, and print its table beside ours, row by row.
+    ///
+    /// A chapter says what was published, which figures of ours are it, and which scenarios show it. Each scenario runs at every
+    /// side of the comparison (such as the kernel before and after), with several seeds. A row is held if the sign of its change
+    /// is right for nine seeds of ten, and the mean change is between half and twice the published one. What is not held is
+    /// shown like the rest, with the command that shows why where that is known. Sizes and constants that a publication leaves
+    /// open were fixed before any row was looked at.
+    #[command(after_long_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceArgs),
 
     /// Replay a trace against memory of one or several sizes, without a scenario file.
     ///

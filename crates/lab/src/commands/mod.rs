@@ -5,6 +5,7 @@ pub(crate) mod compare; // variants side by side
 pub(crate) mod expectations; // what a scenario expects of its variants
 pub(crate) mod ablate; // each mechanism alone
 pub(crate) mod crossover; // the families' mechanisms exchanged
+pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod explain; // why a page is where it is
 pub mod working_set; // lru_gen dumps of machines

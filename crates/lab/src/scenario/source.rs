@@ -50,7 +50,8 @@ impl Source {
         }
     }
 
-    fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
+    /// The same of a text that is at hand already; `path` is where it was read from.
+    pub(crate) fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
         match Document::parse(text.clone()) {
             Ok(document) => Ok(Source { path: path.to_path_buf(), document, traces: Traces::default() }),
             Err(error) => {

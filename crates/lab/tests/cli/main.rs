@@ -17,6 +17,7 @@ mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod pages; // results as pages to look at
 mod regressions; // the bank of known bugs
+mod reproduce; // published tables beside ours
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod scale; // what is too large, and what is only large

@@ -1,0 +1,50 @@
+//! `pageout reproduce`.
+
+use clap::{Args, ValueHint};
+
+use super::options::{PageOptions, RunOptions};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout reproduce --list                                          the chapters, their experiments and sizes
+  pageout reproduce mglru --scale small                             minutes instead of hours
+  pageout reproduce mglru --scale small --experiment browser --seeds 3
+  pageout reproduce mglru --scale small --set machine.costs=server-2025   do the rows depend on the prices?
+  pageout reproduce mglru --scale small --report mglru.html --quiet
+  pageout reproduce mglru --scale small --json | jq '.experiments[].rows[] | {row, sides: [.sides[] | {side, change_percent, holds}]}'
+  pageout reproduce my/chapter.toml                                 a chapter of your own; start from scenarios/chapters/mglru.toml
+Rows that are not held are no error. The exit code is 1 if a run failed; the other rows are printed then, too.";
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// A chapter, one of --list; or a file of your own, FILE.toml, whose scenarios lie where it says
+    #[arg(value_name = "CHAPTER", required_unless_present = "list", value_hint = ValueHint::FilePath)]
+    pub(crate) name: Option<String>,
+
+    /// Say which chapters there are, with their experiments and sizes
+    #[arg(long, conflicts_with_all = ["name", "scale", "experiments", "report"])]
+    pub(crate) list: bool,
+
+    /// Only this experiment of the chapter; may be given several times
+    #[arg(long = "experiment", value_name = "NAME")]
+    pub(crate) experiments: Vec<String>,
+
+    /// Run the experiments at this smaller size: only sizes at which the chapter says that its rows are sound
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) scale: Option<String>,
+
+    /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: u32,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}

@@ -1,0 +1,286 @@
+//! A chapter: what was published, and by which runs of ours it is to be found again. Data, which lies beside its scenarios.
+//!
+//! ```text
+//!   chapter ── [[side]]        what is compared: the first is the base, as before the published change
+//!         └─── [[experiment]]  a scenario, and smaller ones where its rows scale
+//!                └── [[experiment.claim]]    a figure, and what was published of it
+//! ```
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail, ensure};
+use pageout_sim::scenario::Knobs;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::nearest::nearest;
+use crate::scenario::source::Setting;
+
+/// A published table, as far as it is to be reproduced.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Chapter {
+    /// What was published.
+    pub(super) title: String,
+    /// Where, as a link.
+    pub(super) source: String,
+    /// What a reader has to know about the whole table.
+    #[serde(default)]
+    pub(super) note: String,
+    /// What is compared. The first is the base.
+    pub(super) side: Vec<Side>,
+    pub(super) experiment: Vec<Experiment>,
+}
+
+/// What one column stands for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Side {
+    pub(super) name: String,
+    /// How a scenario becomes this side's.
+    #[serde(default)]
+    pub(super) set: Knobs,
+    /// What it is, where the name does not say it.
+    #[serde(default)]
+    pub(super) note: String,
+}
+
+/// One workload.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Experiment {
+    pub(super) name: String,
+    pub(super) title: String,
+    /// The scenario at its full size: a path from where the chapter lies.
+    pub(super) scenario: String,
+    /// Smaller sizes at which the rows are sound as well, by the name that `--scale` takes.
+    #[serde(default)]
+    pub(super) scaled: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) note: String,
+    pub(super) claim: Vec<Claim>,
+}
+
+/// One row.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Claim {
+    /// What is claimed, in a few words.
+    pub(super) row: String,
+    /// The figures that are it, added up, by the names that `compare --all --json` gives them.
+    pub(super) figures: Vec<String>,
+    /// What it is a share of: figures, added up.
+    #[serde(default)]
+    pub(super) per: Vec<String>,
+    /// Without it the row is only shown.
+    pub(super) published: Option<Published>,
+    /// How ours is defined, where it is not what was measured.
+    #[serde(default)]
+    pub(super) note: String,
+    /// Why the row does not hold, where it does not, and the command that shows it.
+    #[serde(default)]
+    pub(super) because: String,
+    #[serde(default)]
+    pub(super) shown_by: Vec<String>,
+}
+
+/// What was published.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Published {
+    /// The change against the base, as a fraction of it: -0.51 is 51 % less.
+    Change(f64),
+    /// The figure at the base and after the change, which say the change as well.
+    Levels { before: f64, after: f64 },
+    /// The figure at the base alone.
+    Base(f64),
+    /// Which way, and no size.
+    Direction(Direction),
+}
+
+/// Which way a figure changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    Less,
+    More,
+}
+
+impl Published {
+    /// The change, as a fraction of the base.
+    pub(super) fn change(self) -> Option<f64> {
+        match self {
+            Published::Change(change) => Some(change),
+            Published::Levels { before, after } => Some(after / before - 1.0),
+            Published::Base(_) | Published::Direction(_) => None,
+        }
+    }
+
+    pub(super) fn direction(self) -> Option<Direction> {
+        match self {
+            Published::Direction(direction) => Some(direction),
+            Published::Base(_) => None,
+            Published::Change(_) | Published::Levels { .. } => {
+                let change = self.change()?;
+                Some(if change < 0.0 { Direction::Less } else { Direction::More })
+            }
+        }
+    }
+
+    fn check(self) -> anyhow::Result<()> {
+        let is_change = |change: f64| change.is_finite() && change >= -1.0 && change != 0.0;
+        match self {
+            Published::Change(change) if !is_change(change) => {
+                bail!("a change is a fraction of the base, -1 or more and not 0: -0.51 is 51 % less")
+            }
+            Published::Levels { before, after } => ensure!(
+                before > 0.0 && after >= 0.0 && is_change(after / before - 1.0),
+                "`before` is more than 0, and `after` is 0 or more and another"
+            ),
+            Published::Base(base) => ensure!(base > 0.0 && base.is_finite(), "a base is more than 0"),
+            Published::Change(_) | Published::Direction(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Chapter {
+    /// Reads a chapter; `path` is for messages.
+    pub(super) fn parse(path: &str, text: &str) -> anyhow::Result<Chapter> {
+        let chapter: Chapter = toml_edit::de::from_str(text)
+            .map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))
+            .with_context(|| format!("{path} is no chapter"))?;
+        chapter.check().with_context(|| path.to_string())?;
+        Ok(chapter)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.side.len() > 1, "a chapter compares: it has a base and one more [[side]] at least");
+        no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
+        no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
+        for experiment in &self.experiment {
+            for claim in &experiment.claim {
+                let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
+                ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
+                claim.published.map_or(Ok(()), Published::check).with_context(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The experiments that were asked for, all of them if none was.
+    pub(super) fn choose(&self, names: &[String]) -> anyhow::Result<Vec<&Experiment>> {
+        if names.is_empty() {
+            return Ok(self.experiment.iter().collect());
+        }
+        let find = |name: &String| {
+            let found = self.experiment.iter().find(|experiment| experiment.name == *name);
+            found.with_context(|| {
+                let known: Vec<&str> = self.experiment.iter().map(|known| known.name.as_str()).collect();
+                let hint = nearest(name, known.iter().copied())
+                    .map_or(format!("; it has {}", known.join(", ")), |near| {
+                        format!("; did you mean `{near}`?")
+                    });
+                format!("the chapter has no experiment called `{name}`{hint}")
+            })
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+impl Experiment {
+    /// The path of its scenario at this size.
+    pub(super) fn scenario_at(&self, scale: Option<&str>) -> anyhow::Result<&str> {
+        let Some(scale) = scale else { return Ok(&self.scenario) };
+        self.scaled.get(scale).map(String::as_str).with_context(|| {
+            let known: Vec<&str> = self.scaled.keys().map(String::as_str).collect();
+            match known.is_empty() {
+                true => format!("--scale {scale}: experiment `{}` is not sound at any other size", self.name),
+                false => format!("--scale {scale}: experiment `{}` has {}", self.name, known.join(", ")),
+            }
+        })
+    }
+}
+
+impl Side {
+    /// What it changes in a scenario, as `--set` would.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let setting = |(key, value): (&str, &pageout_sim::scenario::Scalar)| Setting {
+            key: key.to_string(),
+            value: value.to_string(),
+            option: "[[side]] set",
+            written_at: None,
+        };
+        self.set.iter().map(setting).collect()
+    }
+}
+
+fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> anyhow::Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        ensure!(seen.insert(name), "two {what} are called `{name}`");
+    }
+    ensure!(!seen.is_empty(), "there is no {what}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+title = "t"
+source = "s"
+[[side]]
+name = "before"
+[[side]]
+name = "after"
+set = { kernel.profile = "lru" }
+[[experiment]]
+name = "one"
+title = "o"
+scenario = "one.toml"
+scaled = { small = "one-small.toml" }
+[[experiment.claim]]
+row = "misses"
+figures = ["task reader: misses"]
+published = { change = -0.5 }
+"#;
+
+    #[test]
+    fn a_chapter_reads_back_what_it_says() {
+        let chapter = Chapter::parse("a.toml", GOOD).unwrap();
+        let one = &chapter.choose(&[]).unwrap()[0];
+        assert_eq!(one.scenario_at(None).unwrap(), "one.toml");
+        assert_eq!(one.scenario_at(Some("small")).unwrap(), "one-small.toml");
+        assert_eq!(one.claim[0].published, Some(Published::Change(-0.5)));
+        assert_eq!(chapter.side[1].settings()[0].to_string(), "kernel.profile=lru");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_chapter_is_said_with_its_place() {
+        for (from, to, parts) in [
+            ("figures", "figure", &["line 16", "unknown field `figure`", "figures"][..]),
+            ("change = -0.5", "chagne = -0.5", &["line 17", "unknown variant `chagne`"]),
+            ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),
+            ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
+            ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
+            ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = Chapter::parse("a.toml", &GOOD.replacen(from, to, 1)).unwrap_err();
+            let told = format!("{error:#}");
+            for part in parts.iter().chain(&["a.toml"]) {
+                assert!(told.contains(part), "{to}: expected {part:?} in {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_experiment_or_size_that_is_not_there_is_an_error_that_names_those_that_are() {
+        let chapter = Chapter::parse("a.toml", GOOD).unwrap();
+        let told = |error: anyhow::Error| format!("{error:#}");
+        assert!(told(chapter.choose(&["on".to_string()]).unwrap_err()).contains("did you mean `one`?"));
+        let error = chapter.experiment[0].scenario_at(Some("smaller")).unwrap_err();
+        assert!(told(error).contains("has small"));
+    }
+}

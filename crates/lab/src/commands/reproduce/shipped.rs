@@ -1,0 +1,138 @@
+//! The chapters that the program brings along, with the scenarios that they run; or those of a file.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context;
+
+use super::chapter::Chapter;
+use crate::scenario::nearest::nearest;
+use crate::scenario::source::Source;
+
+/// Files below `scenarios/`, as they were when the program was built.
+macro_rules! shipped {
+    ($($path:literal,)*) => {
+        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/", $path))),)*]
+    };
+}
+
+/// Names and files of the chapters.
+pub(super) const CHAPTERS: &[(&str, &str)] = &[("mglru", "chapters/mglru.toml")];
+
+/// The chapters' files, and every scenario that one of them names.
+const FILES: &[(&str, &str)] = shipped![
+    "chapters/mglru.toml",
+    "mglru-v4/fio-io-uring.toml",
+    "mglru-v4/fio-io-uring-small.toml",
+    "mglru-v4/browser.toml",
+    "mglru-v4/browser-small.toml",
+];
+
+/// Where a chapter was found, and so the scenarios that it names.
+pub(super) enum Place {
+    /// In the program, at this path below `scenarios/`.
+    Program(&'static str),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Place {
+    /// Where the chapter of this name is: one of the program's, or a file.
+    pub(super) fn find(name: &str) -> anyhow::Result<Place> {
+        if let Some((_, path)) = CHAPTERS.iter().find(|(known, _)| *known == name) {
+            return Ok(Place::Program(path));
+        }
+        if Path::new(name).extension().is_some_and(|suffix| suffix == "toml") {
+            return Ok(Place::File(PathBuf::from(name)));
+        }
+        let names: Vec<&str> = CHAPTERS.iter().map(|(name, _)| *name).collect();
+        let near = nearest(name, names.iter().copied());
+        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        anyhow::bail!(
+            "there is no chapter `{name}`{hint} `pageout reproduce --list` names them all; FILE.toml reads one of your own"
+        )
+    }
+
+    pub(super) fn chapter(&self) -> anyhow::Result<Chapter> {
+        match self {
+            Place::Program(path) => {
+                let text = shipped(path).expect("the names of chapters are names of files, says a test");
+                Chapter::parse(&format!("scenarios/{path}"), text)
+            }
+            Place::File(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.with_context(|| format!("cannot read chapter {}", path.display()))?;
+                Chapter::parse(&path.to_string_lossy(), &text)
+            }
+        }
+    }
+
+    /// The path of a scenario that the chapter names: for people.
+    pub(super) fn path_of(&self, scenario: &str) -> PathBuf {
+        match self {
+            Place::Program(path) => Path::new("scenarios").join(beside(Path::new(path), scenario)),
+            Place::File(path) => beside(path, scenario),
+        }
+    }
+
+    /// A scenario that the chapter names.
+    pub(super) fn scenario(&self, scenario: &str) -> anyhow::Result<Source> {
+        let path = self.path_of(scenario);
+        match self {
+            Place::Program(chapter) => {
+                let name = beside(Path::new(chapter), scenario);
+                let text = shipped(&name.to_string_lossy())
+                    .with_context(|| format!("{} is not part of this program", path.display()))?;
+                Source::parse(&path, text.to_string())
+            }
+            Place::File(_) => Source::read(&path),
+        }
+    }
+}
+
+fn shipped(path: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
+}
+
+/// A path that is written in the file `of`, without the steps up that it takes.
+fn beside(of: &Path, path: &str) -> PathBuf {
+    let mut whole = of.parent().map(Path::to_path_buf).unwrap_or_default();
+    for step in Path::new(path).components() {
+        let is_named = matches!(whole.components().next_back(), Some(Component::Normal(_)));
+        match step {
+            Component::ParentDir if is_named => _ = whole.pop(),
+            Component::CurDir => {}
+            step => whole.push(step),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_chapter_is_whole_and_its_scenarios_take_what_its_sides_set() {
+        for (name, _) in CHAPTERS {
+            let place = Place::find(name).unwrap();
+            let chapter = place.chapter().unwrap();
+            for experiment in &chapter.experiment {
+                for path in std::iter::once(&experiment.scenario).chain(experiment.scaled.values()) {
+                    let source = place.scenario(path).unwrap();
+                    for side in &chapter.side {
+                        let scenario = source.scenario(&side.settings());
+                        scenario.unwrap_or_else(|error| panic!("{name}, {path}, {}: {error}", side.name));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_scenario_is_found_from_where_its_chapter_lies() {
+        assert_eq!(beside(Path::new("chapters/mglru.toml"), "a.toml"), Path::new("chapters/a.toml"));
+        assert_eq!(beside(Path::new("chapters/mglru.toml"), "../a.toml"), Path::new("a.toml"));
+        assert_eq!(beside(Path::new("../c/chapter.toml"), "../../a.toml"), Path::new("../../a.toml"));
+        assert_eq!(beside(Path::new("chapter.toml"), "./a.toml"), Path::new("a.toml"));
+    }
+}

@@ -1,0 +1,194 @@
+//! Published tables beside ours: which rows hold, which don't, and that none is hidden.
+
+use serde_json::Value;
+
+use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
+
+/// Half the memory against all of it; what is "published" of it is right in the first row, too large in the second and the
+/// wrong way round in the third.
+const CHAPTER: &str = r#"
+title = "What memory is worth"
+source = "https://example.org/"
+
+[[side]]
+name = "small"
+
+[[side]]
+name = "large"
+set = { "memcg./web.memory.max" = "2MiB" }
+note = "twice the memory"
+
+[[experiment]]
+name = "reader"
+title = "a reader and its limit"
+scenario = "scenario.toml"
+scaled = { short = "short.toml" }
+
+[[experiment.claim]]
+row = "misses"
+figures = ["task reader: misses"]
+published = { change = -0.3 }
+
+[[experiment.claim]]
+row = "misses, exaggerated"
+figures = ["task reader: misses"]
+published = { change = -0.99 }
+because = "no memory of this size does that"
+shown_by = ["pageout compare scenario.toml --vary memcg./web.memory.max=1MiB,4MiB"]
+
+[[experiment.claim]]
+row = "misses, the wrong way"
+figures = ["task reader: misses"]
+published = { direction = "more" }
+
+[[experiment.claim]]
+row = "share of misses"
+figures = ["task reader: misses"]
+per = ["task reader: accesses"]
+"#;
+
+fn with_chapter(chapter: &str) -> tempfile::TempDir {
+    let directory = with_scenario(GOOD);
+    std::fs::write(directory.path().join("chapter.toml"), chapter).unwrap();
+    let short = GOOD.replace("ops = 5000", "ops = 2000");
+    std::fs::write(directory.path().join("short.toml"), short).unwrap();
+    directory
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let directory = with_chapter(CHAPTER);
+    let arguments: Vec<&str> =
+        ["reproduce", "chapter.toml", "--json"].iter().chain(arguments).copied().collect();
+    serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+}
+
+#[test]
+fn each_row_is_shown_beside_what_was_published_whether_it_holds_or_not() {
+    let directory = with_chapter(CHAPTER);
+    let printed = check_success(&pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "3"]));
+    for part in [
+        "What memory is worth",
+        "seeds 1 to 3",
+        "large: twice the memory",
+        "a reader and its limit (scenario.toml)",
+        "-30%",
+        "held",
+        "3 of 3",
+        "not held: size",
+        "0 of 3",
+        "not held: sign",
+        "misses, exaggerated, where it is not held: no memory of this size does that",
+        "pageout compare scenario.toml --vary memcg./web.memory.max=1MiB,4MiB",
+        "large: 1 of 3 rows held.",
+    ] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    let one = check_success(&pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "1"]));
+    assert!(one.contains("1 of 1") && !one.contains(" ± 0"), "one seed has no spread:\n{one}");
+}
+
+#[test]
+fn json_has_every_value_and_verdict_and_does_not_depend_on_jobs() {
+    let result = json(&["--seeds", "3", "--jobs", "1"]);
+    assert_eq!(result, json(&["--seeds", "3", "--jobs", "2"]));
+    assert_eq!(result["complete"], true);
+    let rows = result["experiments"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    let sides = |row: usize| rows[row]["sides"].as_array().unwrap();
+    assert_eq!(sides(0)[1]["values"].as_array().unwrap().len(), 3);
+    let holds: Vec<&Value> = (0..4).map(|row| &sides(row)[1]["holds"]).collect();
+    assert_eq!(holds, [&Value::Bool(true), &Value::Bool(false), &Value::Bool(false), &Value::Null]);
+    assert!(sides(0).iter().all(|side| side["side"] == "small" || side["side"] == "large"));
+    let share = sides(3)[0]["mean"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 1.0, "{share}");
+    let change = sides(0)[1]["change_percent"].as_f64().unwrap();
+    let size = sides(0)[1]["size_by_the_published"].as_f64().unwrap();
+    assert!((change / -30.0 - size).abs() < 1e-9);
+}
+
+#[test]
+fn a_smaller_size_and_a_setting_change_what_is_run() {
+    let mean = |arguments: &[&str]| {
+        let result = json(arguments);
+        result["experiments"][0]["rows"][0]["sides"][0]["mean"].as_f64().unwrap()
+    };
+    let full = mean(&["--seeds", "1"]);
+    assert!(mean(&["--seeds", "1", "--scale", "short"]) < full);
+    assert!(mean(&["--seeds", "1", "--set", "memcg./web.memory.max=3MiB"]) < full);
+    assert_ne!(mean(&["--seeds", "1", "--seed", "7"]), full);
+    assert_eq!(mean(&["--seeds", "1", "--experiment", "reader"]), full);
+}
+
+#[test]
+fn the_page_has_the_published_changes_beside_ours() {
+    let directory = with_chapter(CHAPTER);
+    let arguments = ["reproduce", "chapter.toml", "--seeds", "2", "--report", "page.html"];
+    check_success(&pageout(directory.path(), &arguments));
+    let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
+    for part in [
+        "Reproduced: What memory is worth",
+        "misses: published",
+        "not held: size",
+        "large: 1 of 3 rows held.",
+    ] {
+        assert!(page.contains(part), "{part:?} is not in the page");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_an_error_that_names_what_is() {
+    let directory = with_chapter(CHAPTER);
+    let run = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["reproduce"].iter().chain(arguments).copied().collect();
+        pageout(directory.path(), &arguments)
+    };
+    check_failure(&run(&["mglro"]), 2, &["there is no chapter `mglro`; did you mean `mglru`?", "--list"]);
+    check_failure(&run(&["none.toml"]), 2, &["cannot read chapter none.toml"]);
+    check_failure(&run(&[]), 2, &["CHAPTER"]);
+    check_failure(
+        &run(&["chapter.toml", "--scale", "tiny"]),
+        2,
+        &["--scale tiny", "experiment `reader` has short"],
+    );
+    check_failure(
+        &run(&["chapter.toml", "--experiment", "writer"]),
+        2,
+        &["no experiment called `writer`", "reader"],
+    );
+    check_failure(&run(&["chapter.toml", "--set", "a.b=1"]), 2, &["unknown key `a`", "--set a.b=1"]);
+    check_failure(&run(&["scenario.toml"]), 2, &["scenario.toml is no chapter", "unknown field `question`"]);
+    let with = |from: &str, to: &str| {
+        assert!(CHAPTER.contains(from));
+        let directory = with_chapter(&CHAPTER.replacen(from, to, 1));
+        pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "1"])
+    };
+    let figure = with("task reader: misses", "task reader: mises");
+    check_failure(&figure, 2, &["row `misses`: no run has a figure", "did you mean `task reader: misses`?"]);
+    let side = with("memcg./web.memory.max", "memcg./web.memory.mxa");
+    check_failure(&side, 2, &["unknown key `memory.mxa`", "[[side]] set"]);
+    check_failure(&with("scenario.toml", "nowhere.toml"), 2, &["cannot read scenario nowhere.toml"]);
+}
+
+#[test]
+fn a_side_whose_runs_fail_is_shown_as_failed_and_holds_nothing() {
+    let directory = with_chapter(&CHAPTER.replace("[[side]]\nname = \"large\"", "[[side]]\nname = \"bad\"\nset = { task.reader.object.0.channel = \"anonymous\" }\n\n[[side]]\nname = \"large\""));
+    let output = pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let (printed, stderr) = (text(&output.stdout), text(&output.stderr));
+    for part in ["failed", "bad: 0 of 3 rows held", "large: 1 of 3 rows held"] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    assert!(stderr.contains("2 of 6 runs failed") && stderr.contains("reader, bad: seed 1"), "{stderr}");
+}
+
+#[test]
+fn the_shipped_chapters_are_listed_with_their_experiments_and_sizes() {
+    let printed = check_success(&pageout(&scenarios(), &["reproduce", "--list"]));
+    for part in ["mglru", "Multigenerational LRU Framework", "fio", "browser", "full, small"] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    let list: Value =
+        serde_json::from_str(&check_success(&pageout(&scenarios(), &["reproduce", "--list", "--json"])))
+            .unwrap();
+    assert!(list[0]["experiments"][0]["rows"].as_u64().unwrap() > 0);
+}
