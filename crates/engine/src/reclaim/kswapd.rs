@@ -24,7 +24,7 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::Request;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
-use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Why};
+use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
 use crate::stat::Stat;
 use crate::units::{MemcgId, Nanos, NodeId, TaskId};
 
@@ -42,8 +42,8 @@ pub(crate) struct Kswapd {
     class: Option<ZoneType>,
     /// Runs in a row that freed nothing.
     pub(crate) failures: u32,
-    /// Tasks that wait until it has freed some pages.
-    pub(crate) gate: Vec<TaskId>,
+    /// Tasks that wait for it, or for other reclaimers of the node.
+    pub(crate) throttled: Throttled,
 }
 
 impl Kswapd {
@@ -277,7 +277,7 @@ impl Core {
         let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
         let batch = self.config.reclaim_batch;
         run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
-        (run.sc.nr_scanned, run.sc.nr_reclaimed) = (0, 0);
+        (run.sc.nr_scanned, run.sc.scanned_before, run.sc.nr_reclaimed) = (0, 0, 0);
         run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
         run.has_trimmed |= run.sc.cache_trim_mode;
         true
@@ -285,6 +285,8 @@ impl Core {
 
     /// Decides how hard the next pass is to be, if there is to be one.
     fn balance_pass_end(&mut self, run: &mut Balance, node: NodeId) -> Passed {
+        let waits = self.note_progress(node, &mut run.sc);
+        debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
         if sc.by.order > 0 && sc.nr_reclaimed >= 2 << sc.by.order {

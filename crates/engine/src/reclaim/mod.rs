@@ -29,6 +29,7 @@ pub(crate) mod rules; // eras and remedies, as data
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
+use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use node::{NodePass, NodeStep};
@@ -36,6 +37,7 @@ pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{FlushRule, ReclaimRules};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
+pub(crate) use throttle::Throttled;
 pub(crate) use user::{UserReclaim, UserReclaimStep};
 
 /// A reclaim call under way.
@@ -68,6 +70,7 @@ impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
+        self.leave_throttle(&mut call.sc);
         loop {
             if let Some(node) = &mut call.node {
                 match self.node_step(node, &mut call.sc) {
@@ -110,8 +113,8 @@ impl Core {
     /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
+        let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && sc.priority > 0 {
-            let wait = sc.by.from.and_then(|node| self.throttle_no_progress(node, sc));
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
         }

@@ -90,7 +90,7 @@ impl Core {
                 }
                 if sc.must_wait {
                     self.release_isolated(sc);
-                    return NodeStep::Wait(self.isolated_wait());
+                    return NodeStep::Wait(self.isolated_wait(self.lruvecs[lruvec].node, sc));
                 }
                 if self.looked_at > looked_at_before {
                     return NodeStep::Again;

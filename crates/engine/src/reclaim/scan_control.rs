@@ -17,6 +17,8 @@ pub(crate) struct ScanControl {
     pub(crate) nr_reclaimed: u64,
     /// Pages taken from lists to be judged.
     pub(crate) nr_scanned: u64,
+    /// Those of them that were taken before the present priority.
+    pub(crate) scanned_before: u64,
     /// By type: of those, the ones that it has in its hands for as long as its last batch takes.
     pub(crate) isolated: [u64; 2],
     /// The node that they are counted on.
@@ -25,6 +27,8 @@ pub(crate) struct ScanControl {
     pub(crate) has_waited: bool,
     /// It has to wait for that.
     pub(crate) must_wait: bool,
+    /// It waits with others of this node, until it goes on.
+    pub(crate) throttled_on: Option<NodeId>,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
     /// By type: whether active pages may move to the inactive list.
@@ -65,10 +69,12 @@ impl ScanControl {
             nr_to_reclaim,
             nr_reclaimed: 0,
             nr_scanned: 0,
+            scanned_before: 0,
             isolated: [0; 2],
             isolated_on: NodeId(0),
             has_waited: false,
             must_wait: false,
+            throttled_on: None,
             priority: PRIORITY_DEFAULT,
             may_deactivate: [false; 2],
             deactivation: [None; 2],

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!   too many isolated   more pages are in reclaimers' hands than on the list: what is left would look like the whole, and the
-//!                       verdict on it would be that nothing can be reclaimed                    once, for a fiftieth of a second
+//!                       verdict on it would be that nothing can be reclaimed
+//!                                        once, for a fiftieth of a second, or until someone finds that there are not too many
 //!   the gate            less than half of the minimum is free: those who allocate stand back until kswapd has freed some
 //!                       pages, or it might find none for its own work                           until it opens
-//!   no progress         the last priority but one gave nothing, and much is being written       a tick
+//!   no progress         the last priority but one gave nothing, and much is being written
+//!                                        a tick, or until someone gets more than an eighth of what he looks at
 //! ```
-//! [reclaim 2.6, 5.4; machine 3.4]
+//! [reclaim 2.6, 2.13, 5.4; machine 3.4]
 
 use crate::core::Core;
 use crate::machine::step::{DelayReason, Wait};
@@ -16,7 +18,26 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, ISOLATED, Stat};
-use crate::units::{LruType, Nanos, NodeId};
+use crate::units::{LruType, Nanos, NodeId, TaskId};
+
+/// Reclaimers of a node that wait for others, by what they wait for. Each is here until it goes on, whatever has ended its wait.
+#[derive(Default)]
+pub(crate) struct Throttled {
+    /// kswapd's gate to open.
+    gate: Vec<TaskId>,
+    /// Fewer pages to be in others' hands.
+    isolated: Vec<TaskId>,
+    /// Someone to get anything at all.
+    no_progress: Vec<TaskId>,
+}
+
+impl Throttled {
+    fn remove(&mut self, task: TaskId) {
+        for waiting in [&mut self.gate, &mut self.isolated, &mut self.no_progress] {
+            waiting.retain(|&other| other != task);
+        }
+    }
+}
 
 impl Core {
     /// A batch is in a reclaimer's hands for as long as it takes, which is over when the reclaimer goes on.
@@ -39,7 +60,7 @@ impl Core {
 
     /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
     /// batch gives nothing.
-    pub(crate) fn too_many_isolated(&self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
+    pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
         if sc.by.is_kswapd() {
             return false;
         }
@@ -53,6 +74,7 @@ impl Core {
         }
         if isolated <= allowed {
             sc.has_waited = false;
+            self.wake_all(node, |throttled| &mut throttled.isolated);
             return false;
         }
         sc.must_wait = !sc.has_waited;
@@ -60,12 +82,30 @@ impl Core {
         true
     }
 
-    /// How long a reclaimer waits who has found too many pages in others' hands.
-    pub(crate) fn isolated_wait(&self) -> Wait {
-        Wait::Delay(
-            Nanos::from_ticks(u64::from(self.config.hz / 50).max(1), self.config.hz),
-            DelayReason::Reclaim,
-        )
+    /// A reclaimer waits who has found too many pages of a node in others' hands.
+    pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
+        let task = self.task;
+        self.kswapds[node.index()].throttled.isolated.push(task);
+        sc.throttled_on = Some(node);
+        self.ticks_at_most(u64::from(self.config.hz / 50).max(1))
+    }
+
+    fn ticks_at_most(&self, ticks: u64) -> Wait {
+        Wait::WokenOr(Nanos::from_ticks(ticks, self.config.hz), DelayReason::Reclaim)
+    }
+
+    /// A reclaimer goes on: nobody need wake it any more.
+    pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
+        if let Some(node) = sc.throttled_on.take() {
+            let task = self.task;
+            self.kswapds[node.index()].throttled.remove(task);
+        }
+    }
+
+    fn wake_all(&mut self, node: NodeId, of: impl Fn(&mut Throttled) -> &mut Vec<TaskId>) {
+        for task in std::mem::take(of(&mut self.kswapds[node.index()].throttled)) {
+            self.wake(task);
+        }
     }
 
     /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
@@ -77,12 +117,12 @@ impl Core {
         }
         self.count_node(node, Stat::PgscanDirectThrottle, 1);
         self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal));
-        let (task, hz) = (self.task, self.config.hz);
-        self.kswapds[node.index()].gate.push(task);
+        let task = self.task;
+        self.kswapds[node.index()].throttled.gate.push(task);
         Some(match request.gfp.contains(Gfp::FS) {
             true => Wait::Woken,
             // Its file system may be what kswapd waits for.
-            false => Wait::WokenOr(Nanos::from_ticks(hz.into(), hz), DelayReason::Reclaim),
+            false => self.ticks_at_most(self.config.hz.into()),
         })
     }
 
@@ -91,7 +131,7 @@ impl Core {
         let task = self.task;
         let mut zonelist = self.memory.zones.zonelist(request.node, request.class.min(ZoneType::Normal));
         if let Some(node) = zonelist.next().map(|zone| zone.node) {
-            self.kswapds[node.index()].gate.retain(|&waiting| waiting != task);
+            self.kswapds[node.index()].throttled.remove(task);
         }
     }
 
@@ -112,24 +152,278 @@ impl Core {
 
     /// Lets those go on who wait at a node's gate.
     pub(crate) fn open_gate(&mut self, node: NodeId) {
-        for task in std::mem::take(&mut self.kswapds[node.index()].gate) {
-            self.wake(task);
-        }
+        self.wake_all(node, |throttled| &mut throttled.gate);
     }
 
-    /// Whether a reclaimer who has found nothing should let time pass before its last priority: only where what it looks at is
-    /// being written for the most part.
-    pub(crate) fn throttle_no_progress(&self, node: NodeId, sc: &ScanControl) -> Option<Wait> {
-        if !sc.by.is_for_machine() || sc.by.is_kswapd() || sc.priority != 1 || sc.nr_reclaimed > 0 {
+    /// A reclaimer has been over its nodes at a priority, from `node` on. Progress lets those go on who had made none; a task that
+    /// has found nothing for the machine lets time pass itself before its last priority, if what it looks at is being written for
+    /// the most part.
+    pub(crate) fn note_progress(&mut self, node: NodeId, sc: &mut ScanControl) -> Option<Wait> {
+        let scanned = sc.nr_scanned - std::mem::replace(&mut sc.scanned_before, sc.nr_scanned);
+        if sc.nr_reclaimed > scanned / 8 || sc.is_satisfied() {
+            self.wake_all(node, |throttled| &mut throttled.no_progress);
             return None;
         }
-        let of = |stats: &[Stat]| stats.iter().map(|&stat| self.node_stat(node, stat).max(0)).sum::<i64>();
-        let pending = of(&[Stat::NrDirty, Stat::NrWriteback]);
-        let mut reclaimable = of(&[Stat::NrInactiveFile, Stat::NrActiveFile]);
-        if self.memory.swap.free_pages() > 0 {
-            reclaimable += of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]);
+        let is_for_itself = sc.by.is_for_machine() && !sc.by.is_kswapd();
+        if !is_for_itself || sc.priority != 1 || sc.nr_reclaimed > 0 || !self.is_much_pending(node) {
+            return None;
         }
-        let is_pointless = 2 * pending <= reclaimable || self.kswapds[node.index()].is_hopeless();
-        (!is_pointless).then(|| Wait::Delay(Nanos::from_ticks(1, self.config.hz), DelayReason::Reclaim))
+        let task = self.task;
+        self.kswapds[node.index()].throttled.no_progress.push(task);
+        sc.throttled_on = Some(node);
+        Some(self.ticks_at_most(1))
+    }
+
+    /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
+    pub(crate) fn is_much_pending(&self, node: NodeId) -> bool {
+        let pending = [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.node_stat(node, stat).max(0) as u64);
+        2 * pending.iter().sum::<u64>() > self.zone_reclaimable(node)
+            && !self.kswapds[node.index()].is_hopeless()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page_alloc::request::{MigrateType, Rights};
+    use crate::reclaim::{Reclaimer, Why};
+    use crate::units::{CpuId, MemcgId};
+    use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, Served, Step};
+
+    const NODE: NodeId = NodeId(0);
+
+    /// A machine of 4096 pages with its kernel threads: min 128, low 160, high 192.
+    fn machine() -> Engine {
+        let mut engine = Engine::new(Config {
+            node_pages: vec![4096],
+            cpus: 1,
+            watermark_boost_factor: 0,
+            ..Config::default()
+        })
+        .unwrap();
+        engine.start_kernel_threads();
+        engine
+    }
+
+    /// Takes free pages, whatever the marks say, until so many are left.
+    fn leave_free(engine: &mut Engine, pages: u64) {
+        let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, NODE);
+        while engine.core.memory.zones.free_pages(NODE) > pages {
+            let rights = Rights::NO_WATERMARKS;
+            let taken = engine.core.try_alloc(&request, Watermark::Min, rights, MemcgId::ROOT);
+            taken.expect("nothing keeps it back");
+            engine.core.memory.drain_all_pages();
+        }
+        assert_eq!(engine.core.memory.zones.free_pages(NODE), pages);
+    }
+
+    fn woken(engine: &mut Engine) -> Vec<TaskId> {
+        let mut woken = Vec::new();
+        engine.take_woken(&mut woken);
+        woken
+    }
+
+    fn request(gfp: Gfp) -> Request {
+        Request::movable(gfp, NODE)
+    }
+
+    fn direct() -> ScanControl {
+        let by = Reclaimer { from: Some(NODE), ..Reclaimer::new(MemcgId::ROOT, Why::Direct, 60) };
+        ScanControl::new(by, 32)
+    }
+
+    /// As a task does that a step of reclaim makes wait.
+    fn sleep(engine: &mut Engine, task: TaskId, wait: Wait) {
+        assert_eq!(engine.wait(task, wait), Step::Wait(wait));
+    }
+
+    #[test]
+    fn the_gate_is_shut_from_half_of_the_minimum_down() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        leave_free(&mut engine, 65);
+        assert!(engine.core.is_gate_open(NODE), "128 / 2 = 64");
+        leave_free(&mut engine, 64);
+        assert!(!engine.core.is_gate_open(NODE));
+    }
+
+    /// The example of the specification: a minimum of 331, raised by 512.
+    #[test]
+    fn a_boost_shuts_the_gate_earlier() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        let zone = engine.core.memory.zones.zone_mut(NODE, ZoneType::Dma32);
+        (zone.marks.min, zone.boost) = (331, 512);
+        leave_free(&mut engine, 422);
+        assert!(engine.core.is_gate_open(NODE));
+        leave_free(&mut engine, 421);
+        assert!(!engine.core.is_gate_open(NODE));
+    }
+
+    #[test]
+    fn the_gate_stands_open_where_kswapd_could_do_nothing() {
+        let mut engine = machine();
+        leave_free(&mut engine, 10);
+        assert!(engine.core.is_gate_open(NODE), "nothing is reclaimable");
+        engine.core.count_node(NODE, Stat::NrActiveAnon, 100);
+        assert!(engine.core.is_gate_open(NODE), "there is no swap");
+        engine.core.count_node(NODE, Stat::NrActiveFile, 1);
+        assert!(!engine.core.is_gate_open(NODE));
+        engine.core.kswapds[0].failures = 15;
+        assert!(!engine.core.is_gate_open(NODE));
+        engine.core.kswapds[0].failures = 16;
+        assert!(engine.core.is_gate_open(NODE), "it has failed 16 times");
+    }
+
+    #[test]
+    fn who_may_not_enter_a_file_system_waits_at_the_gate_for_a_second_at_most() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        leave_free(&mut engine, 10);
+        let second = Wait::WokenOr(Nanos::SECOND, DelayReason::Reclaim);
+        assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::NOFS)), Some(second));
+        assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)), Some(Wait::Woken));
+        assert_eq!(engine.vmstat(Stat::PgscanDirectThrottle), 2);
+    }
+
+    #[test]
+    fn who_finds_the_gate_shut_is_counted_once_and_goes_on_when_kswapd_has_freed_some() {
+        let mut engine = machine();
+        let file = FileSpec {
+            name: "data".to_owned(),
+            pages: 5000,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
+        let file = engine.file_create(file).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let object = engine.open(task, file).unwrap();
+        let kswapd = engine.core.kswapds[0].task.unwrap();
+        let mut ops = Vec::new();
+        for page in 0..3000 {
+            let step = engine.start(task, Access::new(object, page, false));
+            assert_eq!(step, Step::Wait(Wait::Io));
+            engine.take_ops(&mut ops);
+            let Some(crate::Op::ReadFile { io, .. }) = ops.pop() else { panic!("it is read") };
+            engine.io_done(io, CpuId(0), Ok(()));
+            assert_eq!(woken(&mut engine), [task]);
+            assert!(matches!(engine.resume(task), Step::Done(Served::Major(_))));
+        }
+        leave_free(&mut engine, 64);
+        // The read is inside a file system.
+        let second = Wait::WokenOr(Nanos::SECOND, DelayReason::Reclaim);
+        assert_eq!(engine.start(task, Access::new(object, 3000, false)), Step::Wait(second));
+        assert_eq!(woken(&mut engine), [kswapd]);
+        let mut steps = 0;
+        let named = loop {
+            let step = engine.resume(kswapd);
+            let named = woken(&mut engine);
+            steps += 1;
+            if step != Step::Again || !named.is_empty() {
+                break named;
+            }
+        };
+        assert!(steps > 1 && engine.core.is_gate_open(NODE));
+        assert_eq!(named, [task], "after a pass that has freed enough");
+        while engine.resume(task) == Step::Again {}
+        assert_eq!(engine.vmstat(Stat::PgscanDirectThrottle), 1);
+        assert!(engine.vmstat(Stat::AllocstallMovable) > 0, "it reclaims all the same");
+    }
+
+    /// 2 * 51 > 101, and at 250 Hz a tick is 4 ms.
+    #[test]
+    fn no_progress_where_most_is_being_written_is_worth_a_tick() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 101);
+        engine.core.count_node(NODE, Stat::NrDirty, 30);
+        engine.core.count_node(NODE, Stat::NrWriteback, 20);
+        let at = |engine: &mut Engine, priority, reclaimed, sc: ScanControl| {
+            let mut sc = ScanControl { priority, nr_reclaimed: reclaimed, nr_scanned: 80, ..sc };
+            engine.core.note_progress(NODE, &mut sc)
+        };
+        assert_eq!(at(&mut engine, 1, 0, direct()), None, "2 * 50 is less than 101");
+        engine.core.count_node(NODE, Stat::NrWriteback, 1);
+        let tick = Wait::WokenOr(Nanos(4_000_000), DelayReason::Reclaim);
+        assert_eq!(at(&mut engine, 1, 0, direct()), Some(tick));
+        assert_eq!(at(&mut engine, 2, 0, direct()), None, "only before the last priority");
+        assert_eq!(at(&mut engine, 1, 1, direct()), None, "it has something");
+        let group = ScanControl::new(Reclaimer::new(MemcgId::ROOT, Why::Limit, 60), 32);
+        assert_eq!(at(&mut engine, 1, 0, group), None, "only for the machine");
+        engine.core.kswapds[0].failures = 16;
+        assert_eq!(at(&mut engine, 1, 0, direct()), None, "the node is hopeless");
+    }
+
+    #[test]
+    fn more_than_an_eighth_of_what_someone_looks_at_ends_the_waits_of_those_without_progress() {
+        let mut engine = machine();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        engine.core.count_node(NODE, Stat::NrDirty, 100);
+        engine.enter(task);
+        let mut sc = ScanControl { priority: 1, ..direct() };
+        let wait = engine.core.note_progress(NODE, &mut sc).unwrap();
+        sleep(&mut engine, task, wait);
+        let mut other = ScanControl { nr_scanned: 1000, scanned_before: 920, nr_reclaimed: 10, ..direct() };
+        assert_eq!(engine.core.note_progress(NODE, &mut other), None);
+        assert_eq!(woken(&mut engine), [], "10 of 80 are an eighth");
+        other = ScanControl { nr_scanned: 1000, scanned_before: 920, nr_reclaimed: 11, ..direct() };
+        assert_eq!(engine.core.note_progress(NODE, &mut other), None);
+        assert_eq!(woken(&mut engine), [task]);
+        engine.core.leave_throttle(&mut sc);
+        assert_eq!(sc.throttled_on, None);
+    }
+
+    #[test]
+    fn who_has_waited_for_progress_as_long_as_it_may_is_woken_by_nobody_later() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrDirty, 100);
+        let mut sc = ScanControl { priority: 1, ..direct() };
+        assert!(engine.core.note_progress(NODE, &mut sc).is_some());
+        engine.core.leave_throttle(&mut sc);
+        assert!(engine.core.kswapds[0].throttled.no_progress.is_empty());
+    }
+
+    /// An eighth of 80, and all of them for who may not enter a file system. At 250 Hz a fiftieth of a second is five ticks.
+    #[test]
+    fn too_many_isolated_are_more_than_an_eighth_of_the_inactive_list() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, 10);
+        let too_many = |engine: &mut Engine, sc: &mut ScanControl| {
+            engine.core.too_many_isolated(NODE, LruType::File, sc)
+        };
+        let mut sc = direct();
+        assert!(!too_many(&mut engine, &mut sc));
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, 1);
+        assert!(too_many(&mut engine, &mut sc) && sc.must_wait);
+        let wait = engine.core.isolated_wait(NODE, &mut sc);
+        assert_eq!(wait, Wait::WokenOr(Nanos(20_000_000), DelayReason::Reclaim));
+        assert!(too_many(&mut engine, &mut sc) && !sc.must_wait, "it waits once, and gets nothing then");
+
+        let mut without_fs = direct();
+        without_fs.by.may_enter_fs = false;
+        assert!(!too_many(&mut engine, &mut without_fs));
+        let by = Reclaimer { node: Some(NODE), ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, 60) };
+        assert!(!too_many(&mut engine, &mut ScanControl::new(by, 32)), "kswapd is never held up");
+    }
+
+    #[test]
+    fn whoever_finds_not_too_many_isolated_ends_the_waits_for_that() {
+        let mut engine = machine();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, 11);
+        engine.enter(task);
+        let (mut sc, mut other) = (direct(), direct());
+        assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc));
+        let wait = engine.core.isolated_wait(NODE, &mut sc);
+        sleep(&mut engine, task, wait);
+        assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut other));
+        assert_eq!(woken(&mut engine), []);
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, -1);
+        assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut other));
+        assert_eq!(woken(&mut engine), [task]);
     }
 }

@@ -100,6 +100,31 @@ fn a_node_without_anything_to_reclaim_is_hopeless() {
     );
 }
 
+/// Whoever reclaims a page of the node shows that there is something to be had after all.
+#[test]
+fn a_hopeless_node_recovers_when_anyone_reclaims_a_page_of_it() {
+    check(
+        "
+        config memory=4096 boost=0
+        group top
+        task t in top
+        t anon 5000 as heap
+        threads
+        t write heap 0..3900      => 3900m
+        run kswapd0               => naps
+        time out kswapd0          => sleeps
+        swap 1000 sync
+        t write heap 3900         => m
+        run kswapd0               => was not woken
+        vmstat pageoutrun         => 16
+        t sets top reclaim 4
+        t write heap 3901..3940   # below the low mark again
+        run kswapd0               => naps
+        vmstat pageoutrun         => 17
+    ",
+    );
+}
+
 #[test]
 fn a_machine_that_nothing_can_relieve_says_what_it_is_short_of() {
     check(
