@@ -83,7 +83,10 @@ impl Core {
                     self.work.zapped += 1;
                 }
                 Entry::Present(pfn) => {
-                    if word.is_young() && vma.advice.has_recency() && vma.backing != Backing::Anon {
+                    if word.is_young()
+                        && vma.has_recency(&self.memory.open_files)
+                        && vma.backing != Backing::Anon
+                    {
                         self.mark_accessed(pfn);
                     }
                     self.work.zapped += 1;

@@ -4,6 +4,7 @@
 //! [reclaim 2.8; 9, rows 1 to 5]
 
 use crate::core::Core;
+use crate::memory::Memory;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
 use crate::memory::table::Word;
@@ -36,7 +37,8 @@ impl Core {
         for at in 0..self.rmap_len(&folio) {
             let Some((mm_id, page)) = self.rmap_entry(&folio, at) else { continue };
             self.work.rmap_steps += 1;
-            let mm = self.memory.mm_mut(mm_id);
+            let Memory { mms, open_files, .. } = &mut self.memory;
+            let mm = &mut mms[mm_id.index()];
             let word = mm.table.word(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
@@ -47,7 +49,7 @@ impl Core {
                 return found;
             }
             found.executable |= was_seen && vma.executable;
-            if word.is_young() && vma.advice.has_recency() && harvest.rmap {
+            if word.is_young() && vma.has_recency(open_files) && harvest.rmap {
                 found.young += 1;
                 found.executable |= vma.executable;
                 mm.table.update(page, Word::clear_young);

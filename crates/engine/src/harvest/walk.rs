@@ -196,7 +196,7 @@ impl Core {
             Backing::File(file) => self.memory.file(file).is_tmpfs(),
         };
         let is_evictable = if is_anon_type { swappiness > 0 } else { swappiness != SWAPPINESS_ANON_ONLY };
-        vma.mapped && vma.advice.has_recency() && !vma.locked && is_evictable
+        vma.mapped && vma.has_recency(&self.memory.open_files) && !vma.locked && is_evictable
     }
 
     /// Looks at an upper entry, and if it is worth it at the entries of the table below it.

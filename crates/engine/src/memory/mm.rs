@@ -5,12 +5,13 @@
 
 use crate::config::Compressibility;
 use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
-use crate::units::{FileId, MemcgId};
+use crate::units::{FileId, MemcgId, OpenFileId};
 use std::ops::Range;
 
-/// What the task said about how it will access a mapping or file (madvise, fadvise).
+/// What the task said about how it will access a mapping (madvise) or an open file (fadvise).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Advice {
     /// Nothing.
@@ -20,15 +21,8 @@ pub enum Advice {
     Random,
     /// Sequential access: a page is not used again soon, so reclaim ignores accessed bits.
     Sequential,
-    /// The data will not be reused; reclaim ignores accessed bits.
+    /// The data will not be reused. It is said of an open file; reclaim ignores accessed bits of what is mapped through that.
     NoReuse,
-}
-
-impl Advice {
-    /// Whether having been accessed lately says that a page will be accessed again.
-    pub(crate) fn has_recency(self) -> bool {
-        self == Advice::Normal
-    }
 }
 
 /// What a mapping shows.
@@ -46,6 +40,8 @@ pub(crate) struct Vma {
     pub(crate) start: u64,
     pub(crate) pages: u64,
     pub(crate) backing: Backing,
+    /// The open file that it was made from.
+    pub(crate) open: Option<OpenFileId>,
     pub(crate) advice: Advice,
     pub(crate) locked: bool,
     pub(crate) executable: bool,
@@ -59,6 +55,12 @@ impl Vma {
     /// Its pages in the address space.
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.start + self.pages
+    }
+
+    /// Whether having been accessed lately says that a page of it will be accessed again. [6.12 M6, machine-6.12 1.8]
+    #[inline]
+    pub(crate) fn has_recency(&self, open_files: &[OpenFile]) -> bool {
+        self.advice == Advice::Normal && !self.open.is_some_and(|open| open_files[open.index()].no_reuse)
     }
 }
 
@@ -107,6 +109,7 @@ impl Mm {
             start,
             pages,
             backing,
+            open: None,
             advice,
             locked: false,
             executable,

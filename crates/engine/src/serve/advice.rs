@@ -73,8 +73,8 @@ impl Engine {
         })
     }
 
-    /// `posix_fadvise` on an open file, through any object made from it: how it will be read. A mapping made from it goes by this,
-    /// too, as far as the kernel's do. [machine-6.12 1.8]
+    /// `posix_fadvise` on an open file, through any object made from it: how it will be read. Of mappings
+    /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine-6.12 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
         let open = self.open_file_of(task, object)?;
         let open = &mut self.core.memory.open_files[open.index()];

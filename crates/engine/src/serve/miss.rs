@@ -436,7 +436,9 @@ impl Engine {
     pub(super) fn is_fault_with_recency(&self, task: TaskId) -> bool {
         match *self.tasks[task.index()].accessed() {
             Object::File { .. } => false,
-            Object::Mapping { mm, vma, .. } => self.core.memory.mm(mm).vmas[vma].advice.has_recency(),
+            Object::Mapping { mm, vma, .. } => {
+                self.core.memory.mm(mm).vmas[vma].has_recency(&self.core.memory.open_files)
+            }
         }
     }
 

@@ -35,13 +35,16 @@ impl Engine {
         *open = self.core.memory.open_file(*file);
     }
 
-    /// Maps anonymous memory, private to the task's process.
+    /// Maps anonymous memory, private to the task's process. [`Advice::NoReuse`] is for files.
     pub fn map_anon(&mut self, task: TaskId, pages: u64, advice: Advice) -> Result<ObjectId, ConfigError> {
+        if advice == Advice::NoReuse {
+            return Err(ConfigError::Unknown("file behind anonymous memory that isn't reused".to_string()));
+        }
         check_range("pages of a mapping", pages, 1, TABLE_PAGES_MAX)?;
         self.map_object(task, pages, None, advice, false)
     }
 
-    /// Maps a whole file, shared.
+    /// Maps a whole file, shared. With [`Advice::NoReuse`] that is said of the open file that it is mapped from.
     pub fn map_file(
         &mut self,
         task: TaskId,
@@ -96,6 +99,13 @@ impl Engine {
     ) -> Result<ObjectId, ConfigError> {
         let file = self.core.memory.open_files[open.index()].file;
         let pages = self.core.memory.file(file).index.pages();
+        let advice = match advice {
+            Advice::NoReuse => {
+                self.core.memory.open_files[open.index()].no_reuse = true;
+                Advice::Normal
+            }
+            of_mapping => of_mapping,
+        };
         self.map_object(task, pages, Some(open), advice, executable)
     }
 
@@ -115,6 +125,7 @@ impl Engine {
         let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
         check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
         let vma = mm.map(pages, file.map_or(Backing::Anon, Backing::File), advice, executable);
+        mm.vmas[vma].open = open;
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;
         if let Some(file) = file {

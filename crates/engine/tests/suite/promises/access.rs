@@ -162,6 +162,46 @@ fn accessed_bits_of_a_mapping_advised_random_do_not_count() {
 }
 
 #[test]
+fn accessed_bits_of_what_is_mapped_from_a_file_that_is_not_reused_do_not_count() {
+    for said in ["t map data as m noreuse", "t map data as m\n t advises m noreuse"] {
+        let scenario = |after: &str| {
+            format!(
+                "
+                config folio_batch=1 reclaim_batch=1
+                group job
+                file data 8
+                task t in job
+                {said}
+                {after}
+                t read m 0..2             => 2M
+                t sets job reclaim 1      => reclaimed 1
+                "
+            )
+        };
+        check(&format!("{} vmstat pgscan_file => 1", scenario("")));
+        check(&format!("{} vmstat pgscan_file => 3", scenario("t advises m normal")));
+    }
+}
+
+#[test]
+fn reading_a_file_that_is_not_reused_marks_its_pages_as_usual() {
+    check(
+        "
+        config folio_batch=1
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t advises f noreuse
+        t read f 0                => M
+        t read f 1                => M
+        t read f 0                => H
+        lists job                 => anon 0+0 file 1+1
+    ",
+    );
+}
+
+#[test]
 fn a_read_of_anonymous_memory_takes_no_page_and_a_write_does() {
     check(
         "

@@ -7,7 +7,8 @@
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
 //! | `T thread NAME`, `T reopens O` | another thread of its process, with the same objects; the file of one opened for itself |
-//! | `T open FILE as O`, `T map FILE as O [exec] [random]`, `T anon PAGES as O [random]` | |
+//! | `T open FILE as O`, `T map FILE as O [exec] [random] [noreuse]`, `T anon PAGES as O [random]` | |
+//! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
 //! | `written REASON` | pages of files whose write was begun for this reason |
@@ -298,6 +299,10 @@ impl Machine {
                 let exec = flags.contains(&"exec");
                 let map = |engine: &mut Engine, file| engine.map_file(task, file, advice(flags), exec);
                 self.bind(task, name, map, file)
+            }
+            ["advises", object, said] => {
+                self.engine.fadvise(task, self.object(task, object), advice(&[*said])).unwrap();
+                String::new()
             }
             ["anon", pages, "as", name, flags @ ..] => {
                 let object = self.engine.map_anon(task, number(pages), advice(flags)).unwrap();
@@ -647,7 +652,11 @@ impl Machine {
 }
 
 fn advice(flags: &[&str]) -> Advice {
-    if flags.contains(&"random") { Advice::Random } else { Advice::Normal }
+    match flags {
+        flags if flags.contains(&"random") => Advice::Random,
+        flags if flags.contains(&"noreuse") => Advice::NoReuse,
+        _ => Advice::Normal,
+    }
 }
 
 fn line_of(text: &str, name: &str) -> String {
