@@ -20,11 +20,14 @@ use pageout_engine::{Nanos, Op, Work};
 /// How a task reaches an object; decides what a hit costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Channel {
-    /// `read(2)`/`write(2)` of single pages in no order.
+    /// `read(2)`/`write(2)` of single pages.
     #[default]
     File,
-    /// `read(2)` of consecutive pages with a large buffer.
-    FileSequential,
+    /// `read(2)`/`write(2)` of so many pages in one call.
+    FileCalls {
+        /// At least 1.
+        pages: u32,
+    },
     /// Loads and stores through a mapping, anonymous or of a file.
     Mapped,
 }
@@ -34,8 +37,8 @@ pub enum Channel {
 pub struct Costs {
     /// Hit, [`Channel::File`]. Row "read(2) of 4 KiB, cached, random": 860, M.
     pub file_hit: u64,
-    /// Hit, [`Channel::FileSequential`]. Rows "sequential read(2), 1 MiB buffer, cached": 515, M, and "linear read(2), 128
-    /// GiB in DRAM": 226, S.
+    /// A page of a large [`Channel::FileCalls`]. Rows "sequential read(2), 1 MiB buffer, cached": 515, M, and "linear read(2), 128
+    /// GiB in DRAM": 226, S. What a single page costs more is the call, which the pages of a larger one share.
     pub sequential_hit: u64,
     /// Hit, [`Channel::Mapped`]. Row "dependent load, DRAM": 173, M; 80 to 110 on bare metal, T.
     pub mapped_hit: u64,
@@ -220,7 +223,10 @@ impl Costs {
     pub fn hit(&self, channel: Channel) -> Nanos {
         Nanos(match channel {
             Channel::File => self.file_hit,
-            Channel::FileSequential => self.sequential_hit,
+            Channel::FileCalls { pages } => {
+                let call = self.file_hit.saturating_sub(self.sequential_hit);
+                self.sequential_hit.min(self.file_hit) + call / u64::from(pages.max(1))
+            }
             Channel::Mapped => self.mapped_hit,
         })
     }

@@ -203,6 +203,11 @@ impl Device {
         Completion { at, failed, admitted }
     }
 
+    /// Blocks in one request at most.
+    pub(crate) fn request_pages_max(&self) -> u32 {
+        self.spec.request_pages_max
+    }
+
     /// What the device did up to `now`: of a request in service, its time in service so far.
     pub fn report(&self, now: Nanos) -> DeviceReport {
         let ahead = Nanos(self.busy_until.0.saturating_sub(now.0));

@@ -17,6 +17,7 @@ mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
+mod calls; // how much a read(2) or write(2) asks for
 mod sched; // who runs where
 mod psi; // for want of what tasks make no headway
 
@@ -24,6 +25,7 @@ mod machine; // all of the above together: the event loop
 mod observe; // what a caller may watch while it runs
 mod report; // what a run was like
 
+pub use calls::Calls;
 pub use machine::{BuildError, Machine, MachineSpec, PRESSURE_FILES, RunError, TimedAction, TimedEvent};
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};

@@ -264,6 +264,7 @@ impl Machine {
             context_switches: self.sched.switches(),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
+            readahead: self.engine.readahead_stats(),
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),
             writes: self.timed_writes(),

@@ -1,6 +1,6 @@
 //! What a run was like: plain figures, equal for equal runs.
 
-use pageout_engine::{FileError, Nanos, Work};
+use pageout_engine::{FileError, Nanos, ReadaheadStats, Work};
 
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
@@ -39,6 +39,8 @@ pub struct Report {
     pub file_pages_read: u64,
     /// See [`Report::file_pages_read`].
     pub file_pages_read_in_order: u64,
+    /// What became of the pages of files that were read before anyone asked for them.
+    pub readahead: ReadaheadStats,
     /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
     /// and the last.
     pub reads: Vec<FileRead>,

@@ -4,9 +4,10 @@
 
 use std::collections::VecDeque;
 
-use pageout_engine::{self as engine, CpuId, Nanos, ObjectId, TaskId};
+use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
 use pageout_workload::{Access, AccessStream, TraceError};
 
+use crate::calls::Calls;
 use crate::cost::{Channel, Costs};
 use crate::pace::{Pace, PaceError, Timetable};
 use crate::runner::Runner;
@@ -31,6 +32,14 @@ pub struct TaskSpec {
     pub nice: i8,
     /// How each of its objects is reached, in the engine's order; decides what a hit costs.
     pub channels: Vec<Channel>,
+    /// By how large calls each of its objects is accessed, in the engine's order; those that are missing by single pages. Default:
+    /// none.
+    pub calls: Vec<Calls>,
+    /// What it says of its open files before its first access, and again after each time that it begins its program anew. Default:
+    /// nothing.
+    pub advice: Vec<(ObjectId, Advice)>,
+    /// The objects whose beginning it has read ahead at the same times, by `POSIX_FADV_WILLNEED`. Default: none.
+    pub will_need: Vec<ObjectId>,
     /// Where its accesses come from. Object numbers are the engine's.
     pub source: StreamSource,
     /// How often it runs through its accesses; default 1.
@@ -72,6 +81,9 @@ impl TaskSpec {
             migrates: false,
             nice: 0,
             channels,
+            calls: Vec::new(),
+            advice: Vec::new(),
+            will_need: Vec::new(),
             source,
             loops: 1,
             start: Nanos::ZERO,
@@ -107,6 +119,9 @@ pub(crate) struct Task {
     pub(crate) hit_price: HitPrice,
     pub(crate) timetable: Option<Timetable>,
     pub(crate) accesses: Accesses,
+    /// `None`: each access is a call for its page.
+    pub(crate) calls: Option<Box<[Calls]>>,
+    pub(crate) begin: Begin,
     /// What is to be done before certain accesses, in order.
     marks: VecDeque<Mark>,
     /// The next access is known not to be a hit: don't try it as one again.
@@ -165,6 +180,8 @@ impl Task {
             hit_price: HitPrice::new(&spec.channels, spec.think_time, costs),
             timetable,
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
+            calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
+            begin: Begin::new(spec.advice, spec.will_need),
             marks: marks.into(),
             is_miss_next: false,
             last_accesses: 0,
@@ -229,6 +246,27 @@ impl Task {
             + self.hit_price.of(&pending[hits - 1..]);
         let ended = last.max(now + work);
         (Nanos(ended.0 - work.0), ended)
+    }
+}
+
+/// What a program does before its first access.
+pub(crate) struct Begin {
+    pub(crate) advice: Vec<(ObjectId, Advice)>,
+    pub(crate) will_need: Vec<ObjectId>,
+    /// How much of `will_need` is done; `None`: all that there is.
+    pub(crate) next: Option<usize>,
+}
+
+impl Begin {
+    fn new(advice: Vec<(ObjectId, Advice)>, will_need: Vec<ObjectId>) -> Begin {
+        let mut begin = Begin { advice, will_need, next: None };
+        begin.again();
+        begin
+    }
+
+    /// The program begins anew.
+    pub(crate) fn again(&mut self) {
+        self.next = (!self.advice.is_empty() || !self.will_need.is_empty()).then_some(0);
     }
 }
 

@@ -45,6 +45,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PRESET", default_value = "nvme")]
     pub(crate) device: String,
 
+    /// How far the file is read ahead while it is read in order, in KiB (`device[].read_ahead_kb`). 0: a trace says itself what
+    /// was read, and what readahead brought in on top of it is no answer to how much memory it wants
+    #[arg(long, value_name = "KIB", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4_194_304))]
+    pub(crate) read_ahead_kb: u32,
+
     /// Swap for anonymous memory
     #[arg(long, value_enum, default_value_t = SwapArg::None)]
     pub(crate) swap: SwapArg,

@@ -201,6 +201,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         file: None,
         size: pages.map(|pages| Size::from_pages(pages.max(1))),
         device: None,
+        request_size: None,
         advice: Advice::Normal,
         locked: false,
         executable: false,
@@ -260,7 +261,10 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             policy: None,
             files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
         }],
-        device: vec![Device::of_preset(&args.device, &args.device)],
+        device: vec![Device {
+            read_ahead_kb: args.read_ahead_kb,
+            ..Device::of_preset(&args.device, &args.device)
+        }],
         swap: match args.swap {
             SwapArg::None => Vec::new(),
             SwapArg::Disk => swap(SwapKind::Disk),
@@ -297,6 +301,7 @@ fn check(problems: &[Problem]) -> anyhow::Result<()> {
     let option = match problem.key.as_str() {
         "kernel.profile" => "--policy",
         "device[0].preset" => "--device",
+        "device[0].read_ahead_kb" => "--read-ahead-kb",
         "task[0].think_time" => "--think-time",
         key if key.contains(".read") => "--read",
         key if key.ends_with(".size") => "the trace's pages (try --read page_ids=dense)",
@@ -459,6 +464,7 @@ fn to_json(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> Value {
         "channel": object(args, &Table::default(), None).channel.name(),
         "policy": args.policy,
         "device": args.device,
+        "read_ahead_kb": args.read_ahead_kb,
         "points": list.collect::<Vec<_>>(),
     })
 }

@@ -8,8 +8,8 @@ use pageout_sim::scenario::{Percentage, Scenario};
 use crate::print::{figures, output, table};
 use crate::result::notes;
 use crate::result::run_result::{
-    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, RunResult, TaskResult,
-    ThreadResult, counter,
+    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult, RunResult,
+    TaskResult, ThreadResult, counter,
 };
 
 /// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
@@ -89,6 +89,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     }
     text += &threads_line(&result.threads, result.end_ns);
     text += &swap_line(result);
+    text += &readahead_line(result.readahead);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
         text.push('\n');
         text += &device_text(device, result.end_ns);
@@ -287,6 +288,20 @@ fn swap_line(result: &RunResult) -> String {
     }
     let show = |pages: i64| figures::count(pages.max(0) as u64);
     format!("\nswap: pswpin {}, pswpout {}\n", show(pages_in), show(pages_out))
+}
+
+/// What of readahead was of use.
+fn readahead_line(readahead: ReadaheadResult) -> String {
+    if readahead.pages == 0 {
+        return String::new();
+    }
+    let unused = readahead.never_used();
+    format!(
+        "\nreadahead: {} pages before they were asked for, {} of them never used ({})\n",
+        figures::count(readahead.pages),
+        figures::count(unused),
+        figures::percent(figures::share(unused, readahead.pages))
+    )
 }
 
 fn device_text(device: &DeviceResult, end_ns: u64) -> String {

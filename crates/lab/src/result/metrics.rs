@@ -95,6 +95,8 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     list.group = "run".to_string();
     list.add("simulated time", result.end_ns as f64, Unit::Nanoseconds);
     list.add("accesses", result.accesses as f64, Unit::Count);
+    list.add("pages read ahead", result.readahead.pages as f64, Unit::Count);
+    list.add("read ahead, never used", result.readahead.never_used() as f64, Unit::Count);
     for (name, copies) in by_name(&result.tasks) {
         list.group = format!("task {name}");
         list.task(&copies);

@@ -3,7 +3,7 @@
 use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{Advice, Channel, KernelFile, Scalar, Scenario, SwapKind};
+use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, Scalar, Scenario, SwapKind};
 use serde::Serialize;
 
 use crate::print::{figures, output};
@@ -115,21 +115,25 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
 }
 
 fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let is_off = match &scenario.device[..] {
+        [] => Device::READ_AHEAD_KB == 0,
+        devices => devices.iter().all(|device| device.read_ahead_kb == 0),
+    };
     let files = scenario.task.iter().flat_map(|task| &task.object);
     let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
     // Who says that it reads at random is not read ahead for on Linux either.
     let is_wanted = files.any(|object| object.advice != Advice::Random);
     let (pages, in_order) = (report.file_pages_read, report.file_pages_read_in_order);
     let share = figures::share(in_order, pages);
-    if !is_wanted || share < FILE_SHARE {
+    if !is_off || !is_wanted || share < FILE_SHARE {
         return None;
     }
     let busy: u64 =
         report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
     let text = format!(
-        "There is no readahead yet: {} of the pages read from files follow one read earlier, and each was a request of its \
-         own, at {} in all. Linux reads such pages ahead, 128 KiB at a time by default, and would be faster.",
+        "Readahead is off: {} of the pages read from files follow one read earlier, and each was a request of its own, at {} \
+         in all. Linux reads such pages ahead, 128 KiB at a time by default (device.*.read_ahead_kb), and would be faster.",
         figures::percent(share),
         figures::bandwidth(read * 4096, busy)
     );

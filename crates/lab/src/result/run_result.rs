@@ -36,6 +36,8 @@ pub(crate) struct RunResult {
     pub(crate) percentages: Vec<Percentage>,
     /// The devices.
     pub(crate) devices: Vec<DeviceResult>,
+    /// Pages of files that were read before anyone asked for them.
+    pub(crate) readahead: ReadaheadResult,
     /// Direct reclaim calls of all tasks.
     pub(crate) reclaim: Latency,
     /// The CPUs, in order.
@@ -160,6 +162,22 @@ pub(crate) struct DeviceResult {
     pub(crate) queue_wait_ns: u64,
 }
 
+/// Pages that readahead brought in: those in memory that nobody has used, and those that have left it unused. Whether a mapped
+/// page has been used can't be told: it counts as used.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct ReadaheadResult {
+    pub(crate) pages: u64,
+    pub(crate) unused_pages: u64,
+    pub(crate) dropped_pages: u64,
+}
+
+impl ReadaheadResult {
+    /// Pages that were read for nothing, as far as the run shows.
+    pub(crate) fn never_used(self) -> u64 {
+        self.unused_pages + self.dropped_pages
+    }
+}
+
 /// One CPU: how long tasks had it, and how much work was done on it that no task pays for.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct CpuResult {
@@ -264,6 +282,11 @@ impl RunResult {
             accesses: report.accesses,
             memcgs,
             percentages: scenario.percentages(),
+            readahead: ReadaheadResult {
+                pages: report.readahead.pages,
+                unused_pages: report.readahead.unused,
+                dropped_pages: report.readahead.dropped,
+            },
             reclaim: report.reclaim.into(),
             cpus: report
                 .cpus

@@ -64,6 +64,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].session.visit_ops", "task.t.session.visits=1"),
     ("task[].session.visit_ops", ENDLESS),
     ("task[].depth", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].request_size", "task.t.object.0.channel=tmpfs"),
+    ("device[].read_ahead_kb", "device.d.max_sectors_kb=4194304"),
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),
     ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),

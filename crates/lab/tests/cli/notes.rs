@@ -23,12 +23,12 @@ fn about(scenario: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_sequential_read_says_that_nothing_is_read_ahead() {
+fn without_readahead_a_sequential_read_says_so() {
     let sequential = GOOD.replace("{ pattern = \"zipf\", ops = 5000 }", "{ pattern = \"sequential\" }");
     let printed = check(&sequential, &["run", "scenario.toml"]);
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note = "Note: There is no readahead yet: 99.90% of the pages read from files follow one read earlier, and each was a \
-                request of its own, at ";
+    let note = "Note: Readahead is off: 99.90% of the pages read from files follow one read earlier, and each was a request \
+                of its own, at ";
     assert!(printed.contains(note) && printed.contains(" MB/s in all"), "{printed}");
     assert_eq!(about(&sequential), ["readahead"]);
     assert_eq!(about(GOOD), Vec::<String>::new(), "nobody reads ahead of random reads");
@@ -36,8 +36,8 @@ fn a_sequential_read_says_that_nothing_is_read_ahead() {
     assert_eq!(about(&random), Vec::<String>::new(), "nor of who says that they are");
     let compared =
         check(&sequential, &["compare", "scenario.toml", "--vary", "kernel.profile=classic@6.12,lru"]);
-    assert_eq!(compared.matches("There is no readahead yet").count(), 1, "{compared}");
-    assert!(compared.contains("Note: classic@6.12: There is no readahead"), "{compared}");
+    assert_eq!(compared.matches("Readahead is off").count(), 1, "{compared}");
+    assert!(compared.contains("Note: classic@6.12: Readahead is off"), "{compared}");
 }
 
 #[test]

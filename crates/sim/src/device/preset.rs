@@ -2,7 +2,7 @@
 //!
 //! The figures are the rows of the device table in `docs/spec/costs.md`. `pageout keys device` prints them.
 
-use pageout_engine::Nanos;
+use pageout_engine::{Bdi, Nanos};
 
 use super::spec::BLOCK_BYTES;
 use super::{DeviceSpec, Latency, Tail};
@@ -179,6 +179,7 @@ impl Preset {
             iops_max: self.iops.map(|figure| figure.value),
             queue_depth: value(&self.queue_depth),
             nr_requests: value(&self.nr_requests),
+            request_pages_max: Bdi::NO_READAHEAD.io_pages,
             latency_covers: self.latency_covers,
             faults: Vec::new(),
         }

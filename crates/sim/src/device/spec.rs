@@ -31,6 +31,8 @@ pub struct DeviceSpec {
     /// Requests in service or waiting at a time; whoever submits one more waits. The block layer's `nr_requests`, 128 by default
     /// (reclaim 9, row 13). Less than `queue_depth` is as much as that.
     pub nr_requests: u32,
+    /// Blocks in one request at most (`max_sectors_kb`); greater than 0. What is larger is submitted in pieces. 320 by default.
+    pub request_pages_max: u32,
     /// Bytes whose transfer the latencies above contain already, because they were measured with requests of that size.
     pub latency_covers: u64,
     /// Requests that fail; none by default.
@@ -74,6 +76,9 @@ impl DeviceSpec {
         if self.queue_depth == 0 {
             return refuse(Problem::ZeroQueueDepth);
         }
+        if self.request_pages_max == 0 {
+            return refuse(Problem::EmptyRequests);
+        }
         if let Some(tail) = self.tail
             && (tail.one_in == 0 || tail.times == 0)
         {
@@ -113,6 +118,8 @@ enum Problem {
     ZeroIops,
     #[error("the queue depth is 0; it must be at least 1 request")]
     ZeroQueueDepth,
+    #[error("its largest request has no pages; it must have at least 1")]
+    EmptyRequests,
     #[error("a tail of one in {} at {} times the median; both must be at least 1", tail.one_in, tail.times)]
     BadTail { tail: Tail },
     #[error("a fault probability of {probability} is not between 0 and 1")]

@@ -17,6 +17,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         iops_max: None,
         queue_depth,
         nr_requests: 128,
+        request_pages_max: 320,
         latency_covers: 4096,
         faults: Vec::new(),
     }

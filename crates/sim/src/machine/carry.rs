@@ -11,9 +11,6 @@ use super::agenda::Event;
 use crate::device::{Area, Direction, Request};
 use crate::observe::Observer;
 
-/// Pages in one request at most: the 1,280 KiB of the block layer's default `max_sectors_kb`.
-const REQUEST_PAGES_MAX: u32 = 320;
-
 /// What an engine call came to.
 pub(super) struct Settled {
     /// CPU time of its work and operations.
@@ -69,12 +66,13 @@ impl Machine {
         let mut transfers = ops.iter().filter_map(transfer).peekable();
         while let Some((io, mut request)) = transfers.next() {
             self.ios.push(io);
-            while let Some((io, _)) = transfers.next_if(|(_, next)| absorb(&mut request, next)) {
+            let device = self.device_of(request.area);
+            let most = self.devices[device].request_pages_max();
+            while let Some((io, _)) = transfers.next_if(|(_, next)| absorb(&mut request, next, most)) {
                 self.ios.push(io);
             }
-            let device = self.device_of(request.area);
             let (mut done_at, mut failed) = (Nanos::ZERO, false);
-            for piece in pieces(request) {
+            for piece in pieces(request, most) {
                 let completion = self.devices[device].submit(self.agenda.now(), piece);
                 admitted = admitted.max(completion.admitted + spent);
                 done_at = done_at.max(completion.at + spent);
@@ -113,21 +111,21 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
     Some((io, Request { direction, area, block, blocks }))
 }
 
-/// The requests that a transfer, or neighbours together, become.
-fn pieces(whole: Request) -> impl Iterator<Item = Request> {
-    (0..whole.blocks).step_by(REQUEST_PAGES_MAX as usize).map(move |from| Request {
+/// The requests of `most` blocks at most that a transfer, or neighbours together, become.
+fn pieces(whole: Request, most: u32) -> impl Iterator<Item = Request> {
+    (0..whole.blocks).step_by(most as usize).map(move |from| Request {
         block: whole.block + u64::from(from),
-        blocks: (whole.blocks - from).min(REQUEST_PAGES_MAX),
+        blocks: (whole.blocks - from).min(most),
         ..whole
     })
 }
 
-/// Makes `next` part of `request` if it continues it.
-fn absorb(request: &mut Request, next: &Request) -> bool {
+/// Makes `next` part of `request` if it continues it, and the two are no more than `most` blocks.
+fn absorb(request: &mut Request, next: &Request, most: u32) -> bool {
     let continues = request.direction == next.direction
         && request.area == next.area
         && request.block + u64::from(request.blocks) == next.block
-        && request.blocks + next.blocks <= REQUEST_PAGES_MAX;
+        && request.blocks + next.blocks <= most;
     if continues {
         request.blocks += next.blocks;
     }
@@ -145,7 +143,7 @@ mod tests {
         let ops: Vec<Op> = slots.iter().map(write).collect();
         let mut requests: Vec<Request> = Vec::new();
         for (_, next) in ops.iter().filter_map(transfer) {
-            if !requests.last_mut().is_some_and(|last| absorb(last, &next)) {
+            if !requests.last_mut().is_some_and(|last| absorb(last, &next, 320)) {
                 requests.push(next);
             }
         }
@@ -156,7 +154,7 @@ mod tests {
     fn a_read_larger_than_a_request_is_split() {
         let whole =
             Request { direction: Direction::Read, area: Area::File(FileId(0)), block: 7, blocks: 700 };
-        let pieces: Vec<(u64, u32)> = pieces(whole).map(|piece| (piece.block, piece.blocks)).collect();
+        let pieces: Vec<(u64, u32)> = pieces(whole, 320).map(|piece| (piece.block, piece.blocks)).collect();
         assert_eq!(pieces, [(7, 320), (327, 320), (647, 60)]);
     }
 

@@ -7,6 +7,7 @@ use pageout_engine::{CpuId, Nanos, Served, Step, TaskId};
 use super::agenda::Event;
 use super::threads::THREAD;
 use super::{Machine, RunError};
+use crate::calls::decode_call;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
@@ -159,6 +160,11 @@ impl Machine {
                 return Ok(task.runner.idle_until(start));
             }
         }
+        if self.tasks[index].begin.next.is_some()
+            && let Some(step) = self.begin_program(index)
+        {
+            return self.finish_step(index, step, observer);
+        }
         if self.tasks[index].is_marked() {
             self.pass_marks(index, observer)?;
         }
@@ -167,7 +173,9 @@ impl Machine {
         }
         let task = &mut self.tasks[index];
         task.is_miss_next = false;
-        let step = self.engine.start(task.runner.id, decode(task.accesses.pending()[0]));
+        let access = task.accesses.pending()[0];
+        let access = task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
+        let step = self.engine.start(task.runner.id, access);
         self.finish_step(index, step, observer)
     }
 
@@ -187,7 +195,12 @@ impl Machine {
         let horizon = undisturbed.max(now + self.quantum);
         let pending = task.accesses.pending();
         let allowed = task.hits_allowed(now, horizon).min(pending.len());
-        let hits = self.engine.run_hits(task.runner.id, &pending[..allowed], decode);
+        let hits = match task.calls.as_deref() {
+            None => self.engine.run_hits(task.runner.id, &pending[..allowed], decode),
+            Some(calls) => {
+                self.engine.run_hits(task.runner.id, &pending[..allowed], |access| decode_call(access, calls))
+            }
+        };
         if hits == 0 {
             return None;
         }
@@ -242,7 +255,11 @@ impl Machine {
     ) -> Result<Next, RunError> {
         if served == Served::Exited {
             let has_exited = self.engine.has_exited(self.tasks[index].runner.id);
+            self.tasks[index].begin.again();
             return Ok(if has_exited { self.end_task(index) } else { Next::GoOn });
+        }
+        if served == Served::Advised {
+            return Ok(Next::GoOn);
         }
         let task = &mut self.tasks[index];
         observer.access(index, task.accesses.index, &served);
@@ -276,6 +293,25 @@ impl Machine {
         task.accesses.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)
+    }
+
+    /// What a program does before its first access: says how it will read its files, and has read what it will need. `None` when
+    /// it is done.
+    #[cold]
+    fn begin_program(&mut self, index: usize) -> Option<Step> {
+        let task = &mut self.tasks[index];
+        let (id, done) = (task.runner.id, task.begin.next?);
+        if done == 0 {
+            for &(object, advice) in &task.begin.advice {
+                self.engine.fadvise(id, object, advice).expect("the object is an open file of the task");
+            }
+        }
+        let object = task.begin.will_need.get(done).copied();
+        task.begin.next = object.map(|_| done + 1);
+        let object = object?;
+        let pages = self.engine.object_pages(id, object).unwrap_or(0);
+        let step = self.engine.readahead(id, object, 0, pages);
+        Some(step.expect("the object is an open file of the task"))
     }
 
     /// Measures reclaim calls: from the time of the step in which one begins to the end of the step in which it ends.

@@ -18,7 +18,6 @@ use pageout_engine::{
     Holds, MemcgId, Nanos, ObjectId, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind,
     SwapSpec, Switch, TaskId,
 };
-use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
 
 use super::compressed::Compressed;
@@ -34,8 +33,8 @@ use super::{
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
 use crate::pace::Pace;
+use crate::{Calls, StreamSource, TaskSpec};
 use crate::{Machine, MachineSpec, SchedRules, TimedAction, TimedEvent};
-use crate::{StreamSource, TaskSpec};
 
 impl Scenario {
     /// The machine with everything in it, at time 0. Traces are opened when their task starts to run.
@@ -191,7 +190,7 @@ impl Scenario {
                 name: file.name.clone(),
                 pages: file.size.pages_ceil(),
                 kind,
-                bdi: Bdi::NO_READAHEAD,
+                bdi: self.bdi(kind, file.device.as_deref()),
             };
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
             let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
@@ -212,7 +211,8 @@ impl Scenario {
                     Channel::Tmpfs => EngineFileKind::Tmpfs,
                     _ => EngineFileKind::Regular,
                 };
-                let spec = FileSpec { name: name.clone(), pages, kind, bdi: Bdi::NO_READAHEAD };
+                let bdi = self.bdi(kind, object.device.as_deref());
+                let spec = FileSpec { name: name.clone(), pages, kind, bdi };
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
                 let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
@@ -221,6 +221,15 @@ impl Scenario {
             }
         }
         Ok(files)
+    }
+
+    /// What readahead knows of the device of a file; tmpfs is on none.
+    fn bdi(&self, kind: EngineFileKind, device: Option<&str>) -> Bdi {
+        match (kind, self.device.get(self.device_index(device))) {
+            (EngineFileKind::Tmpfs, _) => Bdi::NO_READAHEAD,
+            (EngineFileKind::Regular, Some(device)) => device.bdi(),
+            (EngineFileKind::Regular, None) => Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).bdi(),
+        }
     }
 
     /// Each device has a flusher thread of its own.
@@ -298,7 +307,7 @@ impl Scenario {
             let file = files.get(&name).map(|file| file.id);
             let file = file
                 .ok_or_else(|| problem(&format!("{key}.object[{at}]"), format!("there is no file `{name}`")));
-            let advice = object.advice.engine();
+            let advice = object.advice.of_mapping();
             match object.channel {
                 Channel::File | Channel::Tmpfs => engine.open(id, file?),
                 Channel::Mapped => engine.map_file(id, file?, advice, object.executable),
@@ -322,16 +331,22 @@ impl Scenario {
                 }
                 Ok(())
             })?;
-            channels.push(match (object.channel, object.advice) {
-                (Channel::File | Channel::Tmpfs, Advice::Sequential) => cost::Channel::FileSequential,
-                (Channel::File | Channel::Tmpfs, _) => cost::Channel::File,
-                (Channel::Mapped | Channel::Anonymous, _) => cost::Channel::Mapped,
+            channels.push(match object.channel {
+                Channel::File | Channel::Tmpfs => {
+                    cost::Channel::FileCalls { pages: object.request_pages() as u32 }
+                }
+                Channel::Mapped | Channel::Anonymous => cost::Channel::Mapped,
             });
         }
+        let calls = self.calls(task);
+        let (advice, will_need) = advice(task);
         let origins =
             self.origins(task).map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
         let write_first: Vec<Option<u64>> = (0..task.object.len())
-            .map(|at| self.pages_of(task, at).filter(|_| task.object[at].writes_first()))
+            .map(|at| {
+                let pages = self.pages_of(task, at).filter(|_| task.object[at].writes_first());
+                pages.map(|pages| pages.div_ceil(task.object[at].request_pages()))
+            })
             .collect();
         // From the second loop on everything has been touched, but for anonymous memory of a process of its own.
         let lives_on =
@@ -350,16 +365,12 @@ impl Scenario {
             let (origins, write_first) = (origins.clone(), [write_first.clone(), write_first_later.clone()]);
             let source: StreamSource = Box::new(move |turn| {
                 let write_first = &write_first[usize::from(turn > 0)];
-                let stream =
-                    streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))?;
-                Ok(match ops {
-                    Some(ops) => Box::new(Limited::new(stream, ops)),
-                    None => stream,
-                })
+                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
             });
             // The workers of a thread share all that it has.
             let of_thread = if thread == 0 { id } else { self.add_thread(machine, task, id, cpu) };
             for (worker, source) in streams::in_turn(source, task.depth).into_iter().enumerate() {
+                let source = streams::calls(source, &calls, ops);
                 let id = match worker {
                     0 => of_thread,
                     _ => machine.engine_mut().thread_create(of_thread, cpu),
@@ -376,6 +387,10 @@ impl Scenario {
                     lifetime: task.lifetime,
                     think_time: nanos(task.think_time),
                     background: task.background,
+                    calls: calls.clone(),
+                    advice: advice.clone(),
+                    // What a process needs is read once.
+                    will_need: if first.is_none() { will_need.clone() } else { Vec::new() },
                     ..TaskSpec::new(id, &task.copy_name(run.copy), &task.memcg, channels.clone(), source)
                 };
                 let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
@@ -395,6 +410,15 @@ impl Scenario {
             }
         }
         thread
+    }
+
+    /// By how large calls a task accesses its objects.
+    fn calls(&self, task: &Task) -> Vec<Calls> {
+        let calls = |(at, object): (usize, &Object)| Calls {
+            pages: object.request_pages() as u32,
+            end: self.pages_of(task, at).unwrap_or(u64::MAX),
+        };
+        task.object.iter().enumerate().map(calls).collect()
     }
 
     /// Where the machine has the copies and threads of each task.
@@ -422,8 +446,7 @@ impl Scenario {
     }
 
     fn origin_kind(&self, index: usize, object: &Object) -> Result<Option<OriginKind>, Problem> {
-        if let Some(workload) = &object.workload {
-            let pattern = workload.pattern(self.object_pages(object));
+        if let Some(pattern) = self.pattern_of(object) {
             return match pattern {
                 Ok(pattern) => Ok(Some(OriginKind::Pattern(pattern))),
                 Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
@@ -478,6 +501,8 @@ impl Device {
             iops,
             fail_reads,
             fail_writes,
+            read_ahead_kb: _, // the engine's: see `bdi`
+            max_sectors_kb: _,
         } = self;
         let mut spec = DeviceSpec::preset(preset)
             .ok_or_else(|| problem(".preset", format!("there is no device preset called `{preset}`")))?;
@@ -490,6 +515,7 @@ impl Device {
         spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
         spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
         spec.iops_max = iops.or(spec.iops_max);
+        spec.request_pages_max = self.bdi().io_pages;
         for (direction, share) in [(Direction::Read, fail_reads), (Direction::Write, fail_writes)] {
             if let Some(share) = share.filter(|share| share.0 > 0.0) {
                 spec.faults.push(Fault { direction, rule: FaultRule::Random(share.0) });
@@ -518,14 +544,32 @@ fn latency(preset: Latency, median: Option<TimeSpan>, p99: Option<TimeSpan>) -> 
 }
 
 impl Advice {
-    fn engine(self) -> pageout_engine::Advice {
+    /// What is said of a mapping; the rest is said of a file.
+    fn of_mapping(self) -> pageout_engine::Advice {
         match self {
-            Advice::Normal => pageout_engine::Advice::Normal,
+            Advice::Normal | Advice::WillNeed | Advice::NoReuse => pageout_engine::Advice::Normal,
             Advice::Random => pageout_engine::Advice::Random,
             Advice::Sequential => pageout_engine::Advice::Sequential,
-            Advice::NoReuse => pageout_engine::Advice::NoReuse,
         }
     }
+
+    /// What is said of an open file.
+    fn of_file(self, channel: Channel) -> Option<pageout_engine::Advice> {
+        match self {
+            Advice::NoReuse => Some(pageout_engine::Advice::NoReuse),
+            Advice::Random | Advice::Sequential if channel != Channel::Mapped => Some(self.of_mapping()),
+            _ => None,
+        }
+    }
+}
+
+/// What a task says of its open files before its first access, and which of them it has read ahead.
+fn advice(task: &Task) -> (Vec<(ObjectId, pageout_engine::Advice)>, Vec<ObjectId>) {
+    let objects =
+        (0..).map(ObjectId).zip(&task.object).filter(|(_, object)| object.channel != Channel::Anonymous);
+    let said = |(at, object): (ObjectId, &Object)| Some((at, object.advice.of_file(object.channel)?));
+    let will_need = objects.clone().filter(|(_, object)| object.advice == Advice::WillNeed);
+    (objects.filter_map(said).collect(), will_need.map(|(at, _)| at).collect())
 }
 
 /// One copy of a task, apart from what it has in common with the others.

@@ -55,6 +55,7 @@ mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
 use keys::{Accepts, TIME_MAX, sysctl_keys};
+use pageout_workload::Pattern;
 use pageout_workload::rng::SplitMix64;
 use section::section;
 
@@ -128,6 +129,12 @@ impl Scenario {
         size.map(Size::pages_ceil)
     }
 
+    /// The pattern of an object's workload, whose pages are the requests that the object is accessed by; `None` without one.
+    fn pattern_of(&self, object: &Object) -> Option<Result<Pattern, TableError>> {
+        let requests = self.object_pages(object).map(|pages| pages.div_ceil(object.request_pages()));
+        object.workload.as_ref().map(|workload| workload.pattern(requests))
+    }
+
     /// Pages of a task's object: what the scenario says, or the most that the task's patterns reach.
     pub(crate) fn pages_of(&self, task: &Task, index: usize) -> Option<u64> {
         self.object_pages(&task.object[index]).or_else(|| self.pages_reached(task, index))
@@ -136,10 +143,10 @@ impl Scenario {
     /// The most pages of a task's object that the task's patterns reach; `None` if none does.
     fn pages_reached(&self, task: &Task, index: usize) -> Option<u64> {
         let patterns = task.object.iter().enumerate().filter_map(|(own, object)| {
-            let pattern = object.workload.as_ref()?.pattern(self.object_pages(object)).ok()?;
+            let pattern = self.pattern_of(object)?.ok()?;
             pattern.object_pages(own as u32).get(&(index as u32)).copied()
         });
-        patterns.max()
+        patterns.max().map(|requests| requests.saturating_mul(task.object[index].request_pages()))
     }
 
     /// Paths of all cgroups, those included that only exist as parents; the root is `/`. Of more than a machine can have, only

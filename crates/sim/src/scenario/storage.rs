@@ -1,6 +1,6 @@
 //! `[[device]]`, `[[swap]]` and `[[file]]`: where pages that are not in memory live.
 
-use pageout_engine::Nanos;
+use pageout_engine::{Bdi, Nanos, PAGE_SIZE};
 
 use super::keys::{Accepts, LATENCY, SIZE_MAX};
 use super::section::{from_texts, section, words};
@@ -32,6 +32,10 @@ section! {
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
             "Requests served and waiting at the same time. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
+        read_ahead_kb: u32, [unless Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
+            "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
+        max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
+            "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
         iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000),
             "Requests a second that the device can't exceed however deep its queue.";
         fail_reads: Option<Share>, [absent "0"] in Accepts::Share,
@@ -41,10 +45,26 @@ section! {
     }
 }
 
+/// The largest window and the largest request: 4 GiB.
+const KB_MAX: i64 = Bdi::PAGES_MAX as i64 * KB_A_PAGE as i64;
+
+const KB_A_PAGE: u32 = (PAGE_SIZE >> 10) as u32;
+
 impl Device {
+    /// The readahead of a device that says nothing of it.
+    pub const READ_AHEAD_KB: u32 = 0;
+
+    /// The largest request of a device that says nothing of it.
+    pub const MAX_SECTORS_KB: u32 = Bdi::NO_READAHEAD.io_pages * KB_A_PAGE;
+
     /// A device that is its preset and nothing else.
     pub fn of_preset(name: &str, preset: &str) -> Device {
         from_texts(&[("name", name), ("preset", preset)])
+    }
+
+    /// What readahead knows of it.
+    pub(super) fn bdi(&self) -> Bdi {
+        Bdi { ra_pages: self.read_ahead_kb / KB_A_PAGE, io_pages: self.max_sectors_kb / KB_A_PAGE }
     }
 }
 

@@ -5,15 +5,18 @@
 //!   object 1   (parts of a pattern go there)           ├──▶ the task's stream: each access from one of them, drawn by
 //!   object 2   trace, objects renumbered ─── share 1 ──┘    share, until all have ended
 //! ```
+//! Where an object is accessed by calls of several pages, what is drawn is a call, and its pages follow each other.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pageout_workload::generator::Limited;
 use pageout_workload::rng::SplitMix64;
 use pageout_workload::trace::Packed;
 use pageout_workload::{Access, AccessStream, Pattern, ReadOptions, TraceError, trace};
 
 use crate::StreamSource;
+use crate::calls::{Calls, Pages};
 
 /// What an object's accesses come from, ready to be made as often as the task loops.
 #[derive(Debug, Clone)]
@@ -148,6 +151,25 @@ impl AccessStream for InTurn {
     fn len_hint(&self) -> Option<u64> {
         None
     }
+}
+
+/// A source of accesses to pages out of one of requests, at most so many in a loop.
+pub(super) fn calls(mut source: StreamSource, calls: &[Calls], ops: Option<u64>) -> StreamSource {
+    let calls = calls.iter().any(|calls| calls.pages > 1).then(|| calls.to_vec());
+    if calls.is_none() && ops.is_none() {
+        return source;
+    }
+    Box::new(move |turn| {
+        let requests = source(turn)?;
+        let stream = match &calls {
+            Some(calls) => Box::new(Pages::new(requests, calls.clone())) as Box<dyn AccessStream>,
+            None => requests,
+        };
+        Ok(match ops {
+            Some(ops) => Box::new(Limited::new(stream, ops)),
+            None => stream,
+        })
+    })
 }
 
 /// A stream with its objects renumbered, or its writes made reads.

@@ -108,8 +108,10 @@ section! {
             "Size of an anonymous mapping or of a file of its own.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
             "The device of a file of its own, for file and mapped objects.";
+        request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, 1 << 30),
+            "Size of each read(2) and write(2), of which whole pages count: fio's bs. The workload then draws requests, which lie one behind the other, and its `pages` and `ops` count them; each of their pages is an access. Readahead goes by the size, and the pages of a large request are cheaper, as they share a call. For workloads on file and tmpfs objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
-            "What the task tells the kernel by madvise. random and noreuse keep a mapping's accesses from counting as recent use. For read(2) only sequential matters: pages come in large buffers, which is cheaper a page.";
+            "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
         opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS),
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
         locked: bool, [unless false] in Accepts::Bool,
@@ -163,6 +165,11 @@ impl Object {
         self.write_first.unwrap_or(matches!(self.channel, Channel::Anonymous | Channel::Tmpfs))
     }
 
+    /// Pages of each call that accesses it.
+    pub(super) fn request_pages(&self) -> u64 {
+        self.request_size.map_or(1, Size::pages_ceil).max(1)
+    }
+
     /// How its trace is to be read.
     pub fn read_options(&self) -> Result<ReadOptions, TableError> {
         self.read.as_ref().map_or_else(|| Ok(ReadOptions::default()), Table::options)
@@ -214,6 +221,8 @@ words! {
         Random = "random",
         /// In order.
         Sequential = "sequential",
+        /// The beginning of it soon.
+        WillNeed = "willneed",
         /// Each page once.
         NoReuse = "noreuse",
     }

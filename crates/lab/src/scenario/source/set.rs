@@ -13,7 +13,8 @@
 //! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is no TOML. So sizes and durations need no
 //! quotes.
 
-use toml_edit::{Array, Item, Table, TableLike, Value};
+use pageout_sim::scenario::DEFAULT_DEVICE;
+use toml_edit::{Array, ArrayOfTables, Item, Table, TableLike, Value};
 
 use super::place::{index_step, steps_in_table};
 use crate::scenario::nearest::nearest;
@@ -174,6 +175,19 @@ fn insert(
 ) -> Result<(), BadSetting> {
     const LISTS: &[&str] = &["memcg", "device", "swap", "file", "task", "event", "variant", "expect"];
     let first = rest.split('.').next().unwrap_or(rest);
+    if path.is_empty()
+        && first == "device"
+        && let Some(key) =
+            rest.strip_prefix("device.").and_then(|rest| rest.strip_prefix(DEFAULT_DEVICE)?.strip_prefix('.'))
+    {
+        // It is there without being listed.
+        let mut device = Table::new();
+        device.insert("name", Item::Value(Value::from(DEFAULT_DEVICE)));
+        let mut devices = ArrayOfTables::new();
+        devices.push(device);
+        table.insert("device", Item::ArrayOfTables(devices));
+        return in_table(table, &format!("device[0].{key}"), "", value, changed);
+    }
     if path.is_empty() && LISTS.contains(&first) {
         return Err(BadSetting {
             message: format!("this scenario has no [[{first}]]"),

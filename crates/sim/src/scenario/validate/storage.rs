@@ -2,7 +2,7 @@
 
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
-use crate::scenario::{Device, File, FileKind, Swap, SwapKind};
+use crate::scenario::{Device, File, FileKind, Size, Swap, SwapKind};
 
 impl Check<'_> {
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
@@ -12,6 +12,23 @@ impl Check<'_> {
             && problem.key.is_empty()
         {
             self.report(Problem { key: prefix.to_string(), ..problem });
+        }
+        self.read_ahead(prefix, device);
+    }
+
+    /// A window that the device can't even have waiting is a mistake of units.
+    fn read_ahead(&mut self, prefix: &str, device: &Device) {
+        let Ok(spec) = device.spec() else { return };
+        let most = u64::from(spec.nr_requests.max(spec.queue_depth)) * u64::from(device.max_sectors_kb);
+        if u64::from(device.read_ahead_kb) > most {
+            let message = format!(
+                "`read_ahead_kb`: a window of {} is more than the device takes: {} requests of {}",
+                Size(u64::from(device.read_ahead_kb) << 10),
+                spec.nr_requests.max(spec.queue_depth),
+                Size(u64::from(device.max_sectors_kb) << 10)
+            );
+            let problem = Problem::new(format!("{prefix}.read_ahead_kb"), message);
+            self.report(problem.help(format!("at most {most}, in KiB; Linux sets 128")));
         }
     }
 

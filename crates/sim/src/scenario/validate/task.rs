@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
 use crate::scenario::task::CPU_MAX;
-use crate::scenario::{Channel, FileKind, Lifetime, Object, OpenedBy, Session, Size, Task};
+use crate::scenario::{Advice, Channel, FileKind, Lifetime, Object, OpenedBy, Session, Size, Task};
 
 /// What a machine runs at most of one task: copies, threads and workers.
 const RUNNERS_MAX: usize = 100_000;
@@ -112,9 +112,10 @@ impl Check<'_> {
         let mut ops = Some(0u64);
         for object in &task.object {
             let has = match (&object.workload, &object.trace) {
-                (Some(workload), _) => {
-                    let pattern = workload.pattern(self.scenario.object_pages(object)).ok();
-                    pattern.and_then(|pattern| pattern.stream(0, 0).ok()?.len_hint())
+                (Some(_), _) => {
+                    let pattern = self.scenario.pattern_of(object).and_then(Result::ok);
+                    let requests = pattern.and_then(|pattern| pattern.stream(0, 0).ok()?.len_hint());
+                    requests.map(|requests| requests.saturating_mul(object.request_pages()))
                 }
                 (None, Some(_)) => None,
                 (None, None) => Some(0),
@@ -223,6 +224,7 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.opened_by"), message);
             self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
+        self.calls_and_advice(prefix, object);
         if object.executable && !matches!(channel, Channel::Mapped) {
             let problem =
                 Problem::new(format!("{prefix}.executable"), "only a mapped file can be executable");
@@ -244,6 +246,36 @@ impl Check<'_> {
             self.report(Problem::in_table(&format!("{prefix}.read"), error));
         }
         self.workload(prefix, task, object);
+    }
+
+    fn calls_and_advice(&mut self, prefix: &str, object: &Object) {
+        let channel = object.channel;
+        let is_open_file = matches!(channel, Channel::File | Channel::Tmpfs);
+        if object.request_size.is_some() {
+            let problem = match (is_open_file, &object.trace) {
+                (false, _) => Some((
+                    "loads and stores ask for no more than they touch",
+                    "use channel = \"file\" or \"tmpfs\", or leave it out",
+                )),
+                (true, Some(_)) => Some(("a trace says itself what was accessed", "leave it out")),
+                (true, None) => None,
+            };
+            if let Some((message, help)) = problem {
+                let problem =
+                    Problem::new(format!("{prefix}.request_size"), format!("`request_size`: {message}"));
+                self.report(problem.help(help));
+            }
+        }
+        let problem = match object.advice {
+            Advice::NoReuse if channel == Channel::Anonymous => "is said of a file, and there is none",
+            Advice::WillNeed if !matches!(channel, Channel::File | Channel::Mapped) => {
+                "reads from a device, and nothing of this is on one when the task starts"
+            }
+            _ => return,
+        };
+        let advice = object.advice.name();
+        let problem = Problem::new(format!("{prefix}.advice"), format!("`advice`: {advice} {problem}"));
+        self.report(problem.help("leave it out, or use channel = \"file\" or \"mapped\""));
     }
 
     /// An object that has a regular file of its own has it on a device.
@@ -275,18 +307,17 @@ impl Check<'_> {
     }
 
     fn workload(&mut self, prefix: &str, task: &Task, object: &Object) {
-        let Some(workload) = &object.workload else { return };
+        let Some(pattern) = self.scenario.pattern_of(object) else { return };
         let own = task
             .object
             .iter()
             .position(|other| std::ptr::eq(other, object))
             .expect("it is one of the task's");
-        let pages = self.scenario.object_pages(object);
-        if pages == Some(0) {
+        if self.scenario.object_pages(object) == Some(0) {
             // Told of where the size is; no pattern fits into it.
             return;
         }
-        let pattern = match workload.pattern(pages) {
+        let pattern = match pattern {
             Ok(pattern) => pattern,
             Err(error) => {
                 let needs_pages = error.message.contains("key `pages` is missing");
@@ -297,7 +328,7 @@ impl Check<'_> {
                 return self.report(problem);
             }
         };
-        for (index, pages) in pattern.object_pages(own as u32) {
+        for (index, requests) in pattern.object_pages(own as u32) {
             let Some(target) = task.object.get(index as usize) else {
                 let message = format!(
                     "the pattern accesses object {index}, but task `{}` has {}",
@@ -307,7 +338,10 @@ impl Check<'_> {
                 self.report(Problem::new(format!("{prefix}.workload"), message));
                 continue;
             };
-            if let Some(size) = self.scenario.object_pages(target).filter(|size| (1..pages).contains(size)) {
+            let pages = requests.saturating_mul(target.request_pages());
+            // The last request may be cut short.
+            let fits = |size: u64| requests <= size.div_ceil(target.request_pages());
+            if let Some(size) = self.scenario.object_pages(target).filter(|&size| size > 0 && !fits(size)) {
                 let message =
                     format!("the pattern reaches page {}, beyond the object's {size} pages", pages - 1);
                 let problem = Problem::new(format!("{prefix}.workload"), message);

@@ -15,7 +15,7 @@
 //!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
 //!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
 
-use pageout_engine::{Access, Advice, FileId, Nanos, NodeId, PageCacheEvent, Served};
+use pageout_engine::{Access, Advice, Bdi, FileId, Nanos, NodeId, PageCacheEvent, Served};
 use pageout_sim::cost::Costs;
 use pageout_sim::device::DeviceSpec;
 use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
@@ -141,6 +141,7 @@ fn instant_disk() -> DeviceSpec {
         iops_max: None,
         queue_depth: u32::MAX,
         nr_requests: u32::MAX,
+        request_pages_max: Bdi::NO_READAHEAD.io_pages,
         latency_covers: u64::MAX,
         faults: Vec::new(),
     }
