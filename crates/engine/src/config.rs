@@ -151,6 +151,9 @@ parameters! {
     Kernel "plug_requests": plug_requests: u32 = 32, Values::Number(1, 65_536), "requests",
         "Requests of swap writes that reclaim holds back before it submits them. Neighbours are one request. What is left goes at the end of a pass."
         "The kernel's BLK_MAX_REQUEST_COUNT.";
+    Kernel "swap.zero_map": zero_map: bool = true, Values::Bool, "",
+        "A page of zeroes that is swapped out is a bit of its slot: nothing is written or compressed, and nothing is read when it comes back."
+        "true since 6.12; before, zswap and zram had to find such pages.";
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
@@ -356,32 +359,6 @@ pub struct SwapSpec {
     pub pages: u64,
     /// How it completes transfers.
     pub kind: SwapKind,
-}
-
-/// How well pages compress: what is drawn for each from what it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Compressibility {
-    /// Of a thousand pages, those that are one word repeated and take nothing.
-    pub same_filled: u16,
-    /// Bytes that the others come to at least, 1 to 4096.
-    pub least: u16,
-    /// Bytes that they come to at most, likewise; all lengths between are equally frequent.
-    pub most: u16,
-}
-
-impl Default for Compressibility {
-    /// A half to a third of a page, as lzo-rle does in the kernel.
-    fn default() -> Compressibility {
-        Compressibility { same_filled: 0, least: 4096 / 3, most: 4096 / 2 }
-    }
-}
-
-impl Compressibility {
-    pub(crate) fn check(self) -> Result<(), ConfigError> {
-        check_range("pages of one word, of a thousand", self.same_filled.into(), 0, 1000)?;
-        check_range("least bytes of a compressed page", self.least.into(), 1, 4096)?;
-        check_range("most bytes of a compressed page", self.most.into(), self.least.into(), 4096)
-    }
 }
 
 /// Why something could not be built or set.

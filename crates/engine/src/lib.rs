@@ -41,8 +41,8 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Bdi, Compressibility, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section,
-    StatFlush, SwapKind, SwapSpec,
+    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush,
+    SwapKind, SwapSpec,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
@@ -64,6 +64,7 @@ pub use story::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
+pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};
 pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn,

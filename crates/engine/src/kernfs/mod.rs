@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
 //! | `/proc/meminfo`, `/proc/zoneinfo` | what memory is used for, and where it lies |
+//! | `/proc/swaps` | swap devices, how full they are, and their priorities |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
@@ -22,6 +23,7 @@ pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
 mod meminfo; // `/proc/meminfo` and `/proc/zoneinfo`
 mod lru_gen; // the text of generations, and commands
+mod swaps; // `/proc/swaps`
 mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
@@ -128,6 +130,7 @@ impl Engine {
                 }
             }
             Target::Machine(MachineTarget::Sysctl(name)) => text = format!("{}\n", self.sysctl(name)),
+            Target::Machine(MachineTarget::Swaps) => text = self.swaps_text(),
             Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
@@ -193,6 +196,7 @@ impl Engine {
             | Target::Machine(
                 MachineTarget::Vmstat
                 | MachineTarget::Meminfo
+                | MachineTarget::Swaps
                 | MachineTarget::Zoneinfo
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),

@@ -4,27 +4,20 @@
 //! Where there are none, the write fails, and the page stays in memory. They belong to no group. [zswap 1.1]
 
 use crate::core::Core;
-use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
-use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::swap::contents::Contents;
+use crate::units::{MemcgId, Pfn};
 
 impl Core {
-    /// What is kept of a page on a compressed device: its region says how well it compresses, or the device.
+    /// What is kept of a page on a compressed device.
     fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
-        let folio = &self.memory.folios[pfn];
-        let is_anon = folio.has(FolioFlags::ANON);
-        let of_region = if is_anon {
-            // A page may be held for longer than its mapping is there.
-            let mut vmas = self.memory.mm(MmId(folio.owner)).vmas.iter();
-            vmas.find(|vma| vma.range().contains(&folio.index.into())).and_then(|vma| vma.compressibility)
-        } else {
-            self.memory.file(FileId(folio.owner)).compressibility
-        };
         let zram = self.memory.swap.zram(entry.swap)?;
-        let compressibility = of_region.unwrap_or(zram.compressibility);
-        Some(zram.kept(compressibility.length_of(is_anon, folio.owner, folio.index)))
+        Some(match self.contents_of(pfn, entry.swap) {
+            Contents::Zeroes | Contents::OneWord => 0,
+            Contents::Bytes(length) => zram.kept(length),
+        })
     }
 
     /// Stores a page in its slot of a compressed device. False if there is no memory for it.

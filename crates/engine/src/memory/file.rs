@@ -3,10 +3,11 @@
 //! The index is a [`Table`]: a slot holds the resident page's word, a shadow where reclaim took the page, or, for tmpfs, the
 //! swap entry of a page that was swapped out.
 
-use crate::config::{Bdi, Compressibility, FileKind, FileSpec};
+use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
+use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
 
 /// One file.

@@ -3,11 +3,11 @@
 //! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
 //! two mappings share a leaf of the page table.
 
-use crate::config::Compressibility;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
+use crate::swap::contents::Compressibility;
 use crate::units::{FileId, MemcgId, OpenFileId};
 use std::ops::Range;
 

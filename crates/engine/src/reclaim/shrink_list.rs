@@ -221,6 +221,11 @@ impl Core {
         folio.clear(FolioFlags::DIRTY);
         let (node, pages) = (folio.node, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
+        if self.swap_zeroes_out(pfn, entry) {
+            // What the slot held of the page before is of no use any more.
+            self.zram_free(entry);
+            return Pageout::Clean;
+        }
         self.count_node(node, Stat::Pswpout, pages);
         self.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {

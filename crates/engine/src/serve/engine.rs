@@ -1,9 +1,7 @@
 //! The facade a machine holds.
 
 use crate::Policy;
-use crate::config::{
-    Compressibility, Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room,
-};
+use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room};
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
@@ -21,6 +19,7 @@ use crate::serve::task::Task;
 use crate::stat::Stat;
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
+use crate::swap::contents::{Compressibility, Contents};
 use crate::swap::zram::Zram;
 use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
@@ -156,23 +155,44 @@ impl Engine {
         Ok(())
     }
 
-    /// Enables a swap device. Devices are used in the order in which they were enabled.
+    /// Enables a swap device below all those that were enabled so before: such devices are used in their order.
     pub fn swap_on(&mut self, spec: SwapSpec) -> Result<SwapId, ConfigError> {
+        self.swap_on_at(spec, None)
+    }
+
+    /// Enables a swap device of a given priority, from 0 to 32767: the highest is used first, equal ones in turn. `None`: below all
+    /// others that were given none, and all that were given one.
+    pub fn swap_on_at(&mut self, spec: SwapSpec, priority: Option<u16>) -> Result<SwapId, ConfigError> {
+        if let Some(priority) = priority {
+            check_range("priority of a swap device", priority.into(), 0, u64::from(SWAP_PRIORITY_MAX))?;
+        }
         check_range("pages of a swap device", spec.pages, 1, TABLE_PAGES_MAX)?;
         check_room("a swap device", spec.pages, SwapDevice::bytes_for(spec.pages))?;
         check_range("swap devices", self.core.memory.swap.devices() as u64 + 1, 1, 32)?;
-        Ok(self.core.memory.swap.add(spec))
+        Ok(self.core.memory.swap.add(spec, priority))
     }
 
-    /// Says how well pages compress on a synchronous swap device, where their region doesn't say it.
-    pub fn zram_compressibility(
+    /// Says how well pages compress on the way to a swap device, where their region doesn't say it.
+    pub fn swap_compressibility(
         &mut self,
         swap: SwapId,
         compressibility: Compressibility,
     ) -> Result<(), ConfigError> {
         compressibility.check()?;
-        self.zram_mut(swap)?.compressibility = compressibility;
+        let device = self.core.memory.swap.device_mut(swap);
+        let device = device.ok_or_else(|| ConfigError::Unknown(format!("swap device {}", swap.0)))?;
+        device.compressibility = compressibility;
         Ok(())
+    }
+
+    /// Whether a page holds nothing but zeroes, as its region says: a machine that holds bytes writes nothing else to it.
+    pub fn is_of_zeroes(&self, page: PageName) -> bool {
+        let (is_anon, owner, page) = match page {
+            PageName::Anon { mm, page } => (true, mm.0, page),
+            PageName::File { file, page } => (false, file.0, page),
+        };
+        let region = self.core.region_compressibility(is_anon, owner, page);
+        region.is_some_and(|region| region.contents_of(is_anon, owner, page as u32) == Contents::Zeroes)
     }
 
     /// Limits the memory that a synchronous swap device takes, in pages (`mem_limit`); `None` for no limit.
@@ -439,6 +459,9 @@ impl Engine {
         self.core.check_invariants();
     }
 }
+
+/// The highest priority that a swap device can be given.
+const SWAP_PRIORITY_MAX: u16 = 32_767;
 
 /// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
 /// space in full, 8 bytes a page, and a system grants no more of that than it might have.

@@ -79,6 +79,10 @@ impl Engine {
         self.core.swap_cache_insert(pfn, entry);
         self.core.workingset_refault(pfn, shadow);
         self.core.lru_add(pfn);
+        if self.core.swap_zeroes_in(pfn, entry) {
+            self.core.memory.folios[pfn].clear(FolioFlags::LOCKED);
+            return;
+        }
         self.core.start_read_swap(pfn, entry, task);
         #[cfg(test)]
         if self.core.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead) {
@@ -89,16 +93,18 @@ impl Engine {
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
     /// compressed copy would only be a second one in memory. [6.12 M9]
     fn swap_in_now(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry, shadow: Word) {
-        let node = self.core.memory.folios[pfn].node;
-        self.core.count_node(node, Stat::Pswpin, 1);
-        self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
         let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
         if !is_anon {
             self.core.swap_cache_insert(pfn, entry);
         }
         self.core.workingset_refault(pfn, shadow);
         self.core.lru_add(pfn);
-        self.core.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+        if !self.core.swap_zeroes_in(pfn, entry) {
+            let node = self.core.memory.folios[pfn].node;
+            self.core.count_node(node, Stat::Pswpin, 1);
+            self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
+            self.core.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+        }
         if let Some((mm, page)) = self.accessed_address(task)
             && is_anon
         {

@@ -111,6 +111,8 @@ stats! {
     UnevictablePgsRescued = "unevictable_pgs_rescued",
     UnevictablePgsMlocked = "unevictable_pgs_mlocked",
     UnevictablePgsMunlocked = "unevictable_pgs_munlocked",
+    SwpinZero = "swpin_zero",
+    SwpoutZero = "swpout_zero",
     /// Of groups only: pages of kernel memory.
     Kernel = "kernel",
     /// Of groups only: bytes of objects that share pages.

@@ -4,13 +4,19 @@
 //! (the swap cache). If it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the
 //! slot and dies with it. A synchronous device (zram) has no use for the swap cache on the way in: the page is copied out and
 //! the slot freed at once, or the data would be in memory twice. What its slots hold lies in memory of the machine (`zram.rs`).
+//! A page of zeroes is a bit of its slot, on whichever device: nothing is written and nothing read. [6.12 M9, M10; 6]
 
+pub(crate) mod contents; // what pages come to when they are compressed
+pub(crate) mod zeroes; // pages that are a bit of their slot
 pub(crate) mod plug; // writes held back, to be merged
 pub(crate) mod zram; // what a compressed device takes
 mod zspool; // compressed pages, packed by size
 mod slots; // which one is taken next
+mod priority; // of which device
 
-use slots::Slots;
+use contents::Compressibility;
+use priority::Priorities;
+use slots::{Bits, Slots};
 use zram::Zram;
 
 use crate::config::{SwapKind, SwapSpec};
@@ -21,11 +27,15 @@ use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 /// One device.
 pub(crate) struct SwapDevice {
     pub(crate) kind: SwapKind,
+    /// How well pages compress that say nothing of it.
+    pub(crate) compressibility: Compressibility,
     slots: Slots,
     /// The swap cache, by slot: the folio, or the shadow of the page that left memory.
     index: Table,
     /// By slot, the group that it is accounted to. Begins as zeroes, so that a large device takes memory only where it is used.
     memcgs: Vec<u16>,
+    /// Slots that hold a page of zeroes.
+    zeroes: Bits,
     /// What a synchronous device holds in memory.
     zram: Option<Zram>,
 }
@@ -33,31 +43,65 @@ pub(crate) struct SwapDevice {
 impl SwapDevice {
     /// Bytes of address space that a device of so many slots takes: its index, the groups, and bits of each slot.
     pub(crate) fn bytes_for(slots: u64) -> u64 {
-        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots / 4 + Zram::bytes_for(slots)
+        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots * 3 / 8 + Zram::bytes_for(slots)
     }
 
     fn new(spec: SwapSpec) -> SwapDevice {
         let slots = u32::try_from(spec.pages).expect("swap_on bounds the size");
         SwapDevice {
             kind: spec.kind,
+            compressibility: Compressibility::default(),
             slots: Slots::new(slots),
             index: Table::new(slots.into()),
             memcgs: vec![0; slots as usize],
+            zeroes: Bits::new(slots),
             zram: (spec.kind == SwapKind::Synchronous).then(|| Zram::new(slots as usize)),
         }
     }
 }
 
-/// All devices, in order of priority.
+/// All devices.
 #[derive(Default)]
 pub(crate) struct Swap {
     devices: Vec<SwapDevice>,
+    priorities: Priorities,
 }
 
 impl Swap {
-    pub(crate) fn add(&mut self, spec: SwapSpec) -> SwapId {
+    pub(crate) fn add(&mut self, spec: SwapSpec, priority: Option<u16>) -> SwapId {
+        let swap = SwapId(self.devices.len() as u8);
         self.devices.push(SwapDevice::new(spec));
-        SwapId((self.devices.len() - 1) as u8)
+        self.priorities.add(swap, priority);
+        swap
+    }
+
+    pub(crate) fn priority(&self, swap: SwapId) -> i32 {
+        self.priorities.of(swap)
+    }
+
+    /// Pages that a device holds, and how many it could.
+    pub(crate) fn used_of(&self, swap: SwapId) -> [u64; 2] {
+        let slots = &self.devices[swap.index()].slots;
+        [slots.used().into(), slots.len().into()]
+    }
+
+    pub(crate) fn device_mut(&mut self, swap: SwapId) -> Option<&mut SwapDevice> {
+        self.devices.get_mut(swap.index())
+    }
+
+    pub(crate) fn compressibility(&self, swap: SwapId) -> Compressibility {
+        self.devices[swap.index()].compressibility
+    }
+
+    /// Whether a slot holds a page of zeroes.
+    pub(crate) fn holds_zeroes(&self, entry: SwapEntry) -> bool {
+        self.devices[entry.swap.index()].zeroes.has(entry.slot)
+    }
+
+    pub(crate) fn set_holds_zeroes(&mut self, entry: SwapEntry, holds: bool) {
+        if self.holds_zeroes(entry) != holds {
+            self.devices[entry.swap.index()].zeroes.flip(entry.slot);
+        }
     }
 
     pub(crate) fn devices(&self) -> usize {
@@ -97,10 +141,9 @@ impl Swap {
 
     /// Takes a slot for a page of this group on the first device that has one.
     pub(crate) fn take(&mut self, memcg: MemcgId, cpu: CpuId) -> Option<SwapEntry> {
-        let mut devices = self.devices.iter_mut().enumerate();
-        let (swap, slot) = devices.find_map(|(swap, device)| Some((swap, device.slots.take(cpu)?)))?;
-        self.devices[swap].memcgs[slot as usize] = memcg.0;
-        Some(SwapEntry { swap: SwapId(swap as u8), slot })
+        let (swap, slot) = self.priorities.take(&mut self.devices, cpu)?;
+        self.devices[swap.index()].memcgs[slot as usize] = memcg.0;
+        Some(SwapEntry { swap, slot })
     }
 
     /// Gives back a slot in which there is nothing any more, and no shadow; returns the group it was accounted to.
@@ -108,6 +151,9 @@ impl Swap {
         let device = &mut self.devices[entry.swap.index()];
         let slot = entry.slot;
         assert!(device.index.word(slot.into()) == Word::EMPTY, "slot {slot} is freed under its folio");
+        if device.zeroes.has(slot) {
+            device.zeroes.flip(slot);
+        }
         device.slots.free(slot, cpu);
         MemcgId(device.memcgs[slot as usize])
     }
@@ -175,6 +221,10 @@ impl Swap {
         for device in &self.devices {
             device.slots.check_invariants();
             device.index.check_invariants();
+            let held = (0..device.slots.len()).filter(|&slot| device.zeroes.has(slot));
+            held.for_each(|slot| {
+                assert!(device.slots.is_taken(slot), "slot {slot} is free and holds zeroes")
+            });
             if let Some(zram) = &device.zram {
                 zram.check_invariants(|slot| device.slots.is_taken(slot));
             }
@@ -188,7 +238,7 @@ mod tests {
 
     fn swap(pages: u64) -> Swap {
         let mut swap = Swap::default();
-        swap.add(SwapSpec { pages, kind: SwapKind::Device });
+        swap.add(SwapSpec { pages, kind: SwapKind::Device }, None);
         swap
     }
 

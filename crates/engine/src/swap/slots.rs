@@ -65,21 +65,25 @@ impl Links for Clusters {
     }
 }
 
-struct Bits(Vec<u64>);
+/// A bit a slot.
+pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    fn has(&self, slot: u32) -> bool {
+    pub(super) fn new(slots: u32) -> Bits {
+        Bits(vec![0; slots.div_ceil(64) as usize])
+    }
+
+    pub(super) fn has(&self, slot: u32) -> bool {
         self.0[(slot / 64) as usize] >> (slot % 64) & 1 != 0
     }
 
-    fn flip(&mut self, slot: u32) {
+    pub(super) fn flip(&mut self, slot: u32) {
         self.0[(slot / 64) as usize] ^= 1 << (slot % 64);
     }
 }
 
 impl Slots {
     pub(super) fn new(slots: u32) -> Slots {
-        let words = slots.div_ceil(64) as usize;
         let unused = Cluster { out: 0, is_a_cpus: false, links: (0, 0) };
         let mut clusters = Clusters(vec![unused; slots.div_ceil(CLUSTER) as usize]);
         let mut empty = List::default();
@@ -88,8 +92,8 @@ impl Slots {
         }
         Slots {
             slots,
-            held: Bits(vec![0; words]),
-            out: Bits(vec![0; words]),
+            held: Bits::new(slots),
+            out: Bits::new(slots),
             used: 0,
             clusters,
             holed: List::default(),
@@ -109,6 +113,11 @@ impl Slots {
 
     pub(super) fn is_taken(&self, slot: u32) -> bool {
         self.held.has(slot)
+    }
+
+    /// Whether a CPU has a slot at hand.
+    pub(super) fn has_ready(&self, cpu: CpuId) -> bool {
+        self.cpus.get(cpu.index()).is_some_and(|cpu| !cpu.ready.is_empty())
     }
 
     pub(super) fn take(&mut self, cpu: CpuId) -> Option<u32> {

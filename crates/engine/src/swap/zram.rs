@@ -1,34 +1,12 @@
 //! Memory of a compressed swap device: what its pages come to, and where they are.
 //!
-//! The engine never learns what a page holds, so how well it compresses is said beforehand: a range of lengths, and the share of
-//! pages that are one word repeated, which take nothing. Each page draws its own from what it is (which address space or file, and
-//! which page of it): the same page comes to the same length each time, in every run and under every seed. [zswap 1.1]
+//! A page with one word repeated takes nothing but its slot. How well others compress is their region's business (`contents.rs`).
 
-use crate::config::Compressibility;
 use crate::swap::zspool::{Handle, ZsPool, ZspagePages};
 use crate::units::{PAGE_SIZE, Pfn};
 
 /// What a page with one word repeated leaves in its slot.
 const SAME_FILLED: u64 = 1;
-
-impl Compressibility {
-    /// What a page comes to.
-    pub(crate) fn length_of(self, is_anon: bool, owner: u32, index: u32) -> u16 {
-        let drawn = mix(u64::from(owner) << 33 | u64::from(index) << 1 | u64::from(is_anon));
-        if drawn % 1000 < u64::from(self.same_filled) {
-            return 0;
-        }
-        self.least + (drawn >> 32) as u16 % (self.most - self.least + 1)
-    }
-}
-
-/// Spreads numbers evenly (the finalizer of SplitMix64).
-fn mix(number: u64) -> u64 {
-    let mut drawn = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    drawn = (drawn ^ drawn >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    drawn = (drawn ^ drawn >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    drawn ^ drawn >> 31
-}
 
 /// What a device holds, in the order of its `mm_stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,7 +29,6 @@ pub(crate) struct ZramStat {
 
 /// One device.
 pub(crate) struct Zram {
-    pub(crate) compressibility: Compressibility,
     /// Pages of memory that it may take at most (`mem_limit`).
     pub(crate) limit: Option<u64>,
     pub(crate) stat: ZramStat,
@@ -62,13 +39,7 @@ pub(crate) struct Zram {
 
 impl Zram {
     pub(crate) fn new(slots: usize) -> Zram {
-        Zram {
-            compressibility: Compressibility::default(),
-            limit: None,
-            stat: ZramStat::default(),
-            pool: ZsPool::new(),
-            slots: vec![0; slots],
-        }
+        Zram { limit: None, stat: ZramStat::default(), pool: ZsPool::new(), slots: vec![0; slots] }
     }
 
     /// Bytes of address space that a device of so many slots takes.
@@ -147,23 +118,6 @@ impl Zram {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_are_a_pages_own_and_spread_over_their_range() {
-        let compressibility = Compressibility { same_filled: 100, least: 1000, most: 1999 };
-        let lengths: Vec<u16> = (0..10_000).map(|page| compressibility.length_of(true, 3, page)).collect();
-        assert!((0..10_000).all(|page| compressibility.length_of(true, 3, page) == lengths[page as usize]));
-        let same = lengths.iter().filter(|&&length| length == 0).count();
-        assert!((900..1100).contains(&same), "{same} of 10000 are one word repeated");
-        let others = lengths.iter().filter(|&&length| length > 0);
-        assert!(others.clone().all(|length| (1000..=1999).contains(length)));
-        let mean = others.clone().map(|&length| f64::from(length)).sum::<f64>() / others.count() as f64;
-        assert!((1480.0..1520.0).contains(&mean), "{mean}");
-        assert_ne!(
-            lengths[..50],
-            (0..50).map(|page| compressibility.length_of(false, 3, page)).collect::<Vec<u16>>()
-        );
-    }
 
     #[test]
     fn a_slot_gives_back_what_it_took() {

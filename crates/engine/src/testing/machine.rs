@@ -41,6 +41,8 @@ pub(crate) struct Machine {
     pub(crate) engine: Engine,
     checks: Checks,
     advice: Advice,
+    /// Of a thousand pages that can be swapped out, those that hold nothing but zeroes.
+    zero_filled: u16,
     /// Pages that a read of a file brings in at most.
     pages_a_read: u64,
     frames: BTreeMap<Pfn, u64>,
@@ -110,6 +112,7 @@ impl Machine {
             engine,
             checks,
             advice: setup.advice,
+            zero_filled: setup.zero_filled,
             pages_a_read: u64::from(setup.bdi.ra_pages.max(setup.bdi.io_pages).max(1)),
             frames: BTreeMap::new(),
             slots: BTreeMap::new(),
@@ -157,7 +160,12 @@ impl Machine {
             Kind::MappedTmpfs => self.engine.map_file(task, tmpfs, advice, false),
             Kind::Anon => self.engine.map_anon(task, PAGES, advice),
         };
-        self.tasks[task.index()].objects.insert(kind as usize, object.unwrap());
+        let object = object.unwrap();
+        if matches!(kind, Kind::OpenTmpfs | Kind::Anon) {
+            let contents = Compressibility { zero_filled: self.zero_filled, ..Compressibility::default() };
+            self.engine.set_compressibility(task, object, contents).unwrap();
+        }
+        self.tasks[task.index()].objects.insert(kind as usize, object);
     }
 
     fn object(&self, task: TaskId, kind: Kind) -> ObjectId {

@@ -33,6 +33,8 @@ const LAYERS: &[(&str, Layer)] = &[
     ("page_alloc/slow_path.rs", Layer::Core),
     ("swap/mod.rs", Layer::State),
     ("swap/slots.rs", Layer::State),
+    ("swap/priority.rs", Layer::State),
+    ("swap/contents.rs", Layer::State),
     ("swap/zram.rs", Layer::State),
     ("swap/zspool.rs", Layer::State),
     ("memcg/mod.rs", Layer::State),

@@ -213,6 +213,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         compressed_min: None,
         compressed_max: None,
         same_filled: None,
+        zero_filled: None,
         workload: None,
         // A scenario's paths start where its file is, and nobody knows yet where this one will be.
         trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone()).into()),
@@ -242,9 +243,11 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
             kind,
             device: None,
+            priority: None,
             compressed_min: None,
             compressed_max: None,
             same_filled: None,
+            zero_filled: None,
             memory_limit: None,
         }]
     };

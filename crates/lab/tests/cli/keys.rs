@@ -80,6 +80,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].object[].compressed_min", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].compressed_max", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].same_filled", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].zero_filled", "task.t.object.0.channel=tmpfs"),
     ("event[].every", "event.0.at=0s"),
 ];
 

@@ -250,17 +250,20 @@ impl Scenario {
                 SwapKind::Zram => EngineSwapKind::Synchronous,
             };
             let spec = SwapSpec { pages: swap.size.pages_floor(), kind };
-            let id = engine.swap_on(spec).map_err(|error| problem(&format!("swap[{index}]"), error))?;
+            let refuse = |error: ConfigError| problem(&format!("swap[{index}]"), error);
+            // The check has bounded it.
+            let id =
+                engine.swap_on_at(spec, swap.priority.map(|priority| priority as u16)).map_err(refuse)?;
+            let compressed = Compressed::of_swap(swap).engine();
+            if let Some(compressed) =
+                compressed.map_err(|message| problem(&format!("swap[{index}]"), message))?
+            {
+                engine.swap_compressibility(id, compressed).map_err(refuse)?;
+            }
             match swap.kind {
                 SwapKind::Disk => on_devices.push((id, self.device_index(swap.device.as_deref()))),
                 SwapKind::Zram => {
-                    let refuse = |message: String| problem(&format!("swap[{index}]"), message);
-                    if let Some(compressed) = Compressed::of_swap(swap).engine().map_err(refuse)? {
-                        let set = engine.zram_compressibility(id, compressed);
-                        set.map_err(|error| refuse(error.to_string()))?;
-                    }
-                    let limited = engine.zram_limit(id, swap.memory_limit.map(Size::pages_floor));
-                    limited.map_err(|error| refuse(error.to_string()))?;
+                    engine.zram_limit(id, swap.memory_limit.map(Size::pages_floor)).map_err(refuse)?;
                 }
             }
         }

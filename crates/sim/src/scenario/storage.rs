@@ -117,12 +117,16 @@ section! {
             "disk waits for a device. zram compresses into memory and is done when the call returns.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
             "The device of kind \"disk\".";
+        priority: Option<u32>, [absent "below the areas before"] in Accepts::Integer(0, 32_767),
+            "Areas of a higher priority are filled first; equal ones in turn, some pages each. Areas without one are filled last, in the order of the file.";
         compressed_min: Option<Share>, [absent "a third"] in Accepts::Share,
             "zram: what a page compresses to at best, as a share of its size. Each page comes to a length of its own, drawn from what it is, the same in every run. A third to a half is what lzo-rle makes of usual memory.";
         compressed_max: Option<Share>, [absent "a half"] in Accepts::Share,
             "zram: what a page compresses to at worst. Pages above 0.886 are kept as they are.";
         same_filled: Option<Share>, [absent "0"] in Accepts::Share,
             "zram: share of pages that are one word repeated, which take no memory.";
+        zero_filled: Option<Share>, [absent "0"] in Accepts::Share,
+            "Share of pages that are all zeroes: swapped out they are a bit of their slot, on any kind of area (kernel.swap.zero_map).";
         memory_limit: Option<Size>, [absent "no limit"] in Accepts::Size(4096, SIZE_MAX),
             "zram: memory that the area takes at most (mem_limit). Beyond it, as when the machine has none left, a page can't be swapped out and stays.";
     }

@@ -127,11 +127,13 @@ section! {
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
         compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
-            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of the three is given, the others are those of a [[swap]] that says nothing.";
+            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of the four is given, the others are those of a [[swap]] that says nothing.";
         compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
             "What its pages compress to at worst on zram.";
         same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
             "Share of its pages that are one word repeated, which take no memory on zram.";
+        zero_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+            "Share of its pages that are all zeroes, which are never written to swap.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
             "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
         trace: Option<TraceFile>, [absent ""] in Accepts::HostPath,

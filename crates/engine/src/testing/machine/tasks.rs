@@ -179,8 +179,10 @@ impl Machine {
         match at {
             Touched::Frame(pfn) if access.write => {
                 self.next_value += 1;
-                self.frames.insert(pfn, self.next_value);
-                self.model.written(page, self.next_value);
+                let name = self.engine.page_name(task, access.object, access.page).unwrap();
+                let value = if self.engine.is_of_zeroes(name) { 0 } else { self.next_value };
+                self.frames.insert(pfn, value);
+                self.model.written(page, value);
             }
             Touched::Frame(pfn) => {
                 let seen = self.frame(pfn);

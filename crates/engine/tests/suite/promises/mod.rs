@@ -12,5 +12,6 @@ mod scenario; // the text that a scenario is written in
 mod sieve; // a policy that is not a kernel's
 mod statistics; // how old a reader's numbers are
 mod threads; // several tasks in one address space
-mod swap; // slots, the swap cache, transfers that fail
+mod swap;
+mod swap_areas; // slots, the swap cache, transfers that fail
 mod zram; // compressed swap in memory

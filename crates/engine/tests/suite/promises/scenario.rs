@@ -29,6 +29,8 @@
 //! | `swap-events PATH NAME` | of `memory.swap.events` |
 //! | `rmdir PATH`, `dying PATH` | removes a group, or says why not; `nr_dying_descendants` of `cgroup.stat` |
 //! | `zram LEAST MOST SAME`, `zram-limit PAGES` | bytes that pages of the first swap device compress to, and of a thousand those of one word |
+//! | `swap PAGES priority=N`, `swaps` | a device of that priority; all devices, as `/proc/swaps` has them |
+//! | `zeroes TASK OBJECT SHARE` | of a thousand pages of it, those that hold nothing but zeroes |
 //! | `zram-file NAME` | `mm_stat` or `io_stat` of it |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
@@ -173,6 +175,12 @@ impl Machine {
             ["file", name, pages] => self.file(name, pages, FileKind::Regular),
             ["tmpfs", name, pages] => self.file(name, pages, FileKind::Tmpfs),
             ["swap", pages] => self.swap(pages, SwapKind::Device),
+            ["swap", pages, priority] if priority.starts_with("priority=") => {
+                let spec = SwapSpec { pages: number(pages), kind: SwapKind::Device };
+                let priority = number(priority.strip_prefix("priority=").expect("it was seen")) as u16;
+                self.engine.swap_on_at(spec, Some(priority)).unwrap();
+                String::new()
+            }
             ["swap", pages, "sync"] => self.swap(pages, SwapKind::Synchronous),
             ["task", name, "in", path] => self.task(name, path, 0),
             ["task", name, "in", path, cpu] => {
@@ -241,9 +249,26 @@ impl Machine {
             ["local", path, name] => line_of(&self.read(path, "events.local"), name),
             ["zram", least, most, same_filled] => {
                 let [least, most, same_filled] = [least, most, same_filled].map(|text| number(text) as u16);
-                let compressibility = Compressibility { same_filled, least, most };
-                self.engine.zram_compressibility(SwapId(0), compressibility).unwrap();
+                let lengths = Lengths::Even { least, most };
+                let compressibility = Compressibility { zero_filled: 0, same_filled, lengths };
+                self.engine.swap_compressibility(SwapId(0), compressibility).unwrap();
                 String::new()
+            }
+            ["zeroes", task, object, share] => {
+                let task = self.tasks[*task];
+                let object = self.objects[&(task, (*object).to_owned())];
+                let zero_filled = number(share) as u16;
+                let contents = Compressibility { zero_filled, ..Compressibility::default() };
+                self.engine.set_compressibility(task, object, contents).unwrap();
+                String::new()
+            }
+            ["swaps"] => {
+                let text = self.engine.read_file("/proc/swaps").unwrap();
+                let lines = text.lines().skip(1).map(|line| {
+                    let words: Vec<&str> = line.split_whitespace().collect();
+                    format!("{} {}/{} at {}", words[0], words[3], words[2], words[4])
+                });
+                lines.collect::<Vec<_>>().join(", ")
             }
             ["zram-limit", pages] => {
                 self.engine.zram_limit(SwapId(0), Some(number(pages))).unwrap();

@@ -60,7 +60,7 @@ impl Check<'_> {
         let compressed = Compressed::of_swap(swap);
         let limit = swap.memory_limit.map(|_| "memory_limit");
         if swap.kind == SwapKind::Disk
-            && let Some(key) = compressed.given().or(limit)
+            && let Some(key) = compressed.of_compression().or(limit)
         {
             let problem = Problem::new(
                 format!("{prefix}.{key}"),

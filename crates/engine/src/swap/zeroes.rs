@@ -1,0 +1,58 @@
+//! Pages of zeroes on swap (`swap_zeromap`), and what any page holds, which its region says or its device.
+//!
+//! A page of zeroes needs no place: a bit of its slot says that it is one. It is asked for before zswap and the device are, on the
+//! way out and on the way in. Its slot and its place in the swap cache are those of any page. [reclaim 6.2 and its 6.12 form]
+
+use crate::core::Core;
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::SwapEntry;
+use crate::stat::Stat;
+use crate::swap::contents::{Compressibility, Contents};
+use crate::units::{FileId, MmId, Pfn, SwapId};
+
+impl Core {
+    /// What a page holds that goes to a swap device.
+    pub(crate) fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
+        let folio = &self.memory.folios[pfn];
+        let (is_anon, owner, index) = (folio.has(FolioFlags::ANON), folio.owner, folio.index);
+        let of_region = self.region_compressibility(is_anon, owner, index.into());
+        let compressibility = of_region.unwrap_or_else(|| self.memory.swap.compressibility(swap));
+        compressibility.contents_of(is_anon, owner, index)
+    }
+
+    /// What the region of a page says of its pages, if anything.
+    pub(crate) fn region_compressibility(
+        &self,
+        is_anon: bool,
+        owner: u32,
+        page: u64,
+    ) -> Option<Compressibility> {
+        if !is_anon {
+            return self.memory.file(FileId(owner)).compressibility;
+        }
+        // A page may be held for longer than its mapping is there.
+        let mut vmas = self.memory.mm(MmId(owner)).vmas.iter();
+        vmas.find(|vma| vma.range().contains(&page)).and_then(|vma| vma.compressibility)
+    }
+
+    /// A page of zeroes goes out as a bit of its slot. False if it is none.
+    pub(crate) fn swap_zeroes_out(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
+        let is_zeroes = self.config.zero_map && self.contents_of(pfn, entry.swap) == Contents::Zeroes;
+        self.memory.swap.set_holds_zeroes(entry, is_zeroes);
+        if is_zeroes {
+            self.count_node(self.memory.folios[pfn].node, Stat::SwpoutZero, 1);
+        }
+        is_zeroes
+    }
+
+    /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
+    pub(crate) fn swap_zeroes_in(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
+        let is_zeroes = self.memory.swap.holds_zeroes(entry);
+        if is_zeroes {
+            self.count_node(self.memory.folios[pfn].node, Stat::SwpinZero, 1);
+            self.ops.push(Op::Zero { pfn, pages: 1 });
+        }
+        is_zeroes
+    }
+}
