@@ -33,7 +33,7 @@ pub mod balance; // seam 4: anonymous against file
 
 mod serve; // tasks and their accesses: hits, misses, advice; the facade
 mod kernfs; // the text files through which a kernel is watched and steered
-mod story; // which rule sent a page where it is, told to those who ask
+mod story; // which rule sent a page where it is, and tracepoints, told to those who ask
 mod invariants; // what must always be true, checked from outside
 
 #[cfg(test)]
@@ -61,8 +61,8 @@ pub use reclaim::{FlushRule, ReclaimRules};
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
-    Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
-    StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+    Because, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
+    StoryEvent, StoryFilter, ThrottleCause, Told, Tracepoint, TypeChoice, Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

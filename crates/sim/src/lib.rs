@@ -26,7 +26,9 @@ mod observe; // what a caller may watch while it runs
 mod report; // what a run was like
 
 pub use calls::Calls;
-pub use machine::{BuildError, Machine, MachineSpec, PRESSURE_FILES, RunError, TimedAction, TimedEvent};
+pub use machine::{
+    BuildError, Machine, MachineSpec, PRESSURE_FILES, RunError, TimedAction, TimedEvent, TraceRecord,
+};
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;

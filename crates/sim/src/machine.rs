@@ -19,8 +19,8 @@
 //! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
-//! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `readings`
-//! and `sequences` collect figures for the report.
+//! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
+//! puts tracepoints in order, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
 mod carry;
@@ -32,10 +32,12 @@ mod sample;
 mod sequences;
 mod threads;
 mod timed;
+mod tracing;
 
 pub use error::{BuildError, RunError};
 pub use pressure::PRESSURE_FILES;
 pub use timed::{TimedAction, TimedEvent};
+pub use tracing::TraceRecord;
 
 use std::collections::BTreeMap;
 
@@ -141,6 +143,7 @@ pub struct Machine {
     records_page_cache: bool,
     story: Vec<StoryEvent>,
     tells_story: bool,
+    tracing: tracing::Tracing,
 }
 
 impl Machine {
@@ -189,6 +192,7 @@ impl Machine {
             records_page_cache: false,
             story: Vec::new(),
             tells_story: false,
+            tracing: tracing::Tracing::default(),
         })
     }
 
@@ -238,7 +242,9 @@ impl Machine {
             self.begin();
         }
         self.ended = Ended::Failed;
-        self.ended = self.handle_events(stop, observer)?;
+        let ended = self.handle_events(stop, observer);
+        self.release_tracepoints(Nanos(u64::MAX), observer);
+        self.ended = ended?;
         Ok(self.ended)
     }
 
@@ -362,7 +368,7 @@ impl Machine {
 
     /// Settles an engine call that no task made.
     fn after_kernel_work(&mut self, cpu: CpuId, observer: &mut dyn Observer) {
-        let settled = self.settle(cpu, observer);
+        let settled = self.settle(None, cpu, observer);
         self.kernel_time[usize::from(cpu.0)] += settled.spent;
         self.wake();
     }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use pageout_engine::{Nanos, PageCacheEvent, Served, StoryEvent};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, TraceRecord};
 
 /// Watches a run. Tasks are named by their position in the order they were added; accesses by their number within the task,
 /// from 0 and across loops.
@@ -29,6 +29,11 @@ pub trait Observer {
     /// caused comes before the access itself is reported.
     fn story(&mut self, event: &StoryEvent) {
         let _ = event;
+    }
+
+    /// A tracepoint, in the order of time; after [`crate::Machine::tell_tracepoints`] only.
+    fn tracepoint(&mut self, record: &TraceRecord, machine: &Machine) {
+        let _ = (record, machine);
     }
 
     /// So much time has passed; after [`crate::Machine::sample_every`] only. The machine is as it was after the last event until then:

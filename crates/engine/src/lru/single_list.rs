@@ -49,12 +49,16 @@ impl Core {
         *remaining -= n;
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
-        self.isolate_from(lruvec, list, n, &mut folios);
+        self.isolate_from(lruvec, list, n, &mut folios, sc);
         // Counted by type, though they stand on one list.
         let is_file = |pfn: &mut Pfn| self.memory.folios[*pfn].lru_type() == LruType::File;
         let mut files: Vec<Pfn> = folios.extract_if(.., is_file).collect();
         for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
-            sc.nr_reclaimed += self.shrink_batch(Lru::SingleList, lruvec, kind, batch, sc).reclaimed;
+            sc.nr_reclaimed += {
+                let scanned = batch.len() as u64;
+                self.shrink_batch(Lru::SingleList, lruvec, kind, batch, scanned, sc)
+            }
+            .reclaimed;
         }
         self.isolated = folios;
         if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }

@@ -28,7 +28,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::stat::{ACTIVATE, ByType, Stat};
-use crate::story::{Because, ListsEvent, PageEvent, Verdict};
+use crate::story::{Because, ListsEvent, PageEvent, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
 
 /// The lists that keep a pass going as long as pages of them are left to scan.
@@ -301,13 +301,13 @@ impl Core {
         }
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
-        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios, sc);
         if taken == 0 {
             self.isolated = folios;
             return 0;
         }
         self.lruvecs[lruvec].walk.scanned_since += taken;
-        let stat = self.shrink_batch(Lru::TwoLists, lruvec, kind, &mut folios, sc);
+        let stat = self.shrink_batch(Lru::TwoLists, lruvec, kind, &mut folios, taken, sc);
         self.isolated = folios;
         self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
         stat.reclaimed
@@ -328,7 +328,7 @@ impl Core {
         let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
         self.lru_add_drain();
         let mut folios = std::mem::take(&mut self.isolated);
-        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios);
+        let taken = self.isolate_from(lruvec, list as usize, n, &mut folios, sc);
         self.note_isolated(node, kind, taken, sc);
         self.count_reclaim(lruvec, Stat::Pgrefill, taken, sc);
         let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
@@ -355,6 +355,15 @@ impl Core {
         }
         self.isolated = folios;
         self.note_cost(lruvec, kind, 0, rotated);
+        let priority = sc.priority;
+        self.trace(node, |_| Tracepoint::LruShrinkActive {
+            kind,
+            nr_taken: taken,
+            nr_active: rotated,
+            nr_deactivated: taken - rotated,
+            nr_referenced: rotated,
+            priority,
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::PGALLOC;
+use crate::story::GfpFlags;
 use crate::units::{MemcgId, Nanos, Pfn};
 
 impl Core {
@@ -37,7 +38,7 @@ impl Core {
     ) -> Option<Pfn> {
         let allocated = self.memory.alloc(self.cpu, request, mark, rights, memcg);
         if let Some((node, class)) = self.memory.zones.take_boosted() {
-            self.wake_kswapd(node, 0, class);
+            self.wake_kswapd(node, 0, class, GfpFlags::None);
         }
         let (zone, pfn) = allocated?;
         let node = self.memory.folios[pfn].node;

@@ -5,12 +5,19 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::Stat;
-use crate::story::PageEvent;
+use crate::story::{PageEvent, Tracepoint};
 use crate::units::{LruType, Pfn};
 
 impl Core {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
-    pub(crate) fn isolate_from(&mut self, lruvec: LruvecId, list: usize, n: u64, into: &mut Vec<Pfn>) -> u64 {
+    pub(crate) fn isolate_from(
+        &mut self,
+        lruvec: LruvecId,
+        list: usize,
+        n: u64,
+        into: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) -> u64 {
         debug_assert!(into.is_empty());
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
@@ -33,7 +40,31 @@ impl Core {
         self.work.scanned += taken;
         self.looked_at += taken;
         self.work.list_moves += into.len() as u64;
+        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, taken, taken], sc);
         taken
+    }
+
+    /// Pages were taken off a list: wanted, looked at, taken.
+    #[inline]
+    pub(crate) fn trace_isolated(
+        &mut self,
+        lruvec: LruvecId,
+        list: LruList,
+        [nr_requested, nr_scanned, nr_taken]: [u64; 3],
+        sc: &ScanControl,
+    ) {
+        let (zone, order) = (sc.by.class, sc.by.order);
+        let (kind, is_active, nr_skipped) = (list.kind(), list.is_active(), 0);
+        self.trace(self.lruvecs[lruvec].node, |_| Tracepoint::LruIsolate {
+            zone,
+            order,
+            nr_requested,
+            nr_scanned,
+            nr_skipped,
+            nr_taken,
+            kind,
+            is_active,
+        });
     }
 
     /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one

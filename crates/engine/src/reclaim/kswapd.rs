@@ -26,6 +26,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
 use crate::stat::Stat;
+use crate::story::{GfpFlags, Tracepoint};
 use crate::units::{MemcgId, Nanos, NodeId, TaskId};
 
 /// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
@@ -118,6 +119,7 @@ impl KswapdThread {
             core.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
         } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
             self.doing = Doing::Asleep;
+            core.trace(self.node, |_| Tracepoint::KswapdSleep);
             return Some(Wait::Woken);
         } else {
             core.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
@@ -130,6 +132,8 @@ impl KswapdThread {
         let asked = &mut core.kswapds[self.node.index()];
         self.order = std::mem::take(&mut asked.order);
         self.class = asked.class.take().unwrap_or(self.class);
+        let order = self.order;
+        core.trace(self.node, |_| Tracepoint::KswapdWake { order });
         self.doing = Doing::Balancing(Box::new(core.balance_begin(self.node, self.order, self.class)));
     }
 
@@ -188,12 +192,12 @@ impl Core {
             self.memory.zones.zonelist(request.node, request.class).map(|zone| zone.node).collect();
         nodes.dedup();
         for node in nodes {
-            self.wake_kswapd(node, request.order, request.class);
+            self.wake_kswapd(node, request.order, request.class, GfpFlags::of(request));
         }
     }
 
     /// Asks a node's kswapd for a block, and wakes it if it rests and there is something that it might do.
-    pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType) {
+    pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType, gfp: GfpFlags) {
         let kswapd = &mut self.kswapds[node.index()];
         let Some(task) = kswapd.task else { return };
         kswapd.ask(order, class);
@@ -202,8 +206,8 @@ impl Core {
         }
         let zones = self.memory.zones.of_node(node);
         let is_boosted = zones.iter().any(|zone| zone.kind <= class && zone.boost > 0);
-        if is_boosted || !self.memory.zones.is_balanced(node, order, class) {
-            self.wake(task);
+        if (is_boosted || !self.memory.zones.is_balanced(node, order, class)) && self.wake(task) {
+            self.trace(node, |_| Tracepoint::WakeupKswapd { order, zone: class, gfp });
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) mod rules; // eras and remedies, as data
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
+use crate::story::Tracepoint;
 use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
@@ -47,6 +48,7 @@ pub(crate) struct Reclaim {
     pools: Vec<PoolId>,
     /// The pass under way.
     node: Option<NodePass>,
+    has_begun: bool,
 }
 
 /// What a step of reclaim came to.
@@ -62,7 +64,7 @@ pub(crate) enum ReclaimStep {
 
 impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
-        Box::new(Reclaim { sc, pools: Vec::new(), node: None })
+        Box::new(Reclaim { sc, pools: Vec::new(), node: None, has_begun: false })
     }
 }
 
@@ -70,6 +72,9 @@ impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
+        if !std::mem::replace(&mut call.has_begun, true) {
+            self.trace(NodeId(0), |_| Tracepoint::reclaim_begin(&call.sc));
+        }
         self.leave_throttle(&mut call.sc);
         loop {
             if let Some(node) = &mut call.node {
@@ -137,6 +142,7 @@ impl Core {
             }
         }
         self.work.reclaim_calls += 1;
+        self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
         Some(ReclaimStep::Done(sc.nr_reclaimed))
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::lru::Deactivation;
 use crate::reclaim::Reclaimer;
+use crate::story::ThrottleCause;
 use crate::swap::plug::Plug;
-use crate::units::NodeId;
+use crate::units::{Nanos, NodeId};
 
 /// First priority: lists are scanned by a 4096th of their size.
 pub(crate) const PRIORITY_DEFAULT: u8 = 12;
@@ -29,6 +30,8 @@ pub(crate) struct ScanControl {
     pub(crate) must_wait: bool,
     /// It waits with others of this node, until it goes on.
     pub(crate) throttled_on: Option<NodeId>,
+    /// What is told of that wait: when it began, how long it may last, and for what it is.
+    pub(crate) throttled: Option<(Nanos, Nanos, ThrottleCause)>,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
     /// By type: whether active pages may move to the inactive list.
@@ -75,6 +78,7 @@ impl ScanControl {
             has_waited: false,
             must_wait: false,
             throttled_on: None,
+            throttled: None,
             priority: PRIORITY_DEFAULT,
             may_deactivate: [false; 2],
             deactivation: [None; 2],

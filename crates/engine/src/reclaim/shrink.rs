@@ -13,6 +13,7 @@ use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, PGSCAN, PGSTEAL};
+use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
 use crate::writeback::WritebackReason;
 
@@ -29,13 +30,15 @@ pub(crate) struct ReclaimStat {
 }
 
 impl Core {
-    /// Judges a batch of one type, isolated from the lists of `lru`, and puts back what can't be freed. Leaves `batch` empty.
+    /// Judges a batch of one type, isolated from the lists of `lru` by looking at `looked_at` pages, and puts back what can't be
+    /// freed. Leaves `batch` empty.
     pub(crate) fn shrink_batch(
         &mut self,
         lru: Lru,
         lruvec: LruvecId,
         kind: LruType,
         batch: &mut Vec<Pfn>,
+        looked_at: u64,
         sc: &mut ScanControl,
     ) -> ReclaimStat {
         if batch.is_empty() {
@@ -48,6 +51,7 @@ impl Core {
         self.note_isolated(node, kind, taken, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
         self.shrink_folio_list(lruvec, batch, sc, &mut stat);
+        self.trace_shrunk(lruvec, kind, looked_at, stat.reclaimed, sc);
         if lru == Lru::Generations {
             // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
             let mut again = Vec::new();
@@ -58,7 +62,11 @@ impl Core {
                     self.generations_put_back(lruvec, pfn);
                 }
             }
-            self.shrink_folio_list(lruvec, &mut again, sc, &mut stat);
+            if !again.is_empty() {
+                let before = stat.reclaimed;
+                self.shrink_folio_list(lruvec, &mut again, sc, &mut stat);
+                self.trace_shrunk(lruvec, kind, 0, stat.reclaimed - before, sc);
+            }
             for pfn in again {
                 self.generations_put_back(lruvec, pfn);
             }
@@ -76,6 +84,28 @@ impl Core {
         }
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
         stat
+    }
+
+    /// A batch was judged.
+    #[inline]
+    fn trace_shrunk(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        nr_scanned: u64,
+        nr_reclaimed: u64,
+        sc: &ScanControl,
+    ) {
+        if self.is_traced() {
+            let (kept, priority) = (self.take_kept(), sc.priority);
+            self.trace(self.lruvecs[lruvec].node, |_| Tracepoint::LruShrinkInactive {
+                kind,
+                nr_scanned,
+                nr_reclaimed,
+                kept,
+                priority,
+            });
+        }
     }
 
     /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.

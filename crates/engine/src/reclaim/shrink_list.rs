@@ -18,7 +18,7 @@ use crate::memory::table::Word;
 use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::stat::Stat;
-use crate::story::{Because, PageEvent, Verdict};
+use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::plug::Plug;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
 
@@ -162,7 +162,10 @@ impl Core {
     }
 
     pub(crate) fn verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) -> Verdict {
-        self.tell(pfn, |_| PageEvent::Judged { verdict, because });
+        if self.story.is_some() {
+            self.tell(pfn, |_| PageEvent::Judged { verdict, because });
+            self.note_verdict(pfn, verdict, because);
+        }
         verdict
     }
 
@@ -221,6 +224,7 @@ impl Core {
         folio.clear(FolioFlags::DIRTY);
         let (node, pages) = (folio.node, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
+        self.trace(node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::Anon });
         if self.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
             self.zram_free(entry);

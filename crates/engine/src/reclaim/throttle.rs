@@ -18,6 +18,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, ISOLATED, Stat};
+use crate::story::{GfpFlags, ThrottleCause, Tracepoint};
 use crate::units::{LruType, Nanos, NodeId, TaskId};
 
 /// Reclaimers of a node that wait for others, by what they wait for. Each is here until it goes on, whatever has ended its wait.
@@ -86,8 +87,15 @@ impl Core {
     pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
         let task = self.task;
         self.kswapds[node.index()].throttled.isolated.push(task);
+        let ticks = u64::from(self.config.hz / 50).max(1);
+        self.throttle(node, sc, ticks, ThrottleCause::Isolated)
+    }
+
+    /// A reclaimer waits with others of a node.
+    fn throttle(&self, node: NodeId, sc: &mut ScanControl, ticks: u64, cause: ThrottleCause) -> Wait {
         sc.throttled_on = Some(node);
-        self.ticks_at_most(u64::from(self.config.hz / 50).max(1))
+        sc.throttled = Some((self.now, Nanos::from_ticks(ticks, self.config.hz), cause));
+        self.ticks_at_most(ticks)
     }
 
     fn ticks_at_most(&self, ticks: u64) -> Wait {
@@ -99,6 +107,10 @@ impl Core {
         if let Some(node) = sc.throttled_on.take() {
             let task = self.task;
             self.kswapds[node.index()].throttled.remove(task);
+            if let Some((since, timeout, reason)) = sc.throttled.take() {
+                let delayed = Nanos(self.now.0 - since.0);
+                self.trace(node, |_| Tracepoint::Throttled { timeout, delayed, reason });
+            }
         }
     }
 
@@ -116,7 +128,7 @@ impl Core {
             return None;
         }
         self.count_node(node, Stat::PgscanDirectThrottle, 1);
-        self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal));
+        self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal), GfpFlags::of(request));
         let task = self.task;
         self.kswapds[node.index()].throttled.gate.push(task);
         Some(match request.gfp.contains(Gfp::FS) {
@@ -170,8 +182,7 @@ impl Core {
         }
         let task = self.task;
         self.kswapds[node.index()].throttled.no_progress.push(task);
-        sc.throttled_on = Some(node);
-        Some(self.ticks_at_most(1))
+        Some(self.throttle(node, sc, 1, ThrottleCause::NoProgress))
     }
 
     /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.

@@ -412,6 +412,11 @@ impl Engine {
         self.core.tell_story(filter);
     }
 
+    /// Tells, from now on, what a kernel's tracepoints tell.
+    pub fn tell_tracepoints(&mut self) {
+        self.core.tell_tracepoints();
+    }
+
     /// Hands over what was told, in order.
     pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         self.core.take_story(into);

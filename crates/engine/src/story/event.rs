@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::balance::{Position, RefTierLimit, ScanBalance, TIERS, TypeReason};
 use crate::lru::batch::Batch;
 use crate::lru::{Arrival, Deactivation, PlaceRule};
+use crate::story::Tracepoint;
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
 use crate::writeback::WritebackReason;
 
@@ -63,6 +64,8 @@ pub enum Told {
     },
     /// All pages of a group on a node.
     Lists(ListsEvent),
+    /// What a kernel tells as it happens. Of no group; of the node that it is about, or the first.
+    Tracepoint(Tracepoint),
 }
 
 /// Where a page in memory is, and how hot.

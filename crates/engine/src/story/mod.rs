@@ -1,4 +1,4 @@
-//! Stories: which rule sent a page where it is, and by which numbers.
+//! Stories and tracepoints: which rule sent a page where it is, by which numbers, and what a kernel tells of it as it happens.
 //!
 //! Reclaim knows why it decides as it does, and forgets it at once. A [`StoryFilter`] names pages. While one is set, the slow
 //! paths tell each decision on these pages as a [`StoryEvent`]: plain data, the decision and the numbers compared. The lab puts
@@ -9,12 +9,14 @@
 //!                                 └── on, the page is followed: its state as the step found it, and the event
 //!            ── tell_lists(lruvec, || event) ── decisions on whole lists (which type is next, a generation opened), of the
 //!                                               lists on which a followed page has been
+//!   work ────── trace(node, || event) ────────── what the kernel's own tracepoints tell, of all pages (`tracepoint.rs`)
 //! ```
 //! A hit tells nothing: its traces show in the state at the next step. Telling decides nothing and counts nothing, so a run is
 //! the same with and without it. That makes it possible to ask about a run that has ended: run it again and listen to the pages
 //! in question. Events are handed over after each call, so nothing here grows with the run.
 
 mod event;
+mod tracepoint;
 
 use std::collections::BTreeSet;
 
@@ -24,34 +26,46 @@ use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::{Entry, Shadow};
-use crate::units::{FileId, LruType, MemcgId, MmId, Pfn};
+use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 use crate::workingset::Workingset;
 pub use event::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
+pub use tracepoint::{GfpFlags, Kept, ThrottleCause, Tracepoint};
 
 /// What is told, and what has yet to be handed over.
+#[derive(Default)]
 pub(crate) struct Story {
-    filter: StoryFilter,
+    /// The pages to tell of, if any.
+    filter: Option<StoryFilter>,
+    /// Tracepoints are told.
+    is_traced: bool,
     events: Vec<StoryEvent>,
     /// Lists on which a followed page has been.
     lists: BTreeSet<LruvecId>,
     /// The choice of the round under way.
     choice: Option<TypeChoice>,
+    /// What has become of those of the batch under way that stay, where tracepoints are told.
+    kept: Kept,
 }
 
 impl Story {
     fn follows(&self, page: PageName) -> bool {
-        matches!(&self.filter, StoryFilter::Pages(pages) if pages.contains(&page))
+        matches!(&self.filter, Some(StoryFilter::Pages(pages)) if pages.contains(&page))
     }
 }
 
 impl Core {
     /// Tells, from now on, what `filter` says; what it said before is forgotten.
     pub(crate) fn tell_story(&mut self, filter: StoryFilter) {
-        self.story =
-            Some(Box::new(Story { filter, events: Vec::new(), lists: BTreeSet::new(), choice: None }));
+        let story = self.story.get_or_insert_default();
+        (story.filter, story.lists, story.choice) = (Some(filter), BTreeSet::new(), None);
+    }
+
+    /// Tells tracepoints from now on.
+    pub(crate) fn tell_tracepoints(&mut self) {
+        self.story.get_or_insert_default().is_traced = true;
     }
 
     /// Hands over what was told, in order.
@@ -124,7 +138,7 @@ impl Core {
     /// Tells of a page in memory, if it is followed.
     #[inline]
     pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        if self.story.is_some() {
+        if self.is_telling() {
             self.tell_followed(pfn, event);
         }
     }
@@ -141,7 +155,7 @@ impl Core {
 
     fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
         if let Some(story) = &mut self.story
-            && matches!(story.filter, StoryFilter::Pages(_))
+            && matches!(story.filter, Some(StoryFilter::Pages(_)))
         {
             story.lists.insert(lruvec);
         }
@@ -164,10 +178,64 @@ impl Core {
         }
     }
 
-    /// Whether anyone listens.
+    /// Whether anyone listens to what happens to pages.
     #[inline]
     pub(crate) fn is_telling(&self) -> bool {
-        self.story.is_some()
+        self.story.as_ref().is_some_and(|story| story.filter.is_some())
+    }
+
+    /// Whether anyone listens to tracepoints.
+    #[inline]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.story.as_ref().is_some_and(|story| story.is_traced)
+    }
+
+    /// Tells a tracepoint of a node.
+    #[inline]
+    pub(crate) fn trace(&mut self, node: NodeId, event: impl FnOnce(&Core) -> Tracepoint) {
+        if self.story.is_some() {
+            self.trace_heard(node, event);
+        }
+    }
+
+    #[cold]
+    fn trace_heard(&mut self, node: NodeId, event: impl FnOnce(&Core) -> Tracepoint) {
+        if self.is_traced() {
+            let told = Told::Tracepoint(event(self));
+            let at = self.now;
+            let story = self.story.as_mut().expect("it is traced");
+            story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });
+        }
+    }
+
+    /// Takes a verdict into the sums of the batch under way.
+    #[inline]
+    pub(crate) fn note_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
+        if self.is_traced() {
+            self.sum_verdict(pfn, verdict, because);
+        }
+    }
+
+    #[cold]
+    fn sum_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
+        let folio = &self.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages());
+        let Some(Story { kept, .. }) = self.story.as_deref_mut() else { return };
+        if verdict == Verdict::Activate {
+            kept.nr_activate[kind as usize] += pages;
+        }
+        match because {
+            Because::FlusherWrites => kept.nr_dirty += pages,
+            Because::BeingWritten => kept.nr_writeback += pages,
+            Because::StillMapped => kept.nr_unmap_fail += pages,
+            Because::Used { .. } if verdict == Verdict::Keep => kept.nr_ref_keep += pages,
+            _ => {}
+        }
+    }
+
+    /// What has become of those of the batch that stay; the next batch begins.
+    pub(crate) fn take_kept(&mut self) -> Kept {
+        self.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
     }
 
     /// Tells of a page that a task is about to get into this folio.
@@ -187,7 +255,7 @@ impl Core {
     /// Tells of a page that leaves memory with a shadow.
     #[inline]
     pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
-        if self.story.is_some() {
+        if self.is_telling() {
             self.tell_evicted_slowly(pfn, target, shadow);
         }
     }
@@ -195,7 +263,7 @@ impl Core {
     #[cold]
     fn tell_evicted_slowly(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
         let (page, memcg) = (self.name_of(pfn), self.memory.folios[pfn].memcg);
-        let is_told = match self.story.as_ref().map(|story| &story.filter) {
+        let is_told = match self.story.as_ref().and_then(|story| story.filter.as_ref()) {
             None => false,
             Some(StoryFilter::Pages(pages)) => pages.contains(&page),
             Some(StoryFilter::Evictions(None)) => true,

@@ -69,7 +69,7 @@ impl Core {
             }
             Workingset::CountOnly => false,
         };
-        if self.story.is_some() {
+        if self.is_telling() {
             let rule = self.refault_rule(lruvec, shadow, kind);
             self.tell_refault(pfn, shadow, rule, is_recent);
         }

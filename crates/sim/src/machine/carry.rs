@@ -4,7 +4,7 @@
 //! batch of swap writes to neighbouring slots seeks once. If a request fails, all its transfers fail. A transfer that is larger than
 //! a request may be is split; it is over when all its requests are, and fails if one of them does.
 
-use pageout_engine::{CpuId, IoId, Nanos, Op};
+use pageout_engine::{CpuId, IoId, Nanos, Op, TaskId};
 
 use super::Machine;
 use super::agenda::Event;
@@ -22,9 +22,14 @@ pub(super) struct Settled {
 }
 
 impl Machine {
-    /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`. Returns the CPU time
-    /// they take together. The observer hears what the call did to page caches.
-    pub(super) fn settle(&mut self, cpu: CpuId, observer: &mut dyn Observer) -> Settled {
+    /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`, and of `task` if
+    /// it is its own call. Returns the CPU time they take together. The observer hears what the call did to page caches.
+    pub(super) fn settle(
+        &mut self,
+        task: Option<TaskId>,
+        cpu: CpuId,
+        observer: &mut dyn Observer,
+    ) -> Settled {
         let work = self.engine.take_work();
         let (mut spent, mut admitted) = (Nanos::ZERO, Nanos::ZERO);
         if !work.is_empty() {
@@ -46,10 +51,7 @@ impl Machine {
             }
         }
         if self.tells_story {
-            self.engine.take_story(&mut self.story);
-            for event in self.story.drain(..) {
-                observer.story(&event);
-            }
+            self.hand_over_story(task, cpu, spent, work.reclaim_calls, observer);
         }
         Settled { spent, reclaim_calls: work.reclaim_calls, admitted }
     }

@@ -219,7 +219,7 @@ impl Machine {
 
         // Hits may still fill a per-CPU batch, whose draining is work.
         let cpu = self.tasks[index].runner.cpu;
-        let settled = self.settle(cpu, observer);
+        let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
         self.tasks[index].runner.work(settled.spent);
         self.wake();
         Some(Next::GoOn)
@@ -234,7 +234,7 @@ impl Machine {
     ) -> Result<Next, RunError> {
         let began = self.tasks[index].runner.clock;
         let cpu = self.tasks[index].runner.cpu;
-        let settled = self.settle(cpu, observer);
+        let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
         self.tasks[index].runner.work(settled.spent);
         self.note_reclaim(index, began, settled.reclaim_calls);
         self.note_memstall(index as TaskIndex, began, &step, settled.reclaim_calls);

@@ -68,8 +68,8 @@ impl Machine {
         step: Step,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
-        let cpu = self.runner_mut(index).cpu;
-        let Settled { spent, admitted, reclaim_calls } = self.settle(cpu, observer);
+        let Runner { id, cpu, .. } = *self.runner_mut(index);
+        let Settled { spent, admitted, reclaim_calls } = self.settle(Some(id), cpu, observer);
         let began = self.runner_mut(index).clock;
         self.runner_mut(index).work(spent);
         if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {

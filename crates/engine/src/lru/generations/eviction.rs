@@ -12,7 +12,7 @@ use super::aging::Budget;
 use super::{Aging, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
 use crate::core::Core;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Lru, Round};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
@@ -98,7 +98,8 @@ impl Core {
     /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
     pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let mut batch = std::mem::take(&mut self.isolated);
-        let (mut scanned, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
+        let (looked_at, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
+        let mut scanned = looked_at;
         scanned += u64::from(self.close_empty_generations(lruvec, swappiness));
         let generations = self.generations(lruvec);
         let types = Core::evictable_types(swappiness);
@@ -107,7 +108,7 @@ impl Core {
             // Nothing evictable is left without aging.
             scanned = 0;
         }
-        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, sc);
+        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, looked_at, sc);
         self.isolated = batch;
         sc.nr_reclaimed += stat.reclaimed;
         if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
@@ -197,6 +198,7 @@ impl Core {
         self.looked_at += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
+        self.trace_isolated(lruvec, LruList::inactive(kind), [MAX_LRU_BATCH, scanned, isolated], sc);
         self.note_taken(lruvec, kind, isolated);
         if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
     }

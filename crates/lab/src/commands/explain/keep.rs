@@ -256,6 +256,8 @@ impl Listener for Following {
         let (page, state, event) = match &told.told {
             Told::Lists(event) => return tally.note(told.at, event),
             Told::Page { page, state, event } => (*page, *state, event),
+            // Tracepoints are of no page, and nobody has asked for them.
+            Told::Tracepoint(_) => return,
         };
         let story = self.stories.entry(page).or_default();
         if let Some(wanted) = &mut self.wanted

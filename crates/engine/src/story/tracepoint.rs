@@ -1,0 +1,256 @@
+//! Tracepoints: what a kernel tells of reclaim as it happens, by the names that it has for it.
+//!
+//! A tracepoint is told by one `self.trace(node, |core| Tracepoint::...)` where the kernel has its own. While nobody listens that is
+//! one test of a pointer that is null, and its numbers are not even put together. The values are the kernel's, the text is not: the lab
+//! writes it in the words of one kernel or another (`crates/lab/src/tracing/`). [reclaim 8.1; machine 9.5]
+//!
+//! A new one is a row of `tracepoints!` here, and its fields in `tracing/ftrace.rs` there, which does not compile without them.
+
+use crate::page_alloc::request::{Gfp, Request};
+use crate::page_alloc::zone::ZoneType;
+use crate::reclaim::{Reclaimer, ScanControl, Why};
+use crate::units::{LruType, Nanos, Pfn};
+
+macro_rules! tracepoints {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })?,)*) => {
+        /// Something that a kernel tells. Where a field has the name of one of the kernel's, it means the same.
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub enum Tracepoint {
+            $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $type),* })?,)*
+        }
+
+        impl Tracepoint {
+            /// The names of all, as Linux 6.12 has them.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// Its name, as Linux 6.12 has it.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Tracepoint::$variant { .. } => $name,)*
+                }
+            }
+        }
+    };
+}
+
+tracepoints! {
+    /// kswapd has found nothing to do for the length of a nap.
+    KswapdSleep = "mm_vmscan_kswapd_sleep",
+    /// kswapd goes to work.
+    KswapdWake = "mm_vmscan_kswapd_wake" {
+        /// For blocks of 2^order pages.
+        order: u8,
+    },
+    /// Someone wakes kswapd.
+    WakeupKswapd = "mm_vmscan_wakeup_kswapd" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// The highest zone that would do.
+        zone: ZoneType,
+        /// What the request may do.
+        gfp: GfpFlags,
+    },
+    /// A task begins to reclaim for the machine.
+    DirectReclaimBegin = "mm_vmscan_direct_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// It may write pages.
+        may_writepage: bool,
+        /// What its request may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    DirectReclaimEnd = "mm_vmscan_direct_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
+    /// A task begins to reclaim for a group: at its limit, above its `memory.high`, or asked to by a user.
+    MemcgReclaimBegin = "mm_vmscan_memcg_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// It may write pages.
+        may_writepage: bool,
+        /// What its request may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    MemcgReclaimEnd = "mm_vmscan_memcg_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
+    /// Pages were taken off a list.
+    LruIsolate = "mm_vmscan_lru_isolate" {
+        /// The highest zone that is wanted.
+        zone: ZoneType,
+        /// For a block of 2^order pages.
+        order: u8,
+        /// Pages that it looks at, at most.
+        nr_requested: u64,
+        /// Pages that it has looked at.
+        nr_scanned: u64,
+        /// Of those, passed by for their zone.
+        nr_skipped: u64,
+        /// Of those, taken.
+        nr_taken: u64,
+        /// The list's type.
+        kind: LruType,
+        /// It is an active list.
+        is_active: bool,
+    },
+    /// A batch of pages was judged.
+    LruShrinkInactive = "mm_vmscan_lru_shrink_inactive" {
+        /// Their type.
+        kind: LruType,
+        /// Pages looked at for it.
+        nr_scanned: u64,
+        /// Freed.
+        nr_reclaimed: u64,
+        /// What became of the others.
+        kept: Kept,
+        /// How hard reclaim tries: 12 is gently, 0 is everything.
+        priority: u8,
+    },
+    /// A batch of active pages was aged.
+    LruShrinkActive = "mm_vmscan_lru_shrink_active" {
+        /// Their type.
+        kind: LruType,
+        /// Pages taken.
+        nr_taken: u64,
+        /// Left active.
+        nr_active: u64,
+        /// Made inactive.
+        nr_deactivated: u64,
+        /// Left active for their use.
+        nr_referenced: u64,
+        /// How hard reclaim tries.
+        priority: u8,
+    },
+    /// Reclaim begins to write a page.
+    WriteFolio = "mm_vmscan_write_folio" {
+        /// Its frame.
+        pfn: Pfn,
+        /// Its type.
+        kind: LruType,
+    },
+    /// A reclaimer has waited for others.
+    Throttled = "mm_vmscan_throttled" {
+        /// The longest that it would have waited.
+        timeout: Nanos,
+        /// How long it did.
+        delayed: Nanos,
+        /// For what.
+        reason: ThrottleCause,
+    },
+}
+
+/// What became of those of a batch that were not freed. Unit: pages.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Kept {
+    /// Dirty pages of files.
+    pub nr_dirty: u64,
+    /// Under writeback.
+    pub nr_writeback: u64,
+    /// Dirty, and their device has too much to do.
+    pub nr_congested: u64,
+    /// Under writeback, met by kswapd a second time.
+    pub nr_immediate: u64,
+    /// By type: made active.
+    pub nr_activate: [u64; 2],
+    /// In use, for another round.
+    pub nr_ref_keep: u64,
+    /// Somebody still maps it.
+    pub nr_unmap_fail: u64,
+}
+
+/// For what a reclaimer waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThrottleCause {
+    /// Pages under writeback have to be written.
+    Writeback,
+    /// Too many pages are in reclaimers' hands.
+    Isolated,
+    /// It has found nothing to free.
+    NoProgress,
+    /// Devices have too much to do.
+    Congested,
+}
+
+/// What a request for memory may do, as far as its kernel name says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GfpFlags {
+    /// No request: a wake that nobody's allocation is behind.
+    None,
+    /// Memory of the kernel's own.
+    Kernel,
+    /// The same, without entering a file system.
+    NoFs,
+    /// The same, without waiting.
+    NoWait,
+    /// The same, from the reserve.
+    Atomic,
+    /// A page of a process.
+    HighUserMovable,
+    /// A page of a file that is read.
+    PageCache,
+    /// A page of a file that is read ahead, or whose read has another way if there is none.
+    Readahead,
+}
+
+impl GfpFlags {
+    /// Those of an allocation.
+    pub(crate) fn of(request: &Request) -> GfpFlags {
+        let (gfp, is_movable) = (request.gfp, request.class == ZoneType::Movable);
+        match () {
+            () if !gfp.contains(Gfp::DIRECT_RECLAIM) && gfp.contains(Gfp::HIGH) => GfpFlags::Atomic,
+            () if !gfp.contains(Gfp::DIRECT_RECLAIM) => GfpFlags::NoWait,
+            () if is_movable => GfpFlags::movable(gfp.contains(Gfp::FS), gfp.contains(Gfp::NORETRY)),
+            () if gfp.contains(Gfp::FS) => GfpFlags::Kernel,
+            () => GfpFlags::NoFs,
+        }
+    }
+
+    /// Those of a reclaim call, of which no more is known than what it may do.
+    fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
+        match by.why {
+            Why::High | Why::Requested | Why::Generations | Why::Kswapd => GfpFlags::Kernel,
+            Why::Limit | Why::Direct if by.class == ZoneType::Movable => {
+                GfpFlags::movable(by.may_enter_fs, true)
+            }
+            Why::Limit | Why::Direct if by.may_enter_fs => GfpFlags::Kernel,
+            Why::Limit | Why::Direct => GfpFlags::NoFs,
+        }
+    }
+
+    fn movable(may_enter_fs: bool, has_another_way: bool) -> GfpFlags {
+        match (may_enter_fs, has_another_way) {
+            (true, _) => GfpFlags::HighUserMovable,
+            (false, true) => GfpFlags::Readahead,
+            (false, false) => GfpFlags::PageCache,
+        }
+    }
+}
+
+impl Tracepoint {
+    /// A reclaim call begins. kswapd's work is no call.
+    pub(crate) fn reclaim_begin(sc: &ScanControl) -> Tracepoint {
+        let (order, may_writepage, gfp) = (sc.by.order, sc.may_write, GfpFlags::of_reclaimer(&sc.by));
+        match sc.by.why {
+            Why::Direct => Tracepoint::DirectReclaimBegin { order, may_writepage, gfp },
+            _ => Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp },
+        }
+    }
+
+    /// A reclaim call ends.
+    pub(crate) fn reclaim_end(sc: &ScanControl) -> Tracepoint {
+        let nr_reclaimed = sc.nr_reclaimed;
+        match sc.by.why {
+            Why::Direct => Tracepoint::DirectReclaimEnd { nr_reclaimed },
+            _ => Tracepoint::MemcgReclaimEnd { nr_reclaimed },
+        }
+    }
+
+    /// Whether it ends a reclaim call, which takes until the end of the step in which it is told.
+    pub fn ends_reclaim(&self) -> bool {
+        matches!(self, Tracepoint::DirectReclaimEnd { .. } | Tracepoint::MemcgReclaimEnd { .. })
+    }
+}
