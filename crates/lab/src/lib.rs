@@ -13,6 +13,7 @@ mod failure; // how it can fail, and the exit codes
 pub mod scenario; // scenario files
 mod result; // runs and their figures
 mod print; // figures as people read them
+mod tracing; // what happened in a run, in the forms of real traces
 mod report; // a result as a page to look at
 pub mod commands; // what is done with all of that: one file a command
 

@@ -7,6 +7,7 @@ use pageout_sim::scenario::TimeSpan;
 
 use super::options::{PageOptions, RunOptions};
 use crate::result::timeline::DEFAULT_COLUMNS;
+use crate::tracing::Dialect;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -16,10 +17,13 @@ Examples:
   pageout run web.toml --set 'task.*.think_time=1us' --seed 7
   pageout run web.toml --json | jq .memcgs[0].counters.workingset_refault_file
   pageout run web.toml --report web.html   the same with pictures, to look at in a browser
+  pageout run web.toml --trace web.txt && pageout vmscan-report web.txt
+  pageout run web.toml --trace web.json    for ui.perfetto.dev
   pageout run web.toml --check             only check the file";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("over_time").args(["timeline", "trace", "report"]).multiple(true))]
 pub(crate) struct RunArgs {
     /// The scenario file
     #[arg(value_hint = ValueHint::FilePath)]
@@ -41,8 +45,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) timeline: Option<PathBuf>,
 
-    /// Simulated time between two rows of --timeline
-    #[arg(long, value_name = "TIME", default_value = "10ms", requires = "timeline")]
+    /// Simulated time between two rows of --timeline, and two samples of --trace
+    #[arg(long, value_name = "TIME", default_value = "10ms", requires = "over_time")]
     pub(crate) timeline_every: TimeSpan,
 
     /// What the rows of --timeline show, separated by commas
@@ -52,6 +56,28 @@ pub(crate) struct RunArgs {
     /// task.NAME.accesses, misses, cpu_ns, cpu_wait_ns, io_wait_ns, reclaim_ns; of a kernel thread, thread.kswapd0.cpu_ns.
     #[arg(long, value_name = "COLUMNS", default_value = DEFAULT_COLUMNS, hide_default_value = true, requires = "timeline")]
     pub(crate) timeline_columns: String,
+
+    /// Write what the kernel's tracepoints tell, as ftrace does: text that tools for real traces read, among them vmscan-report
+    ///
+    /// FILE.json is a trace for ui.perfetto.dev instead, with tracks of lists, free memory and pressure every --timeline-every.
+    /// FILE.zst (and FILE.json.zst) is compressed; `-` is text on standard output, the summary then going to standard error.
+    /// Reclaim calls take the time that the summary counts. Switch it off and nothing is any different but the speed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Whose words the text of --trace uses
+    #[arg(long, value_enum, default_value_t = Dialect::Modern, requires = "trace")]
+    pub(crate) trace_dialect: Dialect,
+
+    /// Write the time of a tracepoint with nine digits behind the point rather than six, as `trace-cmd report -t` does
+    ///
+    /// What vmscan-report adds up of such a text is what the summary says to the nanosecond.
+    #[arg(long, requires = "trace")]
+    pub(crate) trace_nanoseconds: bool,
+
+    /// Only these tracepoints, by name or pattern, separated by commas: mm_vmscan_*reclaim_*,mm_vmscan_kswapd_*
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "trace")]
+    pub(crate) trace_events: Vec<String>,
 
     #[command(flatten)]
     pub(crate) page: PageOptions,

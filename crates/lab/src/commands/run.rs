@@ -24,6 +24,7 @@ use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::load::load;
 use crate::scenario::own_variants;
 use crate::scenario::source::Source;
+use crate::tracing::Tracing;
 
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
 /// `--json` standard output says so too.
@@ -45,8 +46,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
     let mut samples = Samples::new();
-    let result = match (&args.timeline, &args.page.report) {
-        (None, None) => simulate(&scenario, &bar),
+    let result = match (&args.timeline, &args.page.report, &args.trace) {
+        (None, None, None) => simulate(&scenario, &bar),
         _ => over_time(args, &scenario, &bar, &mut samples)?,
     };
     bar.finish_and_clear();
@@ -64,9 +65,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
 }
 
-/// Whether the rows of a timeline go where results go otherwise.
+/// Whether the rows of a timeline or the lines of a trace go where results go otherwise.
 fn is_on_stdout(args: &RunArgs) -> bool {
-    args.timeline.as_deref() == Some(Path::new("-"))
+    [&args.timeline, &args.trace].into_iter().any(|path| path.as_deref() == Some(Path::new("-")))
 }
 
 /// Runs it with its figures over time, which of a run that fails go as far as that came.
@@ -76,8 +77,15 @@ fn over_time(
     bar: &ProgressBar,
     samples: &mut Samples,
 ) -> Result<Result<RunResult, Stopped>, Failure> {
-    if is_on_stdout(args) && args.options.output.json {
-        let both = "--timeline - and --json both want standard output: give the timeline a file, FILE.csv or FILE.jsonl";
+    let takers = [("--timeline -", args.timeline.as_deref()), ("--trace -", args.trace.as_deref())];
+    let mut takers: Vec<&str> = takers
+        .into_iter()
+        .filter(|(_, path)| *path == Some(Path::new("-")))
+        .map(|(taker, _)| taker)
+        .collect();
+    takers.extend(args.options.output.json.then_some("--json"));
+    if takers.len() > 1 {
+        let both = format!("{} both want standard output: give one of them a file", takers.join(" and "));
         return Err(Failure::Input(anyhow::anyhow!(both)));
     }
     if args.timeline_every.0 == 0 {
@@ -92,13 +100,26 @@ fn over_time(
     let timeline =
         args.timeline.as_ref().map(|path| Timeline::new(path, &args.timeline_columns, &machine)).transpose();
     let mut timeline = timeline.map_err(Failure::Input)?;
-    machine.sample_every(Nanos(args.timeline_every.0));
+    let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args));
+    let mut tracing = tracing.transpose().map_err(Failure::Input)?;
+    if let Some(tracing) = &mut tracing {
+        machine.tell_tracepoints();
+        tracing.begin();
+    }
+    if timeline.is_some()
+        || args.page.report.is_some()
+        || tracing.as_ref().is_some_and(Tracing::wants_samples)
+    {
+        machine.sample_every(Nanos(args.timeline_every.0));
+    }
     if let Some(timeline) = &mut timeline {
         timeline.begin();
     }
     let samples = args.page.report.is_some().then_some(samples);
-    let result = simulate_on(machine, scenario, bar, OverTime { timeline: timeline.as_mut(), samples });
+    let over_time = OverTime { timeline: timeline.as_mut(), samples, tracing: tracing.as_mut() };
+    let result = simulate_on(machine, scenario, bar, over_time);
     timeline.map_or(Ok(()), Timeline::finish)?;
+    tracing.map_or(Ok(()), Tracing::finish)?;
     Ok(result)
 }
 

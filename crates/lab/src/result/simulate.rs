@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
 use pageout_sim::scenario::{Problem, Scenario};
-use pageout_sim::{Machine, Observer, Progress, RunError};
+use pageout_sim::{Machine, Observer, Progress, RunError, TraceRecord};
 
 use crate::failure::Failure;
 use crate::result::run_result::RunResult;
 use crate::result::samples::Samples;
 use crate::result::timeline::Timeline;
+use crate::tracing::Tracing;
 
 /// Why there is no complete result.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ pub(crate) fn simulate(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResu
 pub(crate) struct OverTime<'a> {
     pub(crate) timeline: Option<&'a mut Timeline>,
     pub(crate) samples: Option<&'a mut Samples>,
+    pub(crate) tracing: Option<&'a mut Tracing>,
 }
 
 /// The same on a machine that is built already, with its figures over time.
@@ -98,6 +100,15 @@ impl Observer for Watcher<'_> {
         }
         if let Some(samples) = &mut self.over_time.samples {
             samples.add(at, machine);
+        }
+        if let Some(tracing) = &mut self.over_time.tracing {
+            tracing.sample(at, machine);
+        }
+    }
+
+    fn tracepoint(&mut self, record: &TraceRecord, machine: &Machine) {
+        if let Some(tracing) = &mut self.over_time.tracing {
+            tracing.add(record, machine);
         }
     }
 

@@ -3,43 +3,21 @@
 //! Figures are counted from the start of the run, in the kernel's names and units where it has them. Sampling changes nothing in the
 //! run. So counters of cgroups are live ones, and not those of `memory.stat`, whose reader makes reclaim see newer numbers.
 
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use pageout_engine::{Engine, MemcgId, Nanos, Stat};
 use pageout_sim::{Machine, Resource};
 
 use crate::failure::{Failure, Outcome};
-use crate::print::unfinished::Unfinished;
+use crate::print::streamed::Streamed;
 use crate::scenario::nearest::nearest;
 
 /// What is sampled where nobody says.
 pub(crate) const DEFAULT_COLUMNS: &str = "accesses,nr_free_pages,nr_inactive_anon,nr_active_anon,nr_inactive_file,\
      nr_active_file,pgscan_direct,pgsteal_direct,workingset_refault_anon,workingset_refault_file,pswpin,pswpout,\
      pressure.memory.some,pressure.memory.full,pressure.io.some,pressure.cpu.some";
-
-/// Where rows go.
-enum Sink {
-    File(BufWriter<Unfinished>, PathBuf),
-    Stdout(BufWriter<io::Stdout>),
-}
-
-impl Write for Sink {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(file, _) => file.write(buffer),
-            Sink::Stdout(stdout) => stdout.write(buffer),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file, _) => file.flush(),
-            Sink::Stdout(stdout) => stdout.flush(),
-        }
-    }
-}
 
 /// The form of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +28,7 @@ enum Form {
 
 /// A file that grows by a row at a time.
 pub(crate) struct Timeline {
-    sink: Sink,
+    sink: Streamed,
     form: Form,
     columns: Vec<(String, Column)>,
     /// The first row that could not be written; none is tried after it.
@@ -98,14 +76,7 @@ impl Timeline {
             Ok((name.to_string(), column))
         });
         let columns = columns.collect::<anyhow::Result<Vec<_>>>()?;
-        let sink = if path == Path::new("-") {
-            Sink::Stdout(BufWriter::new(io::stdout()))
-        } else {
-            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-            let file = Unfinished::new_in(directory.unwrap_or(Path::new(".")));
-            let file = file.with_context(|| format!("--timeline {}", path.display()))?;
-            Sink::File(BufWriter::new(file), path.to_path_buf())
-        };
+        let sink = Streamed::new(path, "--timeline")?;
         Ok(Timeline { sink, form, columns, failed: None })
     }
 
@@ -143,16 +114,9 @@ impl Timeline {
     }
 
     /// The last row is written: the file has its name from now on.
-    pub(crate) fn finish(mut self) -> Outcome {
-        let flushed = self.sink.flush();
-        self.failed.map_or(flushed, Err).map_err(Failure::writing)?;
-        match self.sink {
-            Sink::File(file, path) => {
-                let file = file.into_inner().map_err(|error| Failure::writing(error.into_error()))?;
-                file.finish(&path).map_err(Failure::writing)
-            }
-            Sink::Stdout(_) => Ok(()),
-        }
+    pub(crate) fn finish(self) -> Outcome {
+        self.failed.map_or(Ok(()), Err).map_err(Failure::writing)?;
+        self.sink.finish()
     }
 }
 

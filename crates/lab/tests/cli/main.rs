@@ -25,6 +25,7 @@ mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
 mod timeline; // figures over time
 mod traces; // what a trace is taken for
+mod tracing; // tracepoints of a run
 mod validate; // recorded runs
 mod vmscan_report; // traces of a real kernel
 mod working_set; // dumps of lru_gen

@@ -1,0 +1,202 @@
+//! A run's tracepoints as a file that the tools for real traces read, for `run --trace FILE`.
+//!
+//! ```text
+//!   machine ─▶ records in the order of time ─filter─▶ ftrace.rs: text as /sys/kernel/tracing/trace_pipe has it, in one of two dialects
+//!                                                 └─▶ perfetto.rs: JSON for ui.perfetto.dev, with counters from samples of the run
+//! ```
+//! What is written is gone: memory does not grow with the run. The file's name says what it is to be: `.json` is for Perfetto, and anything else is
+//! text; `.zst` behind it compresses it.
+
+mod ftrace; // a line a tracepoint
+mod perfetto; // spans, instants and counters on one axis of time
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use pageout_engine::{Nanos, TaskId, Tracepoint};
+use pageout_sim::{Machine, TraceRecord};
+use zstd::stream::write::Encoder;
+
+use crate::cli::RunArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::streamed::Streamed;
+use crate::scenario::nearest::nearest;
+pub(crate) use ftrace::Dialect;
+use ftrace::Ftrace;
+use perfetto::Perfetto;
+
+/// Level of zstd's compression that costs little beside the text itself.
+const LEVEL: i32 = 1;
+
+/// A file of tracepoints, growing.
+pub(crate) struct Tracing {
+    out: Out,
+    form: Form,
+    wanted: Wanted,
+    tasks: Tasks,
+    /// What is written next; kept so that a line allocates nothing.
+    line: Vec<u8>,
+    /// The first write that failed; none is tried after it.
+    failed: Option<io::Error>,
+}
+
+enum Out {
+    Plain(Streamed),
+    Zstd(Box<Encoder<'static, Streamed>>),
+}
+
+enum Form {
+    Ftrace(Ftrace),
+    Perfetto(Perfetto),
+}
+
+/// The tracepoints that are written.
+struct Wanted(Option<Vec<glob::Pattern>>);
+
+/// What the kernel calls those who run.
+#[derive(Default)]
+struct Tasks(Vec<Option<Task>>);
+
+/// One of them.
+struct Task {
+    comm: String,
+    pid: u32,
+}
+
+/// The number of the first task: lower ones are of those who were there when the machine started.
+const FIRST_PID: u32 = 1000;
+/// Bytes of a name that a kernel keeps.
+const COMM_MAX: usize = 15;
+
+impl Wanted {
+    /// `names` are names of tracepoints or patterns of them, `mm_vmscan_*`; all of them where there are none.
+    fn new(names: &[String]) -> anyhow::Result<Wanted> {
+        if names.is_empty() {
+            return Ok(Wanted(None));
+        }
+        let patterns = names.iter().map(|name| {
+            let pattern = glob::Pattern::new(name).with_context(|| format!("--trace-events {name}"))?;
+            if !Tracepoint::NAMES.iter().any(|known| pattern.matches(known)) {
+                let near = nearest(name, Tracepoint::NAMES.iter().copied());
+                let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+                bail!(
+                    "--trace-events {name}: no such tracepoint{near}; there are {}",
+                    Tracepoint::NAMES.join(", ")
+                );
+            }
+            Ok(pattern)
+        });
+        Ok(Wanted(Some(patterns.collect::<anyhow::Result<_>>()?)))
+    }
+
+    fn has(&self, event: &Tracepoint) -> bool {
+        match &self.0 {
+            None => true,
+            Some(patterns) => patterns.iter().any(|pattern| pattern.matches(event.name())),
+        }
+    }
+}
+
+impl Tasks {
+    /// Who ran; nobody is the idle task of a CPU.
+    fn get(&mut self, task: Option<TaskId>, machine: &Machine) -> &Task {
+        // The first place is nobody's.
+        let place = task.map_or(0, |task| task.index() + 1);
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].get_or_insert_with(|| match task {
+            None => Task { comm: "<idle>".to_string(), pid: 0 },
+            Some(task) => {
+                let name = machine.comm(task).map_or("?", |(name, _)| name);
+                let end = (0..=COMM_MAX.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+                let comm = name[..end.unwrap_or(0)].replace(char::is_control, "?");
+                Task { comm, pid: FIRST_PID + task.0 }
+            }
+        })
+    }
+}
+
+impl Tracing {
+    /// The file that is asked for; nothing is written yet.
+    pub(crate) fn new(path: &Path, args: &RunArgs) -> anyhow::Result<Tracing> {
+        let wanted = Wanted::new(&args.trace_events)?;
+        let is_compressed = path.extension().is_some_and(|suffix| suffix == "zst");
+        let inner = if is_compressed { path.with_extension("") } else { path.to_path_buf() };
+        let form = if inner.extension().is_some_and(|suffix| suffix == "json") {
+            Form::Perfetto(Perfetto::default())
+        } else {
+            Form::Ftrace(Ftrace { dialect: args.trace_dialect, nanoseconds: args.trace_nanoseconds })
+        };
+        let streamed = Streamed::new(path, "--trace")?;
+        let out = if is_compressed {
+            let cannot = || format!("--trace {}", path.display());
+            Out::Zstd(Box::new(Encoder::new(streamed, LEVEL).with_context(cannot)?))
+        } else {
+            Out::Plain(streamed)
+        };
+        Ok(Tracing { out, form, wanted, tasks: Tasks::default(), line: Vec::new(), failed: None })
+    }
+
+    /// What stands before everything else.
+    pub(crate) fn begin(&mut self) {
+        match &mut self.form {
+            Form::Ftrace(ftrace) => ftrace.begin(&mut self.line),
+            Form::Perfetto(perfetto) => perfetto.begin(&mut self.line),
+        }
+        self.write_line();
+    }
+
+    /// Adds a tracepoint.
+    pub(crate) fn add(&mut self, record: &TraceRecord, machine: &Machine) {
+        if self.failed.is_some() || !self.wanted.has(&record.event) {
+            return;
+        }
+        let task = self.tasks.get(record.task, machine);
+        match &mut self.form {
+            Form::Ftrace(ftrace) => ftrace.add(record, task, &mut self.line),
+            Form::Perfetto(perfetto) => perfetto.add(record, task, &mut self.line),
+        }
+        self.write_line();
+    }
+
+    /// Whether its form has room for what the machine is like at times.
+    pub(crate) fn wants_samples(&self) -> bool {
+        matches!(self.form, Form::Perfetto(_))
+    }
+
+    /// Adds what the machine is like now, where the form has room for that.
+    pub(crate) fn sample(&mut self, at: Nanos, machine: &Machine) {
+        if let Form::Perfetto(perfetto) = &mut self.form
+            && self.failed.is_none()
+        {
+            perfetto.sample(at, machine, &mut self.line);
+            self.write_line();
+        }
+    }
+
+    fn write_line(&mut self) {
+        let written = match &mut self.out {
+            Out::Plain(out) => out.write_all(&self.line),
+            Out::Zstd(out) => out.write_all(&self.line),
+        };
+        self.line.clear();
+        self.failed = written.err();
+    }
+
+    /// The last tracepoint is written: the file has its name from now on.
+    pub(crate) fn finish(mut self) -> Outcome {
+        if let Form::Perfetto(perfetto) = &mut self.form
+            && self.failed.is_none()
+        {
+            perfetto.end(&mut self.line);
+            self.write_line();
+        }
+        self.failed.take().map_or(Ok(()), Err).map_err(Failure::writing)?;
+        match self.out {
+            Out::Plain(out) => out.finish(),
+            Out::Zstd(out) => out.finish().map_err(Failure::writing)?.finish(),
+        }
+    }
+}

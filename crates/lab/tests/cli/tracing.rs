@@ -1,0 +1,334 @@
+//! Tracepoints of a run: the text is that of a real kernel, and what it adds up to is what the run itself has counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{GOOD, check_failure, check_success, pageout, run_with, scenarios, text, with_scenario};
+
+/// Two groups and more tasks than CPUs, one of them with threads; swap, so that reclaim writes.
+const BUSY: &str = r#"
+[machine]
+cpus = 2
+memory = "64MiB"
+
+[[memcg]]
+path = "/web"
+memory.max = "2MiB"
+
+[[device]]
+name = "nvme"
+
+[[swap]]
+size = "64MiB"
+kind = "disk"
+
+[[task]]
+name = "kworker/0:1 [x]"
+memcg = "/web"
+
+[[task.object]]
+channel = "file"
+size = "4MiB"
+workload = { pattern = "zipf", ops = 8000 }
+
+[[task]]
+name = "anonymous"
+memcg = "/web"
+threads = 2
+
+[[task.object]]
+channel = "anonymous"
+size = "2MiB"
+workload = { pattern = "uniform", ops = 3000, write_ratio = 0.5 }
+
+[[task]]
+name = "reader"
+
+[[task.object]]
+channel = "file"
+size = "128MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 60000 }
+"#;
+
+/// A run of `scenario` with `--trace NAME` and more options: its result, and the trace.
+#[track_caller]
+fn traced(scenario: &str, name: &str, more: &[&str]) -> (Value, Vec<u8>) {
+    let directory = with_scenario(scenario);
+    let arguments = [&["run", "scenario.toml", "--json", "--trace", name], more].concat();
+    let result = check_success(&pageout(directory.path(), &arguments));
+    let trace = fs::read(directory.path().join(name)).unwrap();
+    (serde_json::from_str(&result).unwrap(), trace)
+}
+
+/// What vmscan-report makes of a trace.
+#[track_caller]
+fn report(trace: &[u8]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("trace.txt"), trace).unwrap();
+    let report = check_success(&pageout(directory.path(), &["vmscan-report", "trace.txt", "--json"]));
+    serde_json::from_str::<Value>(&report).unwrap()["traces"][0].take()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// The report of a trace says of each task, of kswapd and of the whole what the run says of itself.
+#[track_caller]
+fn check_round_trip(scenario: &str, more: &[&str]) {
+    let (result, trace) = traced(scenario, "trace.txt", &[&["--trace-nanoseconds"], more].concat());
+    let report = report(&trace);
+    let processes = report["processes"].as_array().unwrap();
+    let of_class = |class: &str, figure: &dyn Fn(&Value) -> u64| -> u64 {
+        processes.iter().map(|process| figure(&process[class])).sum()
+    };
+    // Stalls: each task's time, and all calls.
+    for task in result["tasks"].as_array().unwrap() {
+        let name: String = task["name"].as_str().unwrap().chars().take(15).collect();
+        let own = processes.iter().filter(|process| process["comm"] == name.as_str());
+        let stalled: u64 = own
+            .flat_map(|process| {
+                ["direct", "memcg"].map(|class| number(&process[class]["stalled"]["total_ns"]))
+            })
+            .sum();
+        assert_eq!(stalled, task["reclaim_time_ns"], "{name}");
+    }
+    let calls = ["direct", "memcg"].map(|class| of_class(class, &|of| number(&of["calls"])));
+    assert_eq!(calls.iter().sum::<u64>(), result["reclaim"]["count"], "calls");
+    let stalls: u64 = ["allocstall_dma", "allocstall_dma32", "allocstall_normal", "allocstall_movable"]
+        .iter()
+        .map(|zone| number(&result["vmstat"][zone]))
+        .sum();
+    assert_eq!(calls[0], stalls, "direct calls");
+    // Pages looked at and freed, by whom. Those of groups are in the groups' counters alone.
+    let pages = |class: &str, what: &str| of_class(class, &|of| number(&of["work"][what]["total"]));
+    let vmstat = |name: &str| number(&result["vmstat"][name]);
+    let groups = |name: &str| -> u64 {
+        let groups = result["memcgs"].as_array().unwrap().iter();
+        groups.filter(|group| group["path"] == "/web").map(|group| number(&group["counters"][name])).sum()
+    };
+    for (of_global, of_groups, what) in [("pgscan", "pgscan", "taken"), ("pgsteal", "pgsteal", "reclaimed")] {
+        assert_eq!(pages("direct", what), vmstat(&format!("{of_global}_direct")), "{what}");
+        let kswapd = pages("kswapd", what);
+        assert_eq!(kswapd, vmstat(&format!("{of_global}_kswapd")), "{what} by kswapd");
+        if calls[1] > 0 {
+            // kswapd and direct reclaim come by the group as well.
+            let of_machine = pages("direct", what) + kswapd;
+            let all = groups(of_groups);
+            assert!(
+                (pages("memcg", what)..=pages("memcg", what) + of_machine).contains(&all),
+                "{what} of groups"
+            );
+        }
+    }
+    let written = ["direct", "memcg", "kswapd"]
+        .map(|class| of_class(class, &|of| number(&of["work"]["written_async"]["total"])));
+    assert_eq!(written.iter().sum::<u64>(), vmstat("nr_vmscan_write"), "pages written");
+    // kswapd: as often to work as it says.
+    let wakes = of_class("kswapd", &|of| number(&of["wakeups"]) + number(&of["wakeups_while_awake"]));
+    assert_eq!(wakes, vmstat("pageoutrun"), "kswapd's runs");
+}
+
+#[test]
+fn a_report_of_the_trace_says_what_the_run_itself_has_counted() {
+    check_round_trip(BUSY, &[]);
+    check_round_trip(BUSY, &["--set", "kernel.profile=mglru@6.12"]);
+    let machine = fs::read_to_string(scenarios().join("whole-machine.toml")).unwrap();
+    check_round_trip(&machine, &["--set", "machine.cpus=1"]);
+}
+
+#[test]
+fn the_dialect_of_2010_says_the_same() {
+    let (_, modern) = traced(BUSY, "trace.txt", &[]);
+    let (_, early) = traced(BUSY, "trace.txt", &["--trace-dialect", "2010"]);
+    let [modern, early] = [modern, early].map(|trace| report(&trace));
+    assert_eq!((&early["read"]["dialect"], &modern["read"]["dialect"]), (&"2010".into(), &"modern".into()));
+    for (one, other) in
+        modern["processes"].as_array().unwrap().iter().zip(early["processes"].as_array().unwrap())
+    {
+        for class in ["direct", "memcg", "kswapd"] {
+            for figure in ["calls", "reclaimed", "stalled", "wakeups"] {
+                assert_eq!(one[class][figure], other[class][figure], "{class} {figure}");
+            }
+            // Isolation did not tell types then; what is written did.
+            let total = |of: &Value, what: &str| number(&of[class]["work"][what]["total"]);
+            for what in ["scanned", "reclaimed", "written_async"] {
+                assert_eq!(total(one, what), total(other, what), "{class} {what}");
+            }
+        }
+    }
+}
+
+/// A line's parts: what stands before the time by place, and the event with the names of its fields in order.
+fn shape(line: &str) -> Option<(String, Vec<String>)> {
+    let (head, rest) = line.split_once(": ")?;
+    let (event, fields) = rest.split_once(": ")?;
+    assert!(!head.is_empty());
+    let names = fields.split(' ').filter_map(|field| field.split_once('=')).map(|(name, _)| name.to_string());
+    Some((event.to_string(), names.collect()))
+}
+
+#[test]
+fn events_have_the_fields_of_recorded_ones_in_their_order() {
+    let mut recorded: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth/ftrace");
+    for file in fs::read_dir(directory).unwrap() {
+        let bytes = zstd::decode_all(fs::File::open(file.unwrap().path()).unwrap()).unwrap();
+        let trace = text(&bytes);
+        recorded.extend(trace.lines().filter(|line| !line.starts_with('#')).filter_map(shape));
+    }
+    let mut met = BTreeSet::new();
+    for more in [&[][..], &["--set", "kernel.profile=mglru@6.12"]] {
+        let (_, trace) = traced(BUSY, "trace.txt", more);
+        for line in text(&trace).lines().filter(|line| !line.starts_with('#')) {
+            let (event, names) = shape(line).expect(line);
+            if let Some(of_kernel) = recorded.get(&event) {
+                assert_eq!(&names, of_kernel, "{line}");
+                met.insert(event);
+            }
+        }
+    }
+    let expected = [
+        "mm_vmscan_direct_reclaim_begin",
+        "mm_vmscan_direct_reclaim_end",
+        "mm_vmscan_kswapd_wake",
+        "mm_vmscan_lru_isolate",
+        "mm_vmscan_lru_shrink_active",
+        "mm_vmscan_lru_shrink_inactive",
+        "mm_vmscan_memcg_reclaim_begin",
+        "mm_vmscan_memcg_reclaim_end",
+        "mm_vmscan_wakeup_kswapd",
+        "mm_vmscan_write_folio",
+    ];
+    for event in expected {
+        assert!(met.contains(event), "{event} is not in the trace, or was not recorded");
+    }
+}
+
+#[test]
+fn lines_have_the_columns_of_recorded_ones() {
+    let recorded =
+        "         kswapd0-33      [001] d....   245.099401: mm_vmscan_lru_isolate: classzone=2 order=0 ";
+    let columns = |line: &str| -> Vec<usize> {
+        ["-", "[", "] ", ".", ": mm"].iter().map(|part| line.find(part).expect(line)).collect()
+    };
+    let (_, trace) = traced(BUSY, "trace.txt", &["--trace-events", "mm_vmscan_lru_isolate"]);
+    let trace = text(&trace);
+    let line = trace.lines().find(|line| line.contains("kswapd0-")).unwrap();
+    assert_eq!(columns(line), columns(recorded), "{line}");
+    assert!(trace.starts_with("# tracer: nop\n#\n"), "{trace}");
+    // A name of any length stays in front of its number.
+    assert!(trace.contains(" kworker/0:1 [x]-1001    [00"), "{trace}");
+}
+
+#[test]
+fn a_run_with_a_trace_is_the_same_run_and_times_go_forwards() {
+    let plain = {
+        let directory = with_scenario(BUSY);
+        check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]))
+    };
+    let (result, trace) = traced(BUSY, "trace.txt", &[]);
+    assert_eq!(serde_json::from_str::<Value>(&plain).unwrap(), result);
+    let trace = text(&trace);
+    let times = trace.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let time = line.split(": ").next().unwrap().rsplit(' ').next().unwrap();
+        time.parse::<f64>().expect(line)
+    });
+    let times: Vec<f64> = times.collect();
+    assert!(times.len() > 1000 && times.is_sorted(), "{} lines", times.len());
+    assert_eq!(traced(BUSY, "trace.txt", &[]).1, trace.into_bytes(), "same run, same bytes");
+}
+
+#[test]
+fn only_the_events_that_were_named_are_written() {
+    let (_, trace) =
+        traced(BUSY, "trace.txt", &["--trace-events", "mm_vmscan_kswapd_*,mm_vmscan_write_folio"]);
+    let trace = text(&trace);
+    let events: BTreeSet<String> = trace
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(shape)
+        .map(|(event, _)| event)
+        .collect();
+    assert_eq!(Vec::from_iter(&events), ["mm_vmscan_kswapd_wake", "mm_vmscan_write_folio"]);
+    let output =
+        run_with("[[memcg]]", "[[memcg]]", &["--trace", "t.txt", "--trace-events", "mm_vmscan_kswapd_wak"]);
+    check_failure(
+        &output,
+        2,
+        &["--trace-events mm_vmscan_kswapd_wak", "did you mean `mm_vmscan_kswapd_wake`?"],
+    );
+}
+
+#[test]
+fn a_suffix_compresses_and_a_dash_is_standard_output() {
+    let (_, trace) = traced(BUSY, "trace.txt", &[]);
+    let (_, compressed) = traced(BUSY, "trace.txt.zst", &[]);
+    assert!(compressed.len() * 3 < trace.len());
+    assert_eq!(text(&zstd::decode_all(&compressed[..]).unwrap()), text(&trace));
+    let directory = with_scenario(BUSY);
+    let output = pageout(directory.path(), &["run", "scenario.toml", "--trace", "-"]);
+    assert_eq!(check_success(&output), text(&trace));
+    assert!(text(&output.stderr).contains("accesses"), "{}", text(&output.stderr));
+    let output = pageout(directory.path(), &["run", "scenario.toml", "--trace", "-", "--json"]);
+    check_failure(&output, 2, &["--trace - and --json both want standard output"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trace_that_can_not_be_written_is_told() {
+    for arguments in [&["--trace", "/dev/full"][..], &["--trace", "/dev/full", "--trace-events", "*_begin"]] {
+        let output = run_with("[[memcg]]", "[[memcg]]", arguments);
+        check_failure(&output, 3, &["No space left on device"]);
+    }
+    let output = run_with("[[memcg]]", "[[memcg]]", &["--trace", "no/such/directory/t.txt"]);
+    check_failure(&output, 2, &["--trace no/such/directory/t.txt"]);
+    let directory = with_scenario(GOOD);
+    check_failure(
+        &pageout(directory.path(), &["run", "scenario.toml", "--trace", "."]),
+        2,
+        &["this is a directory"],
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
+    let (result, trace) = traced(BUSY, "trace.json", &["--timeline-every", "5ms"]);
+    let trace: Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+    let mut open: BTreeMap<u64, i64> = BTreeMap::new();
+    let mut stalled = 0.0;
+    let mut since = BTreeMap::new();
+    for event in events {
+        let tid = number(&event["tid"]);
+        match event["ph"].as_str().unwrap() {
+            "B" => {
+                *open.entry(tid).or_default() += 1;
+                since.insert(tid, event["ts"].as_f64().unwrap());
+            }
+            "E" => {
+                *open.entry(tid).or_default() -= 1;
+                stalled += event["ts"].as_f64().unwrap() - since[&tid];
+            }
+            _ => {}
+        }
+        let depth = open.get(&tid).copied().unwrap_or(0);
+        assert!((0..=1).contains(&depth), "{event}");
+    }
+    let tasks = result["tasks"].as_array().unwrap();
+    let expected: u64 = tasks.iter().map(|task| number(&task["reclaim_time_ns"])).sum();
+    assert!((stalled - expected as f64 / 1000.0).abs() < 1.0, "{stalled} us of {expected} ns");
+    let names: BTreeSet<&str> = of("C").iter().map(|event| event["name"].as_str().unwrap()).collect();
+    for track in ["free memory", "lists", "dirty", "pressure of memory (%)", "pressure of io (%)"] {
+        assert!(names.contains(track), "{track} is not among {names:?}");
+    }
+    let threads: Vec<&str> = of("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
+    assert!(threads.contains(&"kswapd0") && threads.contains(&"kworker/0:1 [x]"), "{threads:?}");
+    let isolated = of("i").into_iter().find(|event| event["name"] == "mm_vmscan_lru_isolate").unwrap();
+    assert!(isolated["args"]["nr_taken"].is_u64() && isolated["ts"].is_f64(), "{isolated}");
+}
