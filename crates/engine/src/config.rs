@@ -175,6 +175,9 @@ parameters! {
     Sysctl "vm.percpu_pagelist_high_fraction": percpu_pagelist_high_fraction: u32 = 0, Values::Number(0, 1 << 20), "",
         "Free pages of a zone that all CPUs together may hold for themselves: one in so many, always. 0: adapted to how each CPU allocates and frees."
         "0 is the kernel's, which takes no number below 8.";
+    Sysctl "vm.compaction_proactiveness": compaction_proactiveness: u8 = 20, Values::Number(0, 100), "",
+        "How far free pages may lie apart before kcompactd moves others out of the way, unasked. It begins 10 above 100 less this, as a percentage of free pages that are in no free pageblock. 0: it does so only when asked."
+        "20 is the kernel's.";
     Kernel "fault_around_bytes": fault_around_bytes: u32 = 65_536, Values::Number(4096, 2 << 20), "bytes",
         "A load that faults on a mapped file maps what is cached in the aligned block of this size around it, in powers of two of a page. A page: it alone."
         "The kernel's own; debugfs has it as a file.";

@@ -19,6 +19,7 @@ use crate::memcg::Memcgs;
 use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
+use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::page_cache::PageCacheEvent;
 use crate::reclaim::{Kswapd, KswapdThread};
 use crate::stat::{Counters, STATS, Updates};
@@ -61,6 +62,8 @@ pub(crate) struct Core {
     pub(crate) lru_gen_enabled: Option<u32>,
     /// By node: what its kswapd is asked for.
     pub(crate) kswapds: Vec<Kswapd>,
+    /// By node: what its kcompactd is asked for.
+    pub(crate) kcompactds: Vec<Kcompactd>,
     /// The task on whose behalf the present call runs.
     pub(crate) task: TaskId,
     /// The CPU on which the present call runs.
@@ -109,6 +112,7 @@ impl Core {
             min_ttl_ms: 0,
             lru_gen_enabled: None,
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
+            kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
             task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),
@@ -117,9 +121,7 @@ impl Core {
             plugs_filled: 0,
             woken: Vec::new(),
             sleepers: Sleepers::default(),
-            threads_to_start: (0..nodes)
-                .map(|node| Box::new(KswapdThread::new(NodeId(node as u8))) as _)
-                .collect(),
+            threads_to_start: threads_of_nodes(nodes),
             page_cache_events: None,
             story: None,
             isolated: Vec::new(),
@@ -140,4 +142,11 @@ impl Core {
     pub(crate) fn current_node(&self) -> NodeId {
         NodeId(0)
     }
+}
+
+/// The kernel threads of so many nodes, those of a kind together.
+fn threads_of_nodes(nodes: usize) -> Vec<Box<dyn KernelThread>> {
+    let ids = || (0..nodes).map(|node| NodeId(node as u8));
+    let kswapds = ids().map(|node| Box::new(KswapdThread::new(node)) as _);
+    kswapds.chain(ids().map(|node| Box::new(KcompactdThread::new(node)) as _)).collect()
 }

@@ -80,6 +80,8 @@ pub struct Costs {
     pub reclaim: u64,
     /// Entering and leaving one reclaim call. Part of the 35 us a call of 53 pages, M, D.
     pub reclaim_call: u64,
+    /// A frame that compaction comes by: its record. E: 10, a line of memory read in order and a few tests.
+    pub compact_scan: u64,
     /// Flushing one memcg's statistics: some hundred counters of each CPU. E: 1,000.
     pub stat_flush: u64,
     /// Compressing a page for a synchronous swap device. Row "lzo-rle in kernel": 2.5 to 4 us, T.
@@ -133,6 +135,7 @@ impl Costs {
             write_page: 300,
             reclaim: 450,
             reclaim_call: 2_650,
+            compact_scan: 10,
             stat_flush: 1_000,
             compress: 3_250,
             decompress: 1_250,
@@ -180,6 +183,7 @@ impl Costs {
             written,
             reclaimed,
             reclaim_calls,
+            compact_scanned,
             stat_flushes,
         } = *work;
         Nanos(
@@ -199,6 +203,7 @@ impl Costs {
                 + written * self.write_page
                 + reclaimed * self.reclaim
                 + reclaim_calls * self.reclaim_call
+                + compact_scanned * self.compact_scan
                 + stat_flushes * self.stat_flush,
         )
     }
@@ -255,6 +260,7 @@ impl Costs {
             write_page: scale(self.write_page),
             reclaim: scale(self.reclaim),
             reclaim_call: scale(self.reclaim_call),
+            compact_scan: scale(self.compact_scan),
             stat_flush: scale(self.stat_flush),
             compress: scale(self.compress),
             decompress: scale(self.decompress),
@@ -293,6 +299,7 @@ mod tests {
         zapped: 0,
         dirtied: 0,
         written: 0,
+        compact_scanned: 0,
         stat_flushes: 0,
     };
 

@@ -6,7 +6,7 @@
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
 //! | `/proc/meminfo`, `/proc/zoneinfo` | what memory is used for, and where it lies |
 //! | `/proc/swaps` | swap devices, how full they are, and their priorities |
-//! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `dirty_*` | read, write: a number |
+//! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |

@@ -67,6 +67,8 @@ work! {
     reclaimed,
     /// Reclaim calls ended.
     reclaim_calls,
+    /// Frames that compaction came by.
+    compact_scanned,
     /// Statistics flushes, in memcgs flushed.
     stat_flushes,
 }

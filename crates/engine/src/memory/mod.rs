@@ -107,6 +107,19 @@ impl Memory {
         Some((kind, pfn))
     }
 
+    /// The same for a request that has just made its block in this zone, whatever the marks.
+    pub(crate) fn capture(
+        &mut self,
+        node: NodeId,
+        zone: ZoneType,
+        request: &Request,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
+        let pfn = self.zones.zone_mut(node, zone).capture(&mut self.folios, &request.wanted())?;
+        self.folios[pfn] = Folio { memcg, ..Folio::new(node, request.order) };
+        Some(pfn)
+    }
+
     /// Gives a folio's frames back.
     #[inline]
     pub(crate) fn free(&mut self, cpu: CpuId, pfn: Pfn) {

@@ -8,13 +8,16 @@
 //! Where the two meet, the zone is done. Only pageblocks of movable memory receive pages. An asynchronous run takes pages from such blocks only, too;
 //! others try all.
 //!
-//! A run that did not help puts off the next ones, twice as many each time. Left out: where the scanners were last time, and which pageblocks
-//! they may skip; folios of more than a page stay where they are.
+//! Who compacts: a request that finds no block (`direct.rs`), a thread for requests to come (`kcompactd.rs`), a user.
+//!
+//! A run that did not help puts off the next ones, twice as many each time; the last try of a request is not put off. Left out: where the
+//! scanners were last time, and which pageblocks they may skip; waiting for a page that is being written. Folios of more than a page
+//! stay where they are.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::compact::Wanted;
-use crate::page_alloc::request::{MigrateType, Rights};
+use crate::page_alloc::request::{COSTLY_ORDER, MigrateType, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::stat::Stat;
@@ -22,8 +25,6 @@ use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
 
 /// Pages migrated at a time.
 const BATCH: usize = 32;
-/// Largest order that is worth compacting for at any mark.
-const COSTLY_ORDER: u8 = 3;
 /// Above this share, in thousandths, a failure is due to fragmentation rather than to a lack of memory.
 const EXTFRAG_THRESHOLD: i64 = 500;
 
@@ -32,21 +33,34 @@ const EXTFRAG_THRESHOLD: i64 = 500;
 pub(crate) enum CompactMode {
     /// Takes movable pageblocks only, and gives up on a pageblock where a page can't be moved.
     Async,
-    /// All pageblocks.
+    /// All pageblocks, unless runs like it have failed lately.
+    SyncLight,
+    /// All pageblocks, whatever runs before have come to.
     Sync,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+impl CompactMode {
+    /// The next one, if a request of this order may try harder.
+    pub(crate) fn harder(self, order: u8) -> Option<CompactMode> {
+        match self {
+            CompactMode::Async => Some(CompactMode::SyncLight),
+            CompactMode::SyncLight if order <= COSTLY_ORDER => Some(CompactMode::Sync),
+            CompactMode::SyncLight | CompactMode::Sync => None,
+        }
+    }
+}
+
+/// How a run ended. Of several runs the greatest counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Compacted {
     /// There is too little free memory to move anything, or enough of the right size.
     Skipped,
     /// Earlier runs did not help, so this one was not made.
     Deferred,
-    /// A block of the order wanted is free.
-    Success,
     /// The scanners have met.
     Complete,
+    /// What was wanted is there.
+    Success,
 }
 
 /// What a step came to.
@@ -56,13 +70,25 @@ pub(crate) enum CompactStep {
     Done(Compacted),
 }
 
+/// What a run is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Goal {
+    /// A free block.
+    Block(Wanted),
+    /// A fragmentation score of the node no higher than this.
+    Score(u64),
+    /// All that can be had, as a user asks for.
+    All,
+}
+
 /// A run over one zone.
 pub(crate) struct Compaction {
-    node: NodeId,
-    zone: ZoneType,
+    pub(crate) node: NodeId,
+    pub(crate) zone: ZoneType,
     mode: CompactMode,
-    /// `None`: all that can be had, as a user asks for.
-    wanted: Option<Wanted>,
+    goal: Goal,
+    /// kcompactd makes it, which counts for itself as well.
+    is_daemon: bool,
     /// Next frame of the migrate scanner, and the end of what the free scanner has not seen.
     migrate_at: u32,
     free_end: u32,
@@ -72,24 +98,23 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// A run for a request.
-    #[allow(dead_code)] // for the slow path
-    pub(crate) fn new(node: NodeId, zone: ZoneType, mode: CompactMode, wanted: Wanted) -> Compaction {
-        Compaction { wanted: Some(wanted), ..Compaction::whole(node, zone, mode) }
-    }
-
-    /// A run over all of a zone.
-    pub(crate) fn whole(node: NodeId, zone: ZoneType, mode: CompactMode) -> Compaction {
+    pub(crate) fn new(node: NodeId, zone: ZoneType, mode: CompactMode, goal: Goal) -> Compaction {
         Compaction {
             node,
             zone,
             mode,
-            wanted: None,
+            goal,
+            is_daemon: false,
             migrate_at: 0,
             free_end: 0,
             has_begun: false,
             free: Vec::new(),
         }
+    }
+
+    /// The same made by kcompactd.
+    pub(crate) fn by_daemon(self) -> Compaction {
+        Compaction { is_daemon: true, ..self }
     }
 }
 
@@ -101,24 +126,43 @@ pub(crate) struct CompactMemory {
 impl CompactMemory {
     pub(crate) fn new(zones: impl Iterator<Item = (NodeId, ZoneType)>) -> CompactMemory {
         let mut left: Vec<Compaction> =
-            zones.map(|(node, zone)| Compaction::whole(node, zone, CompactMode::Sync)).collect();
+            zones.map(|(node, zone)| Compaction::new(node, zone, CompactMode::Sync, Goal::All)).collect();
         left.reverse();
         CompactMemory { left }
     }
 }
 
 impl Zone {
-    /// Whether compaction for an order can help: free pages for the copies, and no such block yet.
-    fn is_suitable(&self, wanted: &Wanted) -> bool {
-        let Wanted { order, class, .. } = *wanted;
-        let mark = if order > COSTLY_ORDER { Watermark::Low } else { Watermark::Min };
-        let copies = 2 << order;
-        if !self.watermark_ok(0, self.mark(mark) + copies, class, Rights::empty()) {
+    /// Whether compaction for a block can help: free pages for the copies, and a lack of the block that is due to how free pages lie.
+    pub(crate) fn is_suitable(&self, wanted: &Wanted) -> bool {
+        if !self.has_room_to_compact(self.free_pages(), wanted) {
             return false;
         }
-        let index = self.fragmentation_index(order);
-        order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
+        let index = self.fragmentation_index(wanted.order);
+        wanted.order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
     }
+
+    /// Whether reclaim has done its part for a block: it is there, or compaction can make it and leave the zone above its high mark.
+    pub(crate) fn is_ready_to_compact(&self, wanted: &Wanted) -> bool {
+        let Wanted { order, class, .. } = *wanted;
+        if self.watermark_ok(order, self.mark(Watermark::Min), class, Rights::empty()) {
+            return true;
+        }
+        let mark = self.mark(Watermark::High) + compact_gap(order);
+        self.is_suitable(wanted) && self.watermark_ok(0, mark, class, Rights::empty())
+    }
+
+    /// Whether there would be free pages for the copies if so many were free.
+    pub(crate) fn has_room_to_compact(&self, free: u64, wanted: &Wanted) -> bool {
+        let Wanted { order, class, .. } = *wanted;
+        let mark = if order > COSTLY_ORDER { Watermark::Low } else { Watermark::Min };
+        self.watermark_ok_with(free, 0, self.mark(mark) + compact_gap(order), class, Rights::empty())
+    }
+}
+
+/// Free pages that compaction for a block works with: one for each page that moves, and as many again.
+pub(crate) fn compact_gap(order: u8) -> u64 {
+    2 << order
 }
 
 impl Core {
@@ -148,23 +192,31 @@ impl Core {
         let (cpu, memory) = (self.cpu, &mut self.memory);
         memory.zones.zone_mut(run.node, run.zone).drain(&mut memory.folios, Some(cpu));
         let has_met = run.migrate_at >= run.free_end;
-        let has_block = run.wanted.is_some_and(|wanted| self.compact_zone(run).gives(&wanted));
-        if !has_met && !has_block {
+        let is_reached = self.is_goal_reached(run);
+        if !has_met && !is_reached {
             return CompactStep::Again;
         }
         self.compact_end(run);
-        CompactStep::Done(if has_block { Compacted::Success } else { Compacted::Complete })
+        CompactStep::Done(if is_reached { Compacted::Success } else { Compacted::Complete })
     }
 
     fn compact_zone(&self, run: &Compaction) -> &Zone {
         self.memory.zones.zone(run.node, run.zone)
     }
 
+    fn is_goal_reached(&self, run: &Compaction) -> bool {
+        match run.goal {
+            Goal::Block(wanted) => self.compact_zone(run).gives(&wanted),
+            Goal::Score(score) => self.memory.zones.fragmentation_score(run.node) <= score,
+            Goal::All => false,
+        }
+    }
+
     /// Whether the run is not to be made, and why.
     fn compact_begin(&mut self, run: &mut Compaction) -> Option<Compacted> {
         let zone = self.memory.zones.zone_mut(run.node, run.zone);
-        if let Some(wanted) = &run.wanted {
-            if zone.compact_deferral.puts_off(wanted.order) {
+        if let Goal::Block(wanted) = &run.goal {
+            if run.mode < CompactMode::Sync && zone.compact_deferral.puts_off(wanted.order) {
                 return Some(Compacted::Deferred);
             }
             if zone.gives(wanted) || !zone.is_suitable(wanted) {
@@ -184,7 +236,7 @@ impl Core {
         let memory = &mut self.memory;
         let zone = memory.zones.zone_mut(run.node, run.zone);
         zone.release_free(&mut memory.folios, &mut run.free);
-        let Some(wanted) = &run.wanted else { return };
+        let Goal::Block(wanted) = &run.goal else { return };
         if zone.gives(wanted) {
             zone.compact_deferral.succeeded(wanted.order);
         } else if run.mode > CompactMode::Async {
@@ -214,7 +266,8 @@ impl Core {
                 taken.push(pfn);
             }
         }
-        self.count_node(run.node, Stat::CompactMigrateScanned, i64::from(run.migrate_at - first));
+        let scanned = i64::from(run.migrate_at - first);
+        self.count_compaction(run, Stat::CompactMigrateScanned, Stat::CompactDaemonMigrateScanned, scanned);
         self.count_node(run.node, Stat::CompactIsolated, taken.len() as i64);
         let mut has_failed = false;
         for pfn in taken {
@@ -256,7 +309,15 @@ impl Core {
             run.free_end = block;
         }
         let found = run.free.len() as i64;
-        self.count_node(run.node, Stat::CompactFreeScanned, scanned);
+        self.count_compaction(run, Stat::CompactFreeScanned, Stat::CompactDaemonFreeScanned, scanned);
         self.count_node(run.node, Stat::CompactIsolated, found);
+    }
+
+    fn count_compaction(&mut self, run: &Compaction, all: Stat, of_daemon: Stat, frames: i64) {
+        self.work.compact_scanned += frames as u64;
+        self.count_node(run.node, all, frames);
+        if run.is_daemon {
+            self.count_node(run.node, of_daemon, frames);
+        }
     }
 }

@@ -13,10 +13,14 @@
 //! It moves within a node. What is counted by node would have to move, too, if it went further.
 
 mod compaction; // large blocks out of scattered free pages
+mod direct; // a request makes its block itself
+mod kcompactd; // a thread a node makes blocks for requests to come
 
-pub(crate) use compaction::CompactMemory;
-#[cfg(test)]
-pub(crate) use compaction::{CompactMode, CompactStep, Compacted, Compaction};
+pub(crate) use compaction::{
+    CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
+};
+pub(crate) use direct::{DirectCompactStep, DirectCompaction};
+pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
 
 use crate::core::Core;
 use crate::machine::op::Op;

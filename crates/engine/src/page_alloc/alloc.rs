@@ -3,9 +3,10 @@
 use crate::core::Core;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
 use crate::stat::PGALLOC;
 use crate::story::GfpFlags;
-use crate::units::{MemcgId, Nanos, Pfn};
+use crate::units::{MemcgId, Nanos, NodeId, Pfn};
 
 impl Core {
     /// Pages for a request, if a zone can give them and stay above its low mark. If not, the slow path goes on
@@ -42,6 +43,19 @@ impl Core {
         }
         let (zone, pfn) = allocated?;
         let node = self.memory.folios[pfn].node;
+        self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
+        Some(pfn)
+    }
+
+    /// The block that a request has just made in a zone by compaction.
+    pub(crate) fn capture(
+        &mut self,
+        node: NodeId,
+        zone: ZoneType,
+        request: &Request,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
+        let pfn = self.memory.capture(node, zone, request, memcg)?;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
         Some(pfn)
     }

@@ -20,6 +20,8 @@ impl Default for Deferral {
 
 impl Deferral {
     const SHIFT_MAX: u32 = 6;
+    /// So many tries in a row are made only once at most.
+    pub(crate) const LONGEST: u32 = 1 << Self::SHIFT_MAX;
 
     /// Whether a run for this order is left out; it counts as considered.
     pub(crate) fn puts_off(&mut self, order: u8) -> bool {

@@ -12,9 +12,10 @@
 
 use crate::memory::folio::FolioTable;
 use crate::memory::list::List;
-use crate::page_alloc::buddy::{Buddy, PAGEBLOCK_ORDER};
+use crate::page_alloc::buddy::Buddy;
 use crate::page_alloc::fallback::Want;
 use crate::page_alloc::request::MigrateType;
+use crate::units::PAGEBLOCK_ORDER;
 
 /// Types that have lists; pages of others are as good as movable ones.
 const TYPES: usize = 3;

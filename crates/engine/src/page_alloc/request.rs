@@ -3,8 +3,12 @@
 //! A request says what its caller may do and bear (`Gfp`, the kernel's gfp flags). A try of it says how deep it may reach into the
 //! reserves of a zone (`Rights`, the kernel's alloc flags). The fast path tries with few rights, the slow path with more. [machine 2.5, 2.9]
 
+use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::zone::ZoneType;
 use crate::units::NodeId;
+
+/// Largest order that a request is served at almost any price. Larger blocks are costly: who wants one has to bear a failure.
+pub(crate) const COSTLY_ORDER: u8 = 3;
 
 /// What a page is used for, which decides which pages it may lie beside. [machine 2.8]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +123,21 @@ impl Request {
     /// Whether a block for the one serves the other as well.
     pub(crate) fn is_like(&self, other: &Request) -> bool {
         (self.order, self.migrate_type, self.class) == (other.order, other.migrate_type, other.class)
+    }
+
+    /// Whether it asks for so large a block that it has to bear a failure.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.order > COSTLY_ORDER
+    }
+
+    /// Whether a task may be killed to serve it.
+    pub(crate) fn may_kill(&self) -> bool {
+        !self.is_costly() && !self.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
+    }
+
+    /// The block that compaction is to make for it.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { order: self.order, migrate_type: self.migrate_type, class: self.class }
     }
 
     /// A page of the kernel's own, which every address must reach.

@@ -1,20 +1,26 @@
 //! The slow path: what a request does that no zone can serve above its low mark.
 //!
 //! ```text
-//!   wake kswapd ─▶ at the minimum ─┬──────────────────────────────────────────────────────────────▶ a page
+//!   wake kswapd ─▶ at the minimum ─▶ a large block, or kernel memory of order > 0: compaction, gently ───▶ a page
 //!                                  ▼
-//!           ┌─▶ wake kswapd ─▶ with reserves, for who has the right ─▶ direct reclaim ─▶ again ────▶ a page
+//!           ┌─▶ wake kswapd ─▶ with reserves, for who has the right ─▶ direct reclaim ─▶ again ─────────▶ a page
+//!           │                                                               │ order > 0
+//!           │                                                          compaction, harder each time ────▶ a page
 //!           │                                                               │
 //!           └── something may still be had: once more ◀─────────────────────┤ one round is enough: nothing
 //!                                                                           ▼
 //!                                                      above the high mark, or else the OOM killer
 //! ```
 //! An allocation is a state of whoever needs the page: it ends in a page, in nothing for a caller that can bear that, or in a report
-//! of what the machine is short of. [machine 2.9]
+//! of what the machine is short of.
+//!
+//! A request of order > 0 lacks one of two things. Too few free pages are reclaim's business. Enough of them that lie apart are
+//! compaction's, which is what the fragmentation index tells. Above order 3 a block is worth one round: nobody is killed for it. [machine 2.9]
 
 use crate::core::Core;
 use crate::machine::step::{OomReport, Wait};
-use crate::page_alloc::request::{Gfp, Request, Rights};
+use crate::migrate::{CompactMode, Compacted, DirectCompactStep, DirectCompaction};
+use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
@@ -22,17 +28,32 @@ use crate::units::{MemcgId, NodeId, Pfn};
 
 /// Rounds without progress before the OOM killer is asked.
 const RETRIES: u32 = 16;
+/// How often compaction may make a block that the request does not get.
+const COMPACT_RETRIES: u32 = 16;
 
 /// An allocation that takes more than a look at the free lists.
 pub(crate) struct Allocation {
     pub(crate) request: Request,
     memcg: MemcgId,
-    reclaim: Option<DirectReclaim>,
-    has_begun: bool,
+    stage: Stage,
     rounds_in_vain: u32,
+    /// How hard compaction tries in this round, and how often it has succeeded in vain.
+    compact_mode: CompactMode,
+    compacted_in_vain: u32,
     /// Writes that had ended when the attempts began.
     writes_ended: u64,
     pub(crate) outcome: AllocationOutcome,
+}
+
+/// What an allocation is in the middle of.
+enum Stage {
+    Begin,
+    /// Before the first round.
+    Compact(Box<DirectCompaction>),
+    Round,
+    Reclaim(DirectReclaim),
+    /// After direct reclaim of so many pages.
+    CompactAfter(Box<DirectCompaction>, u64),
 }
 
 /// What an allocation has cost.
@@ -60,11 +81,12 @@ impl Allocation {
     /// The caller's other way has to succeed.
     pub(crate) fn insist(&mut self) {
         self.request.gfp = Gfp::KERNEL;
-        self.has_begun = false;
+        self.stage = Stage::Begin;
     }
 
+    /// Whether it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
-        self.reclaim.as_ref().is_some_and(DirectReclaim::in_reclaim)
+        matches!(&self.stage, Stage::Reclaim(direct) if direct.in_reclaim())
     }
 }
 
@@ -73,9 +95,10 @@ impl Core {
         Allocation {
             request,
             memcg,
-            reclaim: None,
-            has_begun: false,
+            stage: Stage::Begin,
             rounds_in_vain: 0,
+            compact_mode: CompactMode::SyncLight,
+            compacted_in_vain: 0,
             writes_ended: self.io.writes_ended(),
             outcome: AllocationOutcome::default(),
         }
@@ -95,65 +118,129 @@ impl Core {
         })
     }
 
-    /// Advances an allocation until it succeeds, fails, or has done a batch of reclaim.
+    /// Advances an allocation until it succeeds, fails, or has done a batch of reclaim or compaction.
     pub(crate) fn allocation_step(&mut self, allocation: &mut Allocation) -> Allocated {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
-        if !allocation.has_begun {
-            allocation.has_begun = true;
-            self.wake_kswapds(&request);
-            if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
-                return Allocated::Page(pfn);
-            }
-        }
         loop {
-            let Some(direct) = &mut allocation.reclaim else {
-                self.wake_kswapds(&request);
-                if request.gfp.contains(Gfp::MEMALLOC) {
-                    let page = self.try_alloc(&request, Watermark::Min, Rights::NO_WATERMARKS, memcg);
-                    return page.map_or(Allocated::Nothing, Allocated::Page);
+            match &mut allocation.stage {
+                Stage::Begin => {
+                    self.wake_kswapds(&request);
+                    if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
+                        return Allocated::Page(pfn);
+                    }
+                    allocation.stage = match self.compacts_first(&request) {
+                        true => {
+                            Stage::Compact(Box::new(self.direct_compaction(&request, CompactMode::Async)))
+                        }
+                        false => Stage::Round,
+                    };
                 }
-                if !request.gfp.contains(Gfp::DIRECT_RECLAIM) {
-                    return Allocated::Nothing;
+                Stage::Compact(direct) => match self.direct_compact_step(&request, rights, memcg, direct) {
+                    DirectCompactStep::Again => return Allocated::Again,
+                    DirectCompactStep::Page(pfn) => return Allocated::Page(pfn),
+                    DirectCompactStep::Failed(result) => {
+                        // A large block that one round is enough for is not worth reclaiming.
+                        let is_hopeless = matches!(result, Compacted::Skipped | Compacted::Deferred);
+                        if is_hopeless && request.is_costly() && request.gfp.contains(Gfp::NORETRY) {
+                            return Allocated::Nothing;
+                        }
+                        allocation.stage = Stage::Round;
+                    }
+                },
+                Stage::Round => {
+                    self.wake_kswapds(&request);
+                    if request.gfp.contains(Gfp::MEMALLOC) {
+                        let page = self.try_alloc(&request, Watermark::Min, Rights::NO_WATERMARKS, memcg);
+                        return page.map_or(Allocated::Nothing, Allocated::Page);
+                    }
+                    if !request.gfp.contains(Gfp::DIRECT_RECLAIM) {
+                        return Allocated::Nothing;
+                    }
+                    allocation.stage = Stage::Reclaim(DirectReclaim::AtGate);
                 }
-                allocation.reclaim = Some(DirectReclaim::AtGate);
-                continue;
-            };
-            let reclaimed = match self.direct_reclaim_step(&request, direct) {
-                ReclaimStep::Again => return Allocated::Again,
-                ReclaimStep::Wait(wait) => return Allocated::Wait(wait),
-                ReclaimStep::Done(reclaimed) => reclaimed,
-            };
-            allocation.reclaim = None;
-            allocation.outcome.reclaim_calls += 1;
-            allocation.outcome.reclaimed += reclaimed;
-            if let Some(end) = self.allocation_after_reclaim(allocation, reclaimed) {
-                return end;
+                Stage::Reclaim(direct) => {
+                    let reclaimed = match self.direct_reclaim_step(&request, direct) {
+                        ReclaimStep::Again => return Allocated::Again,
+                        ReclaimStep::Wait(wait) => return Allocated::Wait(wait),
+                        ReclaimStep::Done(reclaimed) => reclaimed,
+                    };
+                    allocation.stage = Stage::Round;
+                    allocation.outcome.reclaim_calls += 1;
+                    allocation.outcome.reclaimed += reclaimed;
+                    if let Some(pfn) = self.alloc_after_reclaim(allocation, reclaimed) {
+                        return Allocated::Page(pfn);
+                    }
+                    if request.order > 0 {
+                        let direct = self.direct_compaction(&request, allocation.compact_mode);
+                        allocation.stage = Stage::CompactAfter(Box::new(direct), reclaimed);
+                    } else if let Some(end) = self.end_round(allocation, reclaimed, None) {
+                        return end;
+                    }
+                }
+                Stage::CompactAfter(direct, reclaimed) => {
+                    let reclaimed = *reclaimed;
+                    let result = match self.direct_compact_step(&request, rights, memcg, direct) {
+                        DirectCompactStep::Again => return Allocated::Again,
+                        DirectCompactStep::Page(pfn) => return Allocated::Page(pfn),
+                        DirectCompactStep::Failed(result) => result,
+                    };
+                    allocation.stage = Stage::Round;
+                    if let Some(end) = self.end_round(allocation, reclaimed, Some(result)) {
+                        return end;
+                    }
+                }
             }
         }
     }
 
-    /// Whether there is a page now, or another round makes sense; `None` for that.
-    fn allocation_after_reclaim(&mut self, allocation: &mut Allocation, reclaimed: u64) -> Option<Allocated> {
+    /// Whether a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
+    fn compacts_first(&self, request: &Request) -> bool {
+        let can_wait = request.gfp.contains(Gfp::DIRECT_RECLAIM) && !request.gfp.contains(Gfp::MEMALLOC);
+        can_wait && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
+    }
+
+    /// A page, if reclaim has freed what the request lacked.
+    fn alloc_after_reclaim(&mut self, allocation: &Allocation, reclaimed: u64) -> Option<Pfn> {
+        if reclaimed == 0 {
+            return None;
+        }
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
-        if reclaimed > 0 {
-            if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
-                return Some(Allocated::Page(pfn));
-            }
+        self.try_alloc(&request, Watermark::Min, rights, memcg).or_else(|| {
             // What it has freed may be on lists of CPUs, where no test sees it.
             self.memory.release_highatomic(&request, false);
             self.memory.drain_all_pages();
-            if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
-                return Some(Allocated::Page(pfn));
-            }
-        }
-        if request.gfp.contains(Gfp::NORETRY) {
+            self.try_alloc(&request, Watermark::Min, rights, memcg)
+        })
+    }
+
+    /// How a round ends that has given nothing; `None` where another makes sense. `compacted`: what its compaction came to.
+    fn end_round(
+        &mut self,
+        allocation: &mut Allocation,
+        reclaimed: u64,
+        compacted: Option<Compacted>,
+    ) -> Option<Allocated> {
+        let request = allocation.request;
+        let may_retry = !request.is_costly() || request.gfp.contains(Gfp::RETRY_MAYFAIL);
+        if request.gfp.contains(Gfp::NORETRY) || !may_retry {
             return Some(Allocated::Nothing);
         }
         let is_released = |core: &mut Core| core.memory.release_highatomic(&request, true);
         if self.should_reclaim_retry(allocation, reclaimed > 0) || is_released(self) {
             return None;
+        }
+        if reclaimed > 0
+            && let Some(compacted) = compacted
+            && self.should_compact_retry(allocation, compacted)
+        {
+            return None;
+        }
+        if !request.may_kill() {
+            let rights = self.slow_rights(&request);
+            let page = self.try_alloc(&request, Watermark::High, rights, allocation.memcg);
+            return Some(page.map_or(Allocated::Nothing, Allocated::Page));
         }
         // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing while written
         // pages are about to become free would be a false OOM.
@@ -171,18 +258,21 @@ impl Core {
     }
 
     /// How deep a request may reach into the reserves, now that no zone is above its low mark. Types of memory may mix.
-    fn slow_rights(&self, request: &Request) -> Rights {
+    pub(crate) fn slow_rights(&self, request: &Request) -> Rights {
         let mut rights = self.memory.zones.first_rights(request) - Rights::NOFRAGMENT;
-        if request.gfp.contains(Gfp::HIGH) {
-            rights |= Rights::MIN_RESERVE;
-            rights.set(Rights::NON_BLOCK, !request.gfp.contains(Gfp::DIRECT_RECLAIM));
-        }
+        rights.set(Rights::MIN_RESERVE, request.gfp.contains(Gfp::HIGH));
+        let can_wait = request.gfp.intersects(Gfp::DIRECT_RECLAIM | Gfp::NOMEMALLOC);
+        rights.set(Rights::NON_BLOCK, !can_wait);
+        rights.set(
+            Rights::HIGHATOMIC,
+            request.order > 0 && rights.contains(Rights::MIN_RESERVE | Rights::NON_BLOCK),
+        );
         rights
     }
 
     /// Whether any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then.
     fn should_reclaim_retry(&self, allocation: &mut Allocation, has_progress: bool) -> bool {
-        if has_progress && allocation.request.order <= 3 {
+        if has_progress && !allocation.request.is_costly() {
             allocation.rounds_in_vain = 0;
         } else {
             allocation.rounds_in_vain += 1;
@@ -198,6 +288,33 @@ impl Core {
             let min = zone.mark(Watermark::Min);
             zone.watermark_ok_with(available, request.order, min, request.class, rights)
         })
+    }
+
+    /// Whether compaction may make the block after all: with more free pages, at another time, or if it tries harder.
+    fn should_compact_retry(&self, allocation: &mut Allocation, compacted: Compacted) -> bool {
+        let request = &allocation.request;
+        match compacted {
+            Compacted::Skipped => {
+                let wanted = request.wanted();
+                self.memory.zones.zonelist(request.node, request.class).any(|zone| {
+                    let reclaimable = self.zone_reclaimable(zone.node) / u64::from(request.order);
+                    zone.has_room_to_compact(zone.free_pages() + reclaimable, &wanted)
+                })
+            }
+            Compacted::Success => {
+                // Others have been faster. The larger the block, the less it is worth.
+                let most = if request.is_costly() { COMPACT_RETRIES / 4 } else { COMPACT_RETRIES };
+                allocation.compacted_in_vain += 1;
+                allocation.compacted_in_vain <= most
+            }
+            Compacted::Deferred | Compacted::Complete => {
+                match allocation.compact_mode.harder(request.order) {
+                    Some(harder) => allocation.compact_mode = harder,
+                    None => return false,
+                }
+                true
+            }
+        }
     }
 
     /// Pages of a node that reclaim may take: those on the lists of files, and on the others if there is swap for them.

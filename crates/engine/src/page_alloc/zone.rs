@@ -19,7 +19,9 @@ use crate::page_alloc::fallback::Want;
 use crate::page_alloc::pcp::{self, Pcp, PcpSizes, Shortage};
 use crate::page_alloc::request::{MigrateType, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, Watermarks};
-use crate::units::{CpuId, MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
+use crate::units::{
+    CpuId, MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES,
+};
 use std::ops::Range;
 
 /// Which zone of a node, or the highest zone that a request may use: its class.
@@ -258,6 +260,20 @@ impl Zone {
         }
         let wanted = 1 << order;
         1000 - ((1000 + self.free_pages() * 1000 / wanted) / free_blocks) as i64
+    }
+
+    /// The share of its free pages, in percent, that are in no free pageblock.
+    pub(super) fn scattered_percent(&self) -> u64 {
+        let blocks = self.buddy.free_blocks();
+        let large = blocks.iter().enumerate().skip(PAGEBLOCK_ORDER.into());
+        let together: u64 = large.map(|(order, blocks)| blocks << order).sum();
+        let free = self.free_pages();
+        ((free - together) * 100).checked_div(free).unwrap_or(0)
+    }
+
+    /// A free block of the type and order wanted, without regard to marks: for who has just made it.
+    pub(crate) fn capture(&mut self, folios: &mut FolioTable, wanted: &Wanted) -> Option<Pfn> {
+        self.buddy.take_smallest(folios, wanted.order, wanted.migrate_type).map(Pfn)
     }
 }
 

@@ -283,6 +283,14 @@ impl Zones {
                 .any(|zone| zone.watermark_ok(order, zone.mark(Watermark::High), class, Rights::empty()))
     }
 
+    /// How far a node's free pages lie apart: the share of them, in percent, that are in no free pageblock. Zones count by their size.
+    /// [machine 2.11]
+    pub(crate) fn fragmentation_score(&self, node: NodeId) -> u64 {
+        let zones = self.of_node(node);
+        let present: u64 = zones.iter().map(|zone| zone.present).sum();
+        zones.iter().map(|zone| zone.present * zone.scattered_percent()).sum::<u64>() / present.max(1)
+    }
+
     /// Whether all of a node's zones up to a class have so many pages free beyond their high mark.
     pub(crate) fn is_beyond_high(&self, node: NodeId, class: ZoneType, pages: u64) -> bool {
         let mut zones = self.of_node(node).iter().filter(|zone| zone.kind <= class && zone.managed > 0);

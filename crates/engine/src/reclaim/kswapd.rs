@@ -21,13 +21,14 @@ use crate::kthread::{KernelThread, ThreadStep};
 use crate::lru::Lru;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::{DelayReason, Wait};
-use crate::page_alloc::request::Request;
+use crate::migrate::compact_gap;
+use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
 use crate::stat::Stat;
 use crate::story::{GfpFlags, Tracepoint};
-use crate::units::{MemcgId, Nanos, NodeId, TaskId};
+use crate::units::{MemcgId, Nanos, NodeId, PAGEBLOCK_ORDER, TaskId};
 
 /// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
 const FAILURES_MAX: u32 = 16;
@@ -103,6 +104,8 @@ impl KswapdThread {
     /// Naps if all is well, and otherwise goes on at once.
     fn look_around(&mut self, core: &mut Core) -> Option<Wait> {
         if core.may_kswapd_sleep(self.node, self.reached, self.class) {
+            // It has freed what a block needs. That the pages lie apart is compaction's business.
+            core.wake_kcompactd(self.node, self.order, self.class);
             self.doing = Doing::Napping;
             return Some(Wait::WokenOr(core.kswapd_nap(), DelayReason::Nap));
         }
@@ -134,6 +137,7 @@ impl KswapdThread {
         self.class = asked.class.take().unwrap_or(self.class);
         let order = self.order;
         core.trace(self.node, |_| Tracepoint::KswapdWake { order });
+        core.kcompactd_look_around(self.node);
         self.doing = Doing::Balancing(Box::new(core.balance_begin(self.node, self.order, self.class)));
     }
 
@@ -192,23 +196,29 @@ impl Core {
             self.memory.zones.zonelist(request.node, request.class).map(|zone| zone.node).collect();
         nodes.dedup();
         for node in nodes {
-            self.wake_kswapd(node, request.order, request.class, GfpFlags::of(request));
+            let has_work = self.wake_kswapd(node, request.order, request.class, GfpFlags::of(request));
+            if !has_work && !request.gfp.contains(Gfp::DIRECT_RECLAIM) {
+                // Nor will the request compact for itself.
+                self.wake_kcompactd(node, request.order, request.class);
+            }
         }
     }
 
-    /// Asks a node's kswapd for a block, and wakes it if it rests and there is something that it might do.
-    pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType, gfp: GfpFlags) {
+    /// Asks a node's kswapd for a block, and wakes it if it rests. False where there is nothing that it could do.
+    pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType, gfp: GfpFlags) -> bool {
         let kswapd = &mut self.kswapds[node.index()];
-        let Some(task) = kswapd.task else { return };
+        let Some(task) = kswapd.task else { return false };
         kswapd.ask(order, class);
         if kswapd.is_hopeless() {
-            return;
+            return false;
         }
         let zones = self.memory.zones.of_node(node);
         let is_boosted = zones.iter().any(|zone| zone.kind <= class && zone.boost > 0);
-        if (is_boosted || !self.memory.zones.is_balanced(node, order, class)) && self.wake(task) {
+        let has_work = is_boosted || !self.memory.zones.is_balanced(node, order, class);
+        if has_work && self.wake(task) {
             self.trace(node, |_| Tracepoint::WakeupKswapd { order, zone: class, gfp });
         }
+        has_work
     }
 
     fn kswapd_nap(&self) -> Nanos {
@@ -293,7 +303,7 @@ impl Core {
         debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
-        if sc.by.order > 0 && sc.nr_reclaimed >= 2 << sc.by.order {
+        if sc.by.order > 0 && sc.nr_reclaimed >= compact_gap(sc.by.order) {
             // Enough pages for any block are free; that they lie apart is compaction's business.
             sc.by.order = 0;
         }
@@ -334,6 +344,10 @@ impl Core {
     fn balance_end(&mut self, run: &mut Balance, node: NodeId) -> u8 {
         for &(zone, boost) in &run.boosts {
             self.memory.zones.lower_boost(node, zone, boost);
+        }
+        if run.boosts.iter().any(|&(_, boost)| boost > 0) {
+            // Kinds of memory were about to mix for want of a pageblock.
+            self.wake_kcompactd(node, PAGEBLOCK_ORDER, run.sc.by.class);
         }
         self.memory.zones.set_reclaim_active(node, run.sc.by.class, false);
         self.workingset_end_cycle(self.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));

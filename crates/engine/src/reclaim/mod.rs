@@ -29,6 +29,7 @@ pub(crate) mod rules; // eras and remedies, as data
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
+use crate::page_alloc::zone::Zone;
 use crate::story::Tracepoint;
 use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
@@ -92,23 +93,34 @@ impl Core {
                 }
             } else {
                 if call.pools.is_empty() {
-                    call.pools = self.pools_of(&call.sc);
+                    call.pools = self.pools_of(&mut call.sc);
                 }
-                let pool = call.pools.pop().expect("a reclaimer's node is one of the machine's");
-                call.node = Some(self.node_pass(pool, &mut call.sc));
+                match call.pools.pop() {
+                    Some(pool) => call.node = Some(self.node_pass(pool, &mut call.sc)),
+                    // Compaction can go on everywhere.
+                    None => {
+                        if let Some(step) = self.next_priority(call) {
+                            return step;
+                        }
+                    }
+                }
             }
         }
     }
 
-    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them.
-    fn pools_of(&self, sc: &ScanControl) -> Vec<PoolId> {
+    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
+    /// compaction can make the large block that it wants are left alone.
+    fn pools_of(&self, sc: &mut ScanControl) -> Vec<PoolId> {
         let mut pools: Vec<PoolId> = match sc.by.node {
             Some(node) => vec![PoolId::of_node(node)],
             None => self.lruvecs.pools().collect(),
         };
         if let Some(from) = sc.by.from {
-            let zones = self.memory.zones.zonelist(from, sc.by.class);
-            pools = zones.map(|zone| PoolId::of_node(zone.node)).collect();
+            let ready = sc.by.costly_block();
+            let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
+            let zones = || self.memory.zones.zonelist(from, sc.by.class);
+            sc.compaction_ready = zones().any(|zone| is_ready(&zone));
+            pools = zones().filter(|zone| !is_ready(zone)).map(|zone| PoolId::of_node(zone.node)).collect();
             pools.dedup();
         }
         pools.reverse();
@@ -119,14 +131,14 @@ impl Core {
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
-        if !sc.is_satisfied() && sc.priority > 0 {
+        if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
         }
         for pool in self.lruvecs.pools() {
             self.workingset_end_cycle(self.lruvecs.id(sc.by.target, pool));
         }
-        if sc.nr_reclaimed == 0 {
+        if sc.nr_reclaimed == 0 && !sc.compaction_ready {
             let rules = self.memcgs[sc.by.target].policy.reclaim;
             if rules.drain_before_giving_up && !sc.has_drained && self.lru_add_pending() {
                 self.lru_add_drain();
@@ -143,6 +155,7 @@ impl Core {
         }
         self.work.reclaim_calls += 1;
         self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
-        Some(ReclaimStep::Done(sc.nr_reclaimed))
+        // That compaction can go on is progress, too.
+        Some(ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into())))
     }
 }

@@ -14,6 +14,10 @@ use crate::lru::{Lru, Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, SharedWalk};
+use crate::migrate::compact_gap;
+use crate::page_alloc::request::{COSTLY_ORDER, Rights};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::Zone;
 use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
@@ -21,10 +25,15 @@ use crate::units::{MemcgId, NodeId};
 /// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
 const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 
+/// Below this priority reclaim for any block goes on until compaction can work; for a large one it does so from the start.
+const PRIORITY_FOR_COMPACTION: u8 = crate::reclaim::PRIORITY_DEFAULT - 2;
+
 /// A pass under way.
 pub(crate) struct NodePass {
     pool: PoolId,
     walk: GroupWalk,
+    /// What the call had reclaimed when it began.
+    reclaimed_before: u64,
     /// The pass over a group's lists.
     pass: Option<(MemcgId, Pass)>,
 }
@@ -51,7 +60,7 @@ impl Core {
     /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
     pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
         let target = self.lruvecs.id(sc.by.target, pool);
-        let by_age = sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations;
+        let by_age = self.walks_by_age(sc);
         if by_age && sc.by.is_for_machine() {
             self.set_initial_priority(target, sc);
         }
@@ -70,7 +79,12 @@ impl Core {
         } else {
             GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
         };
-        NodePass { pool, walk, pass: None }
+        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None }
+    }
+
+    /// Whether groups give by their age: where the whole machine is reclaimed, and its root keeps generations.
+    fn walks_by_age(&self, sc: &ScanControl) -> bool {
+        sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
 
     /// Takes a pass up to the end of a round that did something.
@@ -102,10 +116,42 @@ impl Core {
                     self.kswapds[self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node.index()]
                         .failures = 0;
                 }
+                if sc.by.order > 0 && self.should_continue_reclaim(node, sc) {
+                    *node = self.node_pass(node.pool, sc);
+                    continue;
+                }
                 return NodeStep::Over;
             };
             self.begin_group(node, memcg, sc);
         }
+    }
+
+    /// Whether a pass for a block is to be followed by another at once: it has freed something, compaction has still too little to work
+    /// with, and there is enough to take.
+    fn should_continue_reclaim(&self, node: &NodePass, sc: &ScanControl) -> bool {
+        let is_in_earnest = sc.by.order > COSTLY_ORDER || sc.priority < PRIORITY_FOR_COMPACTION;
+        if !sc.by.is_for_machine()
+            || !is_in_earnest
+            || self.walks_by_age(sc)
+            || sc.nr_reclaimed == node.reclaimed_before
+        {
+            return false;
+        }
+        let of_node = self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node;
+        let block = sc.by.block();
+        let mut zones = self.memory.zones.of_node(of_node).iter().filter(|zone| zone.kind <= block.class);
+        let is_enough = |zone: &Zone| {
+            let min = zone.mark(Watermark::Min);
+            zone.watermark_ok(block.order, min, block.class, Rights::empty()) || zone.is_suitable(&block)
+        };
+        if zones.any(is_enough) {
+            return false;
+        }
+        let mut inactive = self.node_stat(of_node, Stat::NrInactiveFile).max(0) as u64;
+        if self.memory.swap.free_pages() > 0 {
+            inactive += self.node_stat(of_node, Stat::NrInactiveAnon).max(0) as u64;
+        }
+        inactive > compact_gap(block.order)
     }
 
     fn next_group(&mut self, node: &mut NodePass) -> Option<MemcgId> {
@@ -199,7 +245,7 @@ impl Core {
         if !sc.by.is_global() {
             return false;
         }
-        if sc.nr_reclaimed >= sc.nr_to_reclaim.max(2 << sc.by.order) {
+        if sc.nr_reclaimed >= sc.nr_to_reclaim.max(compact_gap(sc.by.order)) {
             return true;
         }
         let node = self.lruvecs[lruvec].node;

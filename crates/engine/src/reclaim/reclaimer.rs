@@ -1,5 +1,7 @@
 //! Who reclaims: on whose behalf, for what reason, where, and what it may do meanwhile.
 
+use crate::page_alloc::compact::Wanted;
+use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
 use crate::page_alloc::zone::ZoneType;
 use crate::units::{MemcgId, NodeId};
 
@@ -61,6 +63,16 @@ impl Reclaimer {
     /// Because the machine is short of free pages.
     pub(crate) fn is_for_machine(&self) -> bool {
         matches!(self.why, Why::Direct | Why::Kswapd)
+    }
+
+    /// The block that is wanted, where single pages are no use and failure is borne.
+    pub(crate) fn costly_block(&self) -> Option<Wanted> {
+        (self.order > COSTLY_ORDER).then(|| self.block())
+    }
+
+    /// The block that is wanted.
+    pub(crate) fn block(&self) -> Wanted {
+        Wanted { order: self.order, migrate_type: MigrateType::Movable, class: self.class }
     }
 
     pub(crate) fn is_kswapd(&self) -> bool {

@@ -61,6 +61,8 @@ pub(crate) struct ScanControl {
     /// In the pass over a pool so far: pages of files taken, and those of them that are dirty and nobody writes yet.
     pub(crate) file_taken: u64,
     pub(crate) unqueued_dirty: u64,
+    /// Enough is free for compaction to make the block that is wanted.
+    pub(crate) compaction_ready: bool,
     /// Swap writes that the pass under way has begun.
     pub(crate) plug: Plug,
 }
@@ -96,6 +98,7 @@ impl ScanControl {
             cost: [0; 2],
             file_taken: 0,
             unqueued_dirty: 0,
+            compaction_ready: false,
             plug: Plug::default(),
         }
     }

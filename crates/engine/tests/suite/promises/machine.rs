@@ -15,7 +15,7 @@ fn kswapd_is_woken_below_low_and_rests_above_high() {
         file data 8000
         task t in /
         t open data as f
-        threads                   => kswapd0
+        threads                   => kcompactd0 kswapd0
         t read f 0..3889          => 3889M
         free                      => 129
         run kswapd0               => was not woken
