@@ -120,6 +120,20 @@ impl Memory {
         Some(pfn)
     }
 
+    /// The same without a look at the zones: a page that the CPU holds of the first one, where that has plenty.
+    #[inline(always)]
+    pub(crate) fn alloc_listed(
+        &mut self,
+        cpu: CpuId,
+        request: &Request,
+        memcg: MemcgId,
+    ) -> Option<(ZoneType, Pfn)> {
+        let (zone, pfn) = self.zones.take_listed(&mut self.folios, cpu, request)?;
+        let (kind, node) = (zone.kind, zone.node);
+        self.folios[pfn] = Folio { memcg, ..Folio::new(node, 0) };
+        Some((kind, pfn))
+    }
+
     /// Gives a folio's frames back.
     #[inline]
     pub(crate) fn free(&mut self, cpu: CpuId, pfn: Pfn) {

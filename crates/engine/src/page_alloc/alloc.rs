@@ -13,7 +13,21 @@ impl Core {
     /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
+        self.alloc_listed(request, memcg).or_else(|| self.alloc_from_zones(request, memcg))
+    }
+
+    /// What nearly all requests come to: a page that the CPU holds of the first zone, which has plenty. `None`, with nothing changed,
+    /// where a look at the zones has to decide.
+    #[inline(always)]
+    pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();
+        let (zone, pfn) = self.memory.alloc_listed(self.cpu, request, memcg)?;
+        self.count_node(self.memory.folios[pfn].node, PGALLOC[zone as usize], 1);
+        Some(pfn)
+    }
+
+    #[inline(never)]
+    fn alloc_from_zones(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         let first = self.memory.zones.first_rights(request);
         self.try_alloc(request, Watermark::Low, first, memcg)
     }

@@ -115,6 +115,15 @@ impl Pcp {
         Some(pfn)
     }
 
+    /// The page freed last, if there is one.
+    #[inline(always)]
+    pub(super) fn take_listed(&mut self, folios: &mut FolioTable, kind: MigrateType) -> Option<u32> {
+        let pfn = self.lists[list_of(0, kind)].pop_head(folios)?;
+        self.free_count >>= 1;
+        self.count -= 1;
+        Some(pfn)
+    }
+
     /// How many blocks to fetch.
     fn refill(&mut self, order: u8, sizes: &PcpSizes, shortage: Shortage) -> u32 {
         let batch = sizes.batch;

@@ -137,6 +137,23 @@ impl Zone {
         Some(Pfn(pfn))
     }
 
+    /// A page of the CPU's list for a first try, which has no rights to the reserves. `None`, with nothing changed, where there is
+    /// none, or where the zone was not yet seen below its high mark and is.
+    #[inline(always)]
+    pub(super) fn take_listed(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        request: &Request,
+    ) -> Option<Pfn> {
+        let mark = self.mark(if self.below_high { Watermark::Low } else { Watermark::High });
+        if request.order > 0 || !self.watermark_ok(0, mark, request.class, Rights::empty()) {
+            return None;
+        }
+        let pcp = self.pcps[cpu.index()].as_mut()?;
+        pcp.take_listed(folios, request.migrate_type).map(Pfn)
+    }
+
     /// Takes a block back, to the CPU's list where there is one for its order.
     #[inline]
     pub(super) fn give_back(&mut self, folios: &mut FolioTable, cpu: CpuId, pfn: Pfn, order: u8) {

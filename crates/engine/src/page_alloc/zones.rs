@@ -24,6 +24,8 @@ struct Node {
     zones: Range<usize>,
     /// The zones of all nodes in the order in which it uses them.
     zonelist: Vec<usize>,
+    /// The first of its own, by class of request: where there is one.
+    first: [Option<usize>; ZoneType::COUNT],
 }
 
 /// All zones.
@@ -53,8 +55,10 @@ impl Zones {
         }
         let nodes = (0..ranges.len()).map(|at| {
             let order = node_order(&layout.distances, NodeId(at as u8), ranges.len());
-            let zonelist = order.into_iter().flat_map(|node| ranges[node.index()].clone()).collect();
-            Node { zones: ranges[at].clone(), zonelist }
+            let zonelist: Vec<usize> =
+                order.into_iter().flat_map(|node| ranges[node.index()].clone()).collect();
+            let first = |class| ranges[at].clone().find(|&zone| zones[zone].kind <= class);
+            Node { zones: ranges[at].clone(), first: ZoneType::ALL.map(first), zonelist }
         });
         let mut all =
             Zones { nodes: nodes.collect(), zones, min_free_kbytes: 0, boost_factor: 0, boosted: None };
@@ -132,6 +136,21 @@ impl Zones {
     pub(crate) fn zonelist(&self, node: NodeId, class: ZoneType) -> impl Iterator<Item = &Zone> {
         let zonelist = &self.nodes[node.index()].zonelist;
         zonelist.iter().map(|&at| &self.zones[at]).filter(move |zone| zone.kind <= class)
+    }
+
+    /// A page that the CPU holds of the first zone of its node, where that zone admits the request at its low mark. Else nothing has
+    /// changed.
+    #[inline(always)]
+    pub(crate) fn take_listed(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        request: &Request,
+    ) -> Option<(&Zone, Pfn)> {
+        let at = self.nodes[request.node.index()].first[request.class as usize]?;
+        let zone = &mut self.zones[at];
+        let pfn = zone.take_listed(folios, cpu, request)?;
+        Some((zone, pfn))
     }
 
     /// A block from the first zone that passes the mark. `None`: no zone does.
