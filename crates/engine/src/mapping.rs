@@ -106,20 +106,25 @@ impl Core {
         let file = self.memory.open_files[open.index()].file;
         let mut found = 0;
         self.work.ptes_walked += around.end - around.start;
-        for at in around {
-            let word = self.memory.file(file).index.word(at);
-            if !word.is_plain() || word.is_readahead() {
-                continue;
+        for first in around.clone().step_by(u64::BITS as usize) {
+            let pages = first..(first + u64::from(u64::BITS)).min(around.end);
+            // Mostly nothing is to be mapped, so a look at all words comes first, and finds a bit for each page that is.
+            let entries = self.memory.mm(mm).table.words(start + pages.start..start + pages.end);
+            let mut unmapped: u64 = 0;
+            for (at, (word, entry)) in self.memory.file(file).index.words(pages).zip(entries).enumerate() {
+                let is_cached = word.is_hit();
+                found += u32::from(is_cached && !word.use_bits().contains(UseBits::WORKINGSET));
+                unmapped |= u64::from(is_cached && !entry.is_present()) << at;
             }
-            found += u32::from(!word.use_bits().contains(UseBits::WORKINGSET));
-            let is_mapped = self.memory.mm(mm).table.word(start + at).is_present();
-            if is_mapped {
-                continue;
-            }
-            if at == page {
-                self.map(mm, start + at, word.pfn(), false);
-            } else {
-                self.map_entry(mm, start + at, word.pfn(), false);
+            while unmapped != 0 {
+                let at = first + u64::from(unmapped.trailing_zeros());
+                unmapped &= unmapped - 1;
+                let pfn = self.memory.file(file).index.word(at).pfn();
+                if at == page {
+                    self.map(mm, start + at, pfn, false);
+                } else {
+                    self.map_entry(mm, start + at, pfn, false);
+                }
             }
         }
         let open = &mut self.memory.open_files[open.index()];

@@ -18,6 +18,7 @@ use crate::lru::References;
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
+use std::ops::Range;
 pub(crate) use word::{Entry, Mark, Shadow, SwapEntry, Word};
 
 /// Pages under one upper entry: what a page-table page maps.
@@ -173,6 +174,12 @@ impl Table {
         Word(self.words[page as usize])
     }
 
+    /// The words of pages in a row.
+    #[inline]
+    pub(crate) fn words(&self, pages: Range<u64>) -> impl Iterator<Item = Word> {
+        self.words[pages.start as usize..pages.end as usize].iter().map(|&word| Word(word))
+    }
+
     /// The same, and empty beyond the end: a folio may be held for longer than its address space is there.
     pub(crate) fn word_if_any(&self, page: u64) -> Word {
         self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word))
@@ -212,8 +219,10 @@ impl Table {
         if !Word(*word).is_hit() {
             return Marked::Absent;
         }
-        self.readahead.unused -= u64::from(Word(*word).is_unused());
-        *word &= !Word::UNUSED;
+        if Word(*word).is_unused() {
+            self.readahead.unused -= 1;
+            *word &= !Word::UNUSED;
+        }
         let marked = Word(*word);
         let use_bits = marked.use_bits();
         let hotter = match *word & Word::MARK {

@@ -273,7 +273,7 @@ impl Word {
 
     /// A read(2) of it needs no more than the word: it is there, and no mark has to be seen to.
     #[inline]
-    pub(super) fn is_hit(self) -> bool {
+    pub(crate) fn is_hit(self) -> bool {
         self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
     }
 
