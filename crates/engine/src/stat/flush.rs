@@ -13,19 +13,20 @@ use crate::units::{CpuId, MemcgId, Nanos, NodeId, PAGE_SIZE};
 
 impl Core {
     /// Counts an event of a memcg, in its statistics and on the node.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         self.count_memcg(lruvec, stat, n);
         self.count_node(self.lruvecs[lruvec].node, stat, n);
     }
 
     /// Counts an event in `/proc/vmstat` only.
+    #[inline(always)]
     pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
         self.vmstat[node.index()][stat as usize] += n;
     }
 
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_memcg(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         self.count_weighing(lruvec, stat, n, n.unsigned_abs());
     }
@@ -35,7 +36,7 @@ impl Core {
         self.count_weighing(lruvec, stat, n, (n.unsigned_abs() / PAGE_SIZE).max(1));
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
         let counters = &mut self.lruvecs[lruvec];
         counters.stat_local[stat as usize] += n;

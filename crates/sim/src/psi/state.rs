@@ -50,13 +50,21 @@ pub(super) fn state(resource: Resource, full: bool) -> usize {
     2 * resource as usize + usize::from(full)
 }
 
+/// How many tasks wait for devices, are in memstall sections, are runnable, and are both of these.
+type Counts = [u32; 4];
+
+impl Doing {
+    /// What the task adds to the counts: 0 or 1 each.
+    fn counts(self) -> Counts {
+        let Doing { runnable, iowait, memstall, .. } = self;
+        [iowait, memstall, runnable, runnable & memstall].map(u32::from)
+    }
+}
+
 /// The tasks of one group on one CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
-    iowait: u32,
-    memstall: u32,
-    running: u32,
-    memstall_running: u32,
+    counts: Counts,
     /// Whether the CPU's current task is of the group, and is in a memstall section.
     current: Option<bool>,
     /// A bit for each state that it is in since `since`, [`NONIDLE`] included.
@@ -71,18 +79,12 @@ impl Cell {
     #[inline]
     pub(super) fn change(&mut self, at: Nanos, before: Doing, after: Doing, is_machine: bool) {
         self.charge(at);
-        let Doing { runnable, iowait, memstall, .. } = before;
-        self.iowait -= u32::from(iowait);
-        self.memstall -= u32::from(memstall);
-        self.running -= u32::from(runnable);
-        self.memstall_running -= u32::from(runnable && memstall);
-        let Doing { runnable, iowait, memstall, .. } = after;
-        self.iowait += u32::from(iowait);
-        self.memstall += u32::from(memstall);
-        self.running += u32::from(runnable);
-        self.memstall_running += u32::from(runnable && memstall);
+        let (less, more) = (before.counts(), after.counts());
+        for (count, (less, more)) in self.counts.iter_mut().zip(less.into_iter().zip(more)) {
+            *count = *count + more - less;
+        }
         if after.on_cpu {
-            self.current = Some(memstall);
+            self.current = Some(after.memstall);
         } else if before.on_cpu {
             self.current = None;
         }
@@ -93,15 +95,16 @@ impl Cell {
         debug_assert!(at >= self.since, "time goes back from {} to {at}", self.since);
         let span = at.0 - self.since.0;
         self.since = at;
-        let mut left = self.states;
-        while left != 0 {
-            self.times[left.trailing_zeros() as usize] += span;
-            left &= left - 1;
+        // A task often does several things within no time.
+        if span > 0 {
+            for (state, time) in self.times.iter_mut().enumerate() {
+                *time += span & u64::from(self.states >> state & 1).wrapping_neg();
+            }
         }
     }
 
     fn states_now(&self, is_machine: bool) -> u8 {
-        let Cell { iowait, memstall, running, memstall_running, current, .. } = *self;
+        let Cell { counts: [iowait, memstall, running, memstall_running], current, .. } = *self;
         let on_cpu = current.is_some();
         let bit = |resource, full, is: bool| u8::from(is) << state(resource, full);
         bit(Resource::Memory, false, memstall > 0)
