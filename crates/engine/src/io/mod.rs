@@ -162,6 +162,12 @@ impl Core {
         io
     }
 
+    /// Whether this page is among those that a gathered read of its file brings in.
+    #[inline]
+    pub(crate) fn is_read_by(&self, page: u64, io: IoId) -> bool {
+        matches!(self.io.get(io).contents, Contents::FilePages { first, end, .. } if (first..end).contains(&page))
+    }
+
     /// Hands a gathered read over to the machine; `task`, if any, is woken when it is done.
     pub(crate) fn submit_read_file(&mut self, io: IoId, task: Option<TaskId>) {
         let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");

@@ -22,7 +22,6 @@ pub(crate) enum IndexRoom {
 
 impl Core {
     /// Whether a page of a file can be stored in its index on behalf of this group at once.
-    #[inline]
     pub(crate) fn index_room(&self, memcg: MemcgId, file: FileId, page: u64) -> IndexRoom {
         let missing = self.memory.file(file).nodes.missing(page);
         if missing == 0 {
@@ -36,11 +35,14 @@ impl Core {
     }
 
     /// Whether there is memory for the nodes that a page needs to be stored.
-    #[inline]
     pub(crate) fn index_has_slab(&self, file: FileId, page: u64) -> bool {
-        // Hardly a table is so high that more could be missing.
-        let room = self.kmem.index_nodes.room();
-        room >= 6 || self.memory.file(file).nodes.missing(page) <= room
+        self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()
+    }
+
+    /// Whether the node that a page is stored in is there, and with it those that lead to it.
+    #[inline(always)]
+    pub(crate) fn index_has_node(&self, file: FileId, page: u64) -> bool {
+        self.memory.file(file).nodes.leaf(page).is_some()
     }
 
     /// Takes a frame for more nodes.

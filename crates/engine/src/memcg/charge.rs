@@ -29,11 +29,9 @@ impl Default for Stock {
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 
-/// A charge of one page under way.
+/// A charge of one page for which there was no room.
 pub(crate) struct Charge {
     memcg: MemcgId,
-    /// What to ask the counters for: a stock at first, a single page once that didn't fit.
-    ask: u64,
     attempts: u32,
     drained: bool,
     /// Reclaim at the limit of this group.
@@ -41,16 +39,16 @@ pub(crate) struct Charge {
     gfp: Gfp,
     /// Writes that had ended when the attempts began.
     writes_ended: u64,
+    /// Pages charged while an ancestor was above its `memory.high`: who asked for them reclaims as many before it returns.
+    pub(crate) over_high: u64,
     pub(crate) outcome: ChargeOutcome,
 }
 
-/// What a charge has cost and leaves to pay.
+/// What a charge has cost.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ChargeOutcome {
     pub(crate) reclaim_calls: u32,
     pub(crate) reclaimed: u64,
-    /// Pages charged while an ancestor was above its `memory.high`: who asked for them reclaims as many before it returns.
-    pub(crate) over_high: u64,
 }
 
 impl Charge {
@@ -75,17 +73,41 @@ pub(crate) enum Charged {
 }
 
 impl Core {
+    /// Begins to make room for a page that [`Core::try_charge`] found none for.
     pub(crate) fn charge_begin(&self, memcg: MemcgId, gfp: Gfp) -> Charge {
         Charge {
             memcg,
-            ask: self.config.charge_stock,
             attempts: 0,
             drained: false,
             reclaim: None,
             gfp,
             writes_ended: self.io.writes_ended(),
+            over_high: 0,
             outcome: ChargeOutcome::default(),
         }
+    }
+
+    /// Charges a page if there is room for it without reclaim: a page of the stock, a stock where one fits, or else a single page.
+    /// Returns what is to be reclaimed for `memory.high`, or the group that is at its limit.
+    #[inline]
+    pub(crate) fn try_charge(&mut self, memcg: MemcgId) -> Result<u64, MemcgId> {
+        if self.stock_take(memcg) {
+            return Ok(0);
+        }
+        let stock = self.config.charge_stock;
+        self.charge_pages(memcg, stock).or_else(|_| self.charge_pages(memcg, 1))
+    }
+
+    /// Charges pages, one of them to be used at once and the others for the stock.
+    #[inline]
+    fn charge_pages(&mut self, memcg: MemcgId, pages: u64) -> Result<u64, MemcgId> {
+        self.memcgs.charge(memcg, pages)?;
+        self.work.charges += 1;
+        let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
+        if pages > 1 {
+            self.stock_refill(memcg, pages - 1);
+        }
+        Ok(over_high)
     }
 
     /// Advances a charge until it succeeds, fails, or has done a batch of reclaim.
@@ -113,18 +135,11 @@ impl Core {
             if self.stock_take(charge.memcg) {
                 return Charged::Yes;
             }
-            match self.memcgs.charge(charge.memcg, charge.ask) {
-                Ok(()) => {
-                    self.work.charges += 1;
-                    if self.memcgs.is_over_high(charge.memcg) {
-                        charge.outcome.over_high += charge.ask;
-                    }
-                    if charge.ask > 1 {
-                        self.stock_refill(charge.memcg, charge.ask - 1);
-                    }
+            match self.charge_pages(charge.memcg, 1) {
+                Ok(over_high) => {
+                    charge.over_high = over_high;
                     return Charged::Yes;
                 }
-                Err(_) if charge.ask > 1 => charge.ask = 1,
                 Err(limited) => {
                     self.memcgs.event(limited, MemcgEvent::Max);
                     let target = self.config.reclaim_batch.max(1);

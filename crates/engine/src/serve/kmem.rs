@@ -120,9 +120,18 @@ impl Engine {
     }
 
     /// Makes sure that there are frames for the nodes of an index, before there is one for the page.
-    #[inline]
+    #[inline(always)]
     pub(super) fn provide_slab(&mut self, task: TaskId, memcg: MemcgId, source: Source) -> Result<(), Stop> {
-        let Some((file, page)) = source.indexed() else { return Ok(()) };
+        match source.indexed() {
+            Some((file, page)) if !self.core.index_has_node(file, page) => {
+                self.grow_slab(task, memcg, file, page)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn grow_slab(&mut self, task: TaskId, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
         let is_first = self.tasks[task.index()].attempt.frame.is_none();
         if is_first && !self.core.index_has_slab(file, page) {
             let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
@@ -134,7 +143,7 @@ impl Engine {
     }
 
     /// Makes sure that the bytes of nodes of an index are charged. False if others have used up the frames meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(super) fn provide_bytes(
         &mut self,
         task: TaskId,
@@ -145,9 +154,22 @@ impl Engine {
         // A charge that is under way is for these: the page has been paid for.
         let is_charging = self.tasks[task.index()].attempt.charge.is_some();
         let indexed = source.and_then(Source::indexed);
-        if indexed.is_none() && !is_charging {
-            return Ok(true);
+        match indexed {
+            None if !is_charging => Ok(true),
+            Some((file, page)) if !is_charging && self.core.index_has_node(file, page) => Ok(true),
+            _ => self.charge_bytes(task, memcg, indexed, is_charging, gfp),
         }
+    }
+
+    #[cold]
+    fn charge_bytes(
+        &mut self,
+        task: TaskId,
+        memcg: MemcgId,
+        indexed: Option<(FileId, u64)>,
+        is_charging: bool,
+        gfp: Gfp,
+    ) -> Result<bool, Stop> {
         let mut must_charge = is_charging;
         loop {
             if must_charge {

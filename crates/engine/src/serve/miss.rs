@@ -85,7 +85,7 @@ impl Attempt {
     }
 
     /// A fault that has waited for its page is taken again, and finds more pages around it.
-    fn will_retry(&mut self) {
+    pub(super) fn will_retry(&mut self) {
         self.has_faulted_around = false;
         self.has_seen_mark = true;
     }
@@ -182,8 +182,13 @@ impl Engine {
             }
             let brought_in = match self.find(task) {
                 _ if wants_kernel_pages => self.provide_kernel_pages(task),
-                _ if is_reading_ahead => self.read_ahead(task),
-                Found::Absent(Source::File(..)) if !is_reclaiming && self.begin_readahead(task) => Ok(()),
+                _ if is_reading_ahead => self.go_on_reading_ahead(task),
+                Found::Absent(source @ Source::File(..)) if !is_reclaiming => {
+                    match self.begin_readahead(task) {
+                        Some(batch) => self.read_ahead(task, batch),
+                        None => self.bring_in(task, Some(source)),
+                    }
+                }
                 Found::Absent(source) => self.bring_in(task, Some(source)),
                 // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
                 // reclaim call but its end.
@@ -217,7 +222,7 @@ impl Engine {
         let attempt = &self.tasks[task.index()].attempt;
         let access = Access::new(attempt.object, 0, false);
         if attempt.readahead.is_some()
-            && let Err(Stop::Pause(pause)) = self.read_ahead(task)
+            && let Err(Stop::Pause(pause)) = self.go_on_reading_ahead(task)
         {
             return self.suspend(task, pause);
         }
@@ -364,6 +369,7 @@ impl Engine {
     }
 
     /// The page is not needed, or can't be paid for.
+    #[inline]
     pub(super) fn give_back(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.frame.take() {
             let folio = &mut self.core.memory.folios[pfn];
@@ -375,7 +381,9 @@ impl Engine {
             }
             self.core.free_folio(pfn);
         }
-        self.give_kernel_pages_back(task);
+        if !self.tasks[task.index()].attempt.kernel_pages.is_empty() {
+            self.give_kernel_pages_back(task);
+        }
     }
 
     /// What an access has got so far is given back if it ends here.
@@ -393,14 +401,23 @@ impl Engine {
         memcg: MemcgId,
         gfp: Gfp,
     ) -> Result<ChargeOutcome, Stop> {
-        let mut charge = match self.tasks[task.index()].attempt.charge.take() {
-            Some(charge) => *charge,
-            None if self.core.stock_take(memcg) => return Ok(ChargeOutcome::default()),
-            None => self.core.charge_begin(memcg, gfp),
-        };
+        if self.tasks[task.index()].attempt.charge.is_none()
+            && let Ok(over_high) = self.core.try_charge(memcg)
+        {
+            self.tasks[task.index()].high_debt += over_high;
+            return Ok(ChargeOutcome::default());
+        }
+        self.charge_slowly(task, memcg, gfp)
+    }
+
+    /// Begins a charge that takes reclaim, or goes on with it.
+    #[cold]
+    fn charge_slowly(&mut self, task: TaskId, memcg: MemcgId, gfp: Gfp) -> Result<ChargeOutcome, Stop> {
+        let begun = self.tasks[task.index()].attempt.charge.take();
+        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, gfp)));
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
-                self.tasks[task.index()].high_debt += charge.outcome.over_high;
+                self.tasks[task.index()].high_debt += charge.over_high;
                 return Ok(charge.outcome);
             }
             Charged::No => return Err(Stop::NoRoom),
@@ -412,7 +429,7 @@ impl Engine {
                 Pause::Io
             }
         };
-        self.tasks[task.index()].attempt.charge = Some(Box::new(charge));
+        self.tasks[task.index()].attempt.charge = Some(charge);
         Err(Stop::Pause(pause))
     }
 

@@ -16,19 +16,19 @@ use crate::page_alloc::request::Gfp;
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::serve::miss::{Source, Stop};
+use crate::serve::miss::{Attempt, Pause, Source, Stop};
 use crate::story::{Filled, PageEvent, PageName};
-use crate::units::{PAGE_SIZE, Pfn, TaskId};
+use crate::units::{IoId, PAGE_SIZE, Pfn, TaskId};
 
 impl Engine {
-    /// A page of a regular file is absent: decides what to read. False where it has been tried, or is to be read by itself.
-    pub(super) fn begin_readahead(&mut self, task: TaskId) -> bool {
+    /// A page of a regular file is absent: what to read. Nothing where it has been tried, or is to be read by itself.
+    pub(super) fn begin_readahead(&mut self, task: TaskId) -> Option<Readahead> {
         let attempt = &mut self.tasks[task.index()].attempt;
         if std::mem::replace(&mut attempt.has_read_ahead, true) {
-            return false;
+            return None;
         }
         let (page, wanted, write) = (attempt.page, attempt.pages_wanted(), attempt.write);
-        let readahead = match *self.tasks[task.index()].accessed() {
+        match *self.tasks[task.index()].accessed() {
             // What is written says nothing of what will be read.
             Object::File { .. } if write => None,
             Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),
@@ -36,21 +36,24 @@ impl Engine {
             Object::Mapping { open: Some(open), mm, vma, .. } => {
                 self.core.mmap_readahead(open, page, self.core.memory.mm(mm).vmas[vma].advice)
             }
-        };
-        self.tasks[task.index()].attempt.readahead = readahead;
-        readahead.is_some()
+        }
     }
 
     /// A fault on a mapping of a file, which is to load: maps what is cached around it, once each time the fault is taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fault_around(&mut self, task: TaskId) {
         let attempt = &mut self.tasks[task.index()].attempt;
-        if std::mem::replace(&mut attempt.has_faulted_around, true) {
-            return;
+        if !std::mem::replace(&mut attempt.has_faulted_around, true)
+            && matches!(self.tasks[task.index()].accessed(), Object::Mapping { is_regular_file: true, .. })
+        {
+            self.map_around(task);
         }
+    }
+
+    fn map_around(&mut self, task: TaskId) {
+        let attempt = &self.tasks[task.index()].attempt;
         let (page, write) = (attempt.page, attempt.write);
-        let Object::Mapping { open: Some(open), mm, start, pages, is_regular_file: true, .. } =
-            *self.tasks[task.index()].accessed()
+        let Object::Mapping { open: Some(open), mm, start, pages, .. } = *self.tasks[task.index()].accessed()
         else {
             return;
         };
@@ -64,8 +67,12 @@ impl Engine {
     }
 
     /// The accessed page is there or on its way: whether its mark says that the next ones are to be read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn meets_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
+        !self.tasks[task.index()].attempt.has_seen_mark && self.see_mark(task, pfn)
+    }
+
+    fn see_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
         let folio = &self.core.memory.folios[pfn];
         if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
             return false;
@@ -74,14 +81,13 @@ impl Engine {
         let is_marked = folio.has(FolioFlags::RECLAIM)
             && !folio.flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY);
         let attempt = &self.tasks[task.index()].attempt;
-        let (wanted, has_seen_mark, has_read_ahead) =
-            (attempt.pages_wanted(), attempt.has_seen_mark, attempt.has_read_ahead);
+        let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.has_read_ahead);
         let readahead = match *self.tasks[task.index()].accessed() {
-            Object::File { open, .. } if is_marked && !has_seen_mark && !attempt.write => {
+            Object::File { open, .. } if is_marked && !attempt.write => {
                 self.core.async_readahead(open, pfn, wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.
-            Object::Mapping { open: Some(open), mm, start, .. } if !has_seen_mark && !has_read_ahead => {
+            Object::Mapping { open: Some(open), mm, start, .. } if !has_read_ahead => {
                 let page = start + self.tasks[task.index()].attempt.page;
                 if self.core.memory.mm(mm).table.word(page).is_present() {
                     return false;
@@ -95,9 +101,14 @@ impl Engine {
         readahead.is_some()
     }
 
+    /// Goes on with the batch that has paused, or was decided on.
+    pub(super) fn go_on_reading_ahead(&mut self, task: TaskId) -> Result<(), Stop> {
+        let batch = self.tasks[task.index()].attempt.readahead.take();
+        self.read_ahead(task, batch.expect("a batch is under way"))
+    }
+
     /// Takes in the pages of a batch as far as it goes without waiting.
-    pub(super) fn read_ahead(&mut self, task: TaskId) -> Result<(), Stop> {
-        let mut batch = self.tasks[task.index()].attempt.readahead.expect("a batch is under way");
+    pub(super) fn read_ahead(&mut self, task: TaskId, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
             let is_cached = self.core.is_cached(batch.file, batch.next);
             let is_reclaiming = self.tasks[task.index()].attempt.is_reclaiming();
@@ -110,11 +121,25 @@ impl Engine {
                 Err(Stop::Oom(_) | Stop::NoRoom) => break,
             }
         }
-        self.core.submit_readahead(&mut batch);
-        self.tasks[task.index()].attempt.readahead = None;
         // What was meant for a page that others have brought in.
         self.give_back(task);
+        if let Some(io) = batch.gathered
+            && self.is_its_own(task, io)
+        {
+            self.core.submit_read_file(io, Some(task));
+            self.tasks[task.index()].attempt.will_retry();
+            return Err(Stop::Pause(Pause::Io));
+        }
+        self.core.submit_readahead(&mut batch);
         Ok(())
+    }
+
+    /// Whether a read brings in the page that the task needs, and there is nothing more to see to until it is over.
+    #[inline]
+    fn is_its_own(&self, task: TaskId, io: IoId) -> bool {
+        let Attempt { held, started_read, page, .. } = self.tasks[task.index()].attempt;
+        let is_unmarked = |pfn: Pfn| !self.core.memory.folios[pfn].has(FolioFlags::RECLAIM);
+        started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
     }
 
     /// Puts the next page of a batch into the page cache, and gathers it for the read; or goes past it.
