@@ -181,6 +181,12 @@ parameters! {
     Kernel "fault_around_bytes": fault_around_bytes: u32 = 65_536, Values::Number(4096, 2 << 20), "bytes",
         "A load that faults on a mapped file maps what is cached in the aligned block of this size around it, in powers of two of a page. A page: it alone."
         "The kernel's own; debugfs has it as a file.";
+    Kernel "swap.vma_ra_enabled": vma_ra_enabled: bool = true, Values::Bool, "",
+        "Whether swap readahead goes by address: what is read with a swapped page are its neighbours in the mapping, unless some swap device seeks. false: always its neighbours on the device."
+        "true is the kernel's; /sys/kernel/mm/swap has it as a file.";
+    Sysctl "vm.page-cluster": page_cluster: u8 = 0, Values::Number(0, 31), "",
+        "Swapped pages that are read with one that is wanted: 2 to the power of this at most, that one included. By address it counts as 5 at most. zram reads no more than what is wanted."
+        "0: one page at a time.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";

@@ -142,16 +142,20 @@ impl Setup {
             Ok((bytes.arbitrary::<u8>()? % processes.len() as u8, bytes.arbitrary::<u8>()?))
         };
         let tasks = (0..pick(bytes, &[2, 1, 3, 4])?).map(|_| task(bytes)).collect::<Result<_>>()?;
+        let anon_pages = pick(bytes, &[24, 8, 48])?;
+        let advice = pick(bytes, &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse])?;
+        let bdi = Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? };
         Ok(Setup {
             tasks,
             processes,
-            config,
+            // One byte decides how far both kinds of readahead go.
+            config: Config { page_cluster: (bdi.ra_pages % 4) as u8, ..config },
             swap,
             groups,
             files,
-            anon_pages: pick(bytes, &[24, 8, 48])?,
-            advice: pick(bytes, &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse])?,
-            bdi: Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? },
+            anon_pages,
+            advice,
+            bdi,
         })
     }
 }

@@ -199,15 +199,15 @@ impl Core {
         })
     }
 
-    /// Starts reading a swap slot; `task` is woken when it is there.
-    pub(crate) fn start_read_swap(&mut self, pfn: Pfn, entry: SwapEntry, task: TaskId) {
+    /// Starts reading a swap slot; `task`, if any, is woken when it is there.
+    pub(crate) fn start_read_swap(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
         let io = self.start_read(pfn, task);
         self.count_node(self.memory.folios[pfn].node, Stat::Pswpin, 1);
         self.ops.push(Op::ReadSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
-    fn start_read(&mut self, pfn: Pfn, task: TaskId) -> IoId {
-        let io = self.io.start(Direction::Read, Contents::Folio(pfn), Some(task));
+    fn start_read(&mut self, pfn: Pfn, task: Option<TaskId>) -> IoId {
+        let io = self.io.start(Direction::Read, Contents::Folio(pfn), task);
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);

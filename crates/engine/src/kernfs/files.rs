@@ -144,6 +144,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/zoneinfo", is_writable: false, target: MachineTarget::Zoneinfo },
     MachineFile { path: "/proc/swaps", is_writable: false, target: MachineTarget::Swaps },
     sysctl("/proc/sys/vm/compaction_proactiveness", "vm.compaction_proactiveness"),
+    sysctl("/proc/sys/vm/page-cluster", "vm.page-cluster"),
     sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
     sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
     sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),

@@ -8,6 +8,7 @@ use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
 use crate::swap::contents::Compressibility;
+use crate::swap::window::SwapWindow;
 use crate::units::{FileId, MemcgId, OpenFileId};
 use std::ops::Range;
 
@@ -47,6 +48,8 @@ pub(crate) struct Vma {
     pub(crate) executable: bool,
     /// False after munmap; the place is kept so that positions stay valid.
     pub(crate) mapped: bool,
+    /// What readahead of its swapped pages goes by.
+    pub(crate) swap_window: SwapWindow,
     /// How well its anonymous pages compress; `None`: as the device says.
     pub(crate) compressibility: Option<Compressibility>,
 }
@@ -90,7 +93,8 @@ impl Mm {
     pub(crate) fn like(&self, tlb: Option<Tlb>) -> Mm {
         let pages = self.table.pages();
         let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
-        Mm { table, nodes, vmas: self.vmas.clone(), ..Mm::new(self.memcg, tlb) }
+        let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), ..vma.clone() };
+        Mm { table, nodes, vmas: self.vmas.iter().map(anew).collect(), ..Mm::new(self.memcg, tlb) }
     }
 
     /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.
@@ -114,6 +118,7 @@ impl Mm {
             locked: false,
             executable,
             mapped: true,
+            swap_window: SwapWindow::default(),
             compressibility: None,
         });
         self.vmas.len() - 1

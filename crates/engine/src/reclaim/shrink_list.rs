@@ -19,6 +19,7 @@ use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
+use crate::swap::Owner;
 use crate::swap::plug::Plug;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
 
@@ -206,7 +207,10 @@ impl Core {
             return false;
         };
         self.swap_cache_insert(pfn, entry);
-        self.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
+        let folio = &mut self.memory.folios[pfn];
+        folio.set(FolioFlags::SWAPBACKED);
+        let owner = Owner { is_anon: folio.has(FolioFlags::ANON), owner: folio.owner, index: folio.index };
+        self.memory.swap.set_owner(entry, owner);
         true
     }
 

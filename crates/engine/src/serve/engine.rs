@@ -172,6 +172,15 @@ impl Engine {
         Ok(self.core.memory.swap.add(spec, priority))
     }
 
+    /// Says that a swap device has to seek: readahead then goes by what lies together there.
+    pub fn swap_rotational(&mut self, swap: SwapId) -> Result<(), ConfigError> {
+        if swap.index() >= self.core.memory.swap.devices() {
+            return Err(ConfigError::Unknown(format!("swap device {}", swap.0)));
+        }
+        self.core.memory.swap.set_rotational(swap);
+        Ok(())
+    }
+
     /// Says how well pages compress on the way to a swap device, where their region doesn't say it.
     pub fn swap_compressibility(
         &mut self,

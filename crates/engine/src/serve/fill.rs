@@ -75,15 +75,7 @@ impl Engine {
             self.swap_in_now(task, pfn, entry, shadow);
             return;
         }
-        self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
-        self.core.swap_cache_insert(pfn, entry);
-        self.core.workingset_refault(pfn, shadow);
-        self.core.lru_add(pfn);
-        if self.core.swap_zeroes_in(pfn, entry) {
-            self.core.memory.folios[pfn].clear(FolioFlags::LOCKED);
-            return;
-        }
-        self.core.start_read_swap(pfn, entry, task);
+        self.core.swap_cache_read(pfn, entry, Some(task));
         #[cfg(test)]
         if self.core.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead) {
             self.core.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });

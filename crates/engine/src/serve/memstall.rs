@@ -3,7 +3,8 @@
 //!
 //! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
 //! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more
-//! memory: WORKINGSET is set as it comes back. A first read is plain I/O. Reclaim that a user asked for (`memory.reclaim`,
+//! memory: WORKINGSET is set as it comes back. So is submitting a read in which there is such a page, which takes time where the
+//! device has no room for it. A first read is plain I/O. Reclaim that a user asked for (`memory.reclaim`,
 //! `lru_gen`, a lowered limit) holds nobody up who wanted memory.
 
 use crate::machine::step::Memstall;
@@ -22,8 +23,9 @@ impl Engine {
             Stage::Access => return self.waits_for_refault(task).then_some(Memstall::Refault),
             Stage::High(_) => true,
             Stage::Thread(thread) => thread.in_reclaim(),
-            Stage::Idle
-            | Stage::UserReclaim(_)
+            // It has made its access, and a device may have no room yet for what was to be read ahead with it.
+            Stage::Idle => return attempt.submits_refault.then_some(Memstall::Refault),
+            Stage::UserReclaim(_)
             | Stage::Compact(_)
             | Stage::LruGen(_)
             | Stage::Fsync(_)

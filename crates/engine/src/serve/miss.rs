@@ -24,6 +24,7 @@ use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::Task;
 use crate::story::{Filled, PageEvent};
+use crate::swap::readahead::SwapReadahead;
 use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn, TaskId};
 
 /// An access under way.
@@ -47,6 +48,10 @@ pub(crate) struct Attempt {
     pub(super) kernel_pages: Vec<Pfn>,
     /// Pages to be read ahead before anything else.
     pub(super) readahead: Option<Readahead>,
+    /// The same, of swapped pages.
+    pub(super) swap_readahead: Option<SwapReadahead>,
+    /// What was submitted for it has refaulted, and would not have had to be read with a little more memory.
+    pub(super) submits_refault: bool,
     /// Readahead has had its chance to bring the page in: from now on it is read by itself.
     pub(crate) has_read_ahead: bool,
     /// The mark of the page has been seen to.
@@ -75,6 +80,7 @@ impl Attempt {
         self.write = access.write;
         self.wanted = access.wanted;
         self.has_read_ahead = false;
+        self.submits_refault = false;
         self.has_seen_mark = false;
         self.has_faulted_around = false;
         self.started_read = false;
@@ -175,7 +181,9 @@ impl Engine {
         }
         loop {
             let attempt = &self.tasks[task.index()].attempt;
-            let (is_reclaiming, is_reading_ahead) = (attempt.is_reclaiming(), attempt.readahead.is_some());
+            let is_reclaiming = attempt.is_reclaiming();
+            let (is_reading_ahead, is_swapping_ahead) =
+                (attempt.readahead.is_some(), attempt.swap_readahead.is_some());
             let wants_kernel_pages = self.wants_kernel_pages(task);
             if !wants_kernel_pages {
                 self.fault_around(task);
@@ -183,11 +191,19 @@ impl Engine {
             let brought_in = match self.find(task) {
                 _ if wants_kernel_pages => self.provide_kernel_pages(task),
                 _ if is_reading_ahead => self.go_on_reading_ahead(task),
+                _ if is_swapping_ahead => self.swap_ahead(task),
                 Found::Absent(source @ Source::File(..)) if !is_reclaiming => {
                     match self.begin_readahead(task) {
                         Some(batch) => self.read_ahead(task, batch),
                         None => self.bring_in(task, Some(source)),
                     }
+                }
+                Found::Absent(Source::Swap(entry))
+                    if !is_reclaiming
+                        && self.core.config.page_cluster > 0
+                        && self.begin_swap_readahead(task, entry) =>
+                {
+                    Ok(())
                 }
                 Found::Absent(source) => self.bring_in(task, Some(source)),
                 // Another task has brought the page in since this one began to reclaim for it. There is no way out of a

@@ -7,6 +7,7 @@ pub(crate) mod access; // hits: what an access to a resident page writes
 mod kmem; // kernel memory that an access needs
 mod miss; // misses: finding the page, charging and allocating for it
 mod read_ahead; // readahead as a part of an access
+mod swap_ahead; // the same of swapped pages
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
 mod memstall; // what of it is owed to a shortage of memory

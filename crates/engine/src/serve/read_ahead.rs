@@ -11,7 +11,7 @@
 //! If the read fails, they leave the cache, and whoever waits reads the one he wants by itself. (The kernel leaves them there, not
 //! up to date; the next reader reads them by itself too.) [machine-6.12 1.2, 1.6, 1.9]
 
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::request::Gfp;
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
@@ -75,6 +75,9 @@ impl Engine {
     fn see_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
         let folio = &self.core.memory.folios[pfn];
         if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
+            if folio.has(FolioFlags::SWAPCACHE) {
+                self.found_in_swap_cache(task, pfn);
+            }
             return false;
         }
         // Of a page that is dirty or being written the same bit is reclaim's.
@@ -186,6 +189,8 @@ impl Engine {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.memory.file_mut(batch.file).index.set_unused(page);
         }
+        let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
+        self.tasks[task.index()].attempt.submits_refault |= is_refault;
         if page == batch.mark {
             self.core.change_reclaim(pfn, true);
         }

@@ -117,6 +117,8 @@ stats! {
     UnevictablePgsRescued = "unevictable_pgs_rescued",
     UnevictablePgsMlocked = "unevictable_pgs_mlocked",
     UnevictablePgsMunlocked = "unevictable_pgs_munlocked",
+    SwapRa = "swap_ra",
+    SwapRaHit = "swap_ra_hit",
     SwpinZero = "swpin_zero",
     SwpoutZero = "swpout_zero",
     /// Of groups only: pages of kernel memory.

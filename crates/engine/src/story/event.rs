@@ -130,6 +130,8 @@ pub enum Filled {
     Tmpfs,
     /// A read of a swap device.
     Swap,
+    /// The same, before anyone asked for it.
+    SwapReadahead,
 }
 
 /// What reclaim decided on a page in its hands.

@@ -13,16 +13,46 @@ pub(crate) mod zram; // what a compressed device takes
 mod zspool; // compressed pages, packed by size
 mod slots; // which one is taken next
 mod priority; // of which device
+pub(crate) mod window; // how many pages are read at once
+pub(crate) mod readahead; // which ones
 
 use contents::Compressibility;
 use priority::Priorities;
 use slots::{Bits, Slots};
+use window::SwapWindow;
 use zram::Zram;
 
 use crate::config::{SwapKind, SwapSpec};
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
 use crate::units::{CpuId, MemcgId, Pfn, SwapId};
+
+/// Whose page a slot holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    pub(crate) is_anon: bool,
+    /// Its address space, or its tmpfs file.
+    pub(crate) owner: u32,
+    /// The page there.
+    pub(crate) index: u32,
+}
+
+impl Owner {
+    const ANON: u64 = 1 << 63;
+
+    fn pack(self) -> u64 {
+        let anon = if self.is_anon { Owner::ANON } else { 0 };
+        anon | u64::from(self.owner) << 32 | u64::from(self.index)
+    }
+
+    fn unpack(word: u64) -> Owner {
+        Owner {
+            is_anon: word & Owner::ANON != 0,
+            owner: ((word & !Owner::ANON) >> 32) as u32,
+            index: word as u32,
+        }
+    }
+}
 
 /// One device.
 pub(crate) struct SwapDevice {
@@ -36,6 +66,10 @@ pub(crate) struct SwapDevice {
     memcgs: Vec<u16>,
     /// Slots that hold a page of zeroes.
     zeroes: Bits,
+    /// By slot, whose page it holds. Readahead has no page-table entry at hand that would tell it.
+    owners: Vec<u64>,
+    /// It has to seek.
+    is_rotational: bool,
     /// What a synchronous device holds in memory.
     zram: Option<Zram>,
 }
@@ -43,7 +77,10 @@ pub(crate) struct SwapDevice {
 impl SwapDevice {
     /// Bytes of address space that a device of so many slots takes: its index, the groups, and bits of each slot.
     pub(crate) fn bytes_for(slots: u64) -> u64 {
-        Table::bytes_for(slots) + slots * size_of::<u16>() as u64 + slots * 3 / 8 + Zram::bytes_for(slots)
+        Table::bytes_for(slots)
+            + slots * (size_of::<u16>() + size_of::<u64>()) as u64
+            + slots * 3 / 8
+            + Zram::bytes_for(slots)
     }
 
     fn new(spec: SwapSpec) -> SwapDevice {
@@ -55,6 +92,8 @@ impl SwapDevice {
             index: Table::new(slots.into()),
             memcgs: vec![0; slots as usize],
             zeroes: Bits::new(slots),
+            owners: vec![0; slots as usize],
+            is_rotational: false,
             zram: (spec.kind == SwapKind::Synchronous).then(|| Zram::new(slots as usize)),
         }
     }
@@ -65,6 +104,8 @@ impl SwapDevice {
 pub(crate) struct Swap {
     devices: Vec<SwapDevice>,
     priorities: Priorities,
+    /// Of readahead by slots.
+    pub(crate) window: SwapWindow,
 }
 
 impl Swap {
@@ -137,6 +178,37 @@ impl Swap {
     /// More than half used: then a page in memory shouldn't hold on to its slot.
     pub(crate) fn is_half_full(&self) -> bool {
         self.free_pages() * 2 < self.total_pages()
+    }
+
+    /// Slots of a device, free ones included.
+    pub(crate) fn slots(&self, swap: SwapId) -> u32 {
+        self.devices[swap.index()].slots.len()
+    }
+
+    pub(crate) fn is_taken(&self, entry: SwapEntry) -> bool {
+        self.devices[entry.swap.index()].slots.is_taken(entry.slot)
+    }
+
+    pub(crate) fn has_rotational(&self) -> bool {
+        self.devices.iter().any(|device| device.is_rotational)
+    }
+
+    pub(crate) fn set_rotational(&mut self, swap: SwapId) {
+        self.devices[swap.index()].is_rotational = true;
+    }
+
+    /// Whose page a taken slot holds.
+    pub(crate) fn owner(&self, entry: SwapEntry) -> Owner {
+        Owner::unpack(self.devices[entry.swap.index()].owners[entry.slot as usize])
+    }
+
+    pub(crate) fn set_owner(&mut self, entry: SwapEntry, owner: Owner) {
+        self.devices[entry.swap.index()].owners[entry.slot as usize] = owner.pack();
+    }
+
+    /// The group that a taken slot is accounted to.
+    pub(crate) fn memcg(&self, entry: SwapEntry) -> MemcgId {
+        MemcgId(self.devices[entry.swap.index()].memcgs[entry.slot as usize])
     }
 
     /// Takes a slot for a page of this group on the first device that has one.

@@ -19,6 +19,9 @@ pub(crate) struct Setup {
     pub(crate) nested: bool,
     pub(crate) swap: Vec<SwapSpec>,
     pub(crate) bdi: Bdi,
+    pub(crate) page_cluster: u8,
+    /// Swap devices seek, so that their readahead goes by slot.
+    pub(crate) seeks: bool,
     /// Pages of memory that each compressed device may take.
     pub(crate) zram_limit: Option<u64>,
     /// Of a thousand pages of processes and tmpfs, those that hold nothing but zeroes.
@@ -224,6 +227,9 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 nested,
                 swap,
                 bdi,
+                // These two without a draw of their own, too.
+                page_cluster: (limits.1 % 4) as u8,
+                seeks: limits.0 % 3 == 0,
                 cpus,
                 folio_batch: sizes.0,
                 charge_stock: sizes.1,

@@ -81,6 +81,7 @@ impl Machine {
             writes_won: setup.writes_won,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
             kmem: setup.kmem,
+            page_cluster: setup.page_cluster,
             policy: setup.policy,
             ..Config::default()
         })
@@ -89,6 +90,9 @@ impl Machine {
         engine.record_page_cache_events();
         for &spec in &setup.swap {
             let swap = engine.swap_on(spec).unwrap();
+            if setup.seeks {
+                engine.swap_rotational(swap).unwrap();
+            }
             if spec.kind == SwapKind::Synchronous {
                 engine.zram_limit(swap, setup.zram_limit).unwrap();
             }

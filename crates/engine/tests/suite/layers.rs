@@ -37,6 +37,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("swap/contents.rs", Layer::State),
     ("swap/zram.rs", Layer::State),
     ("swap/zspool.rs", Layer::State),
+    ("swap/window.rs", Layer::State),
     ("memcg/mod.rs", Layer::State),
     ("kmem/mod.rs", Layer::State),
     ("kmem/slab.rs", Layer::State),

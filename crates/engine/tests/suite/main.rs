@@ -1,6 +1,7 @@
 //! The engine from outside, as one program: linking it once is most of what building tests takes.
 
 mod readahead; // what is read before anyone asks for it, by the table of cases and by the rules written a second time
+mod swap_readahead; // the same of swapped pages
 mod promises; // what must come of short texts, command and answer line by line
 mod hits; // the fast path beside the slow one
 mod served; // frames that accesses name

@@ -1,6 +1,6 @@
 //! Notes on what a run leaves out or does not do. The result has them every time its user would miss something.
 
-use pageout_engine::{CgroupFile, Holds};
+use pageout_engine::{CgroupFile, Config, Holds};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, Scalar, Scenario, SwapKind};
@@ -141,14 +141,16 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
 }
 
 fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Option<Note> {
+    let page_cluster = scenario.sysctl.get("vm.page-cluster").map(ToString::to_string);
+    let is_off = page_cluster.unwrap_or_else(|| Config::default().page_cluster.to_string()) == "0";
     let has_disk = scenario.swap.iter().any(|swap| swap.kind == SwapKind::Disk);
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
-    if !has_disk || figures::share(pages_swapped_in, read) < SWAP_SHARE {
+    if !is_off || !has_disk || figures::share(pages_swapped_in, read) < SWAP_SHARE {
         return None;
     }
     let text = format!(
-        "There is no swap readahead yet: {} pages were read from swap, one at a time. Linux reads up to 8 neighbours with each \
-         (vm.page-cluster = 3).",
+        "Swap readahead is off (vm.page-cluster = 0): {} pages were read from swap, one at a time. Linux reads up to 7 \
+         neighbours with each (vm.page-cluster = 3).",
         figures::count(pages_swapped_in)
     );
     Some(Note { about: "swap readahead", text })

@@ -3,6 +3,7 @@
 use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId, Wait};
 
 use super::Machine;
+use super::carry::Settled;
 use crate::psi::{Doing, Resource};
 use crate::report::{Pressure, Stall};
 use crate::runner::{Next, Runner, State};
@@ -73,11 +74,14 @@ impl Machine {
         self.tell(at, id, cpu, doing);
     }
 
-    /// A step of a runner has ended, in which so many reclaim calls ended. What is reclaimed in a step is stalled for all of it.
+    /// A step of a runner has ended. What is reclaimed in a step is stalled for all of it.
     #[inline]
-    pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, reclaim_calls: u64) {
+    pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, settled: &Settled) {
         let Runner { id, cpu, clock, memstall: before, .. } = *self.runner_mut(index);
+        let reclaim_calls = settled.reclaim_calls;
         let after = match step {
+            // What it has submitted waits for room.
+            Step::Done(_) if settled.admitted > clock => self.engine.memstall(id),
             Step::Done(_) => None,
             Step::Again | Step::Wait(Wait::Io | Wait::Delay(..) | Wait::Woken | Wait::WokenOr(..)) => {
                 self.engine.memstall(id)
@@ -93,6 +97,15 @@ impl Machine {
             self.tell(clock, id, cpu, running(false));
         }
         self.runner_mut(index).memstall = after;
+    }
+
+    /// A runner goes on in user space, whatever it has waited for.
+    #[cold]
+    pub(super) fn end_memstall(&mut self, index: TaskIndex) {
+        let runner = self.runner_mut(index);
+        runner.memstall = None;
+        let Runner { id, cpu, clock, .. } = *runner;
+        self.tell(clock, id, cpu, Doing { runnable: true, on_cpu: true, iowait: false, memstall: false });
     }
 
     #[inline]

@@ -168,6 +168,9 @@ impl Machine {
         if self.tasks[index].is_marked() {
             self.pass_marks(index, observer)?;
         }
+        if self.tasks[index].runner.memstall.is_some() {
+            self.end_memstall(index as TaskIndex);
+        }
         if let Some(next) = self.run_hits(index, stop, observer) {
             return Ok(next);
         }
@@ -237,7 +240,7 @@ impl Machine {
         let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
         self.tasks[index].runner.work(settled.spent);
         self.note_reclaim(index, began, settled.reclaim_calls);
-        self.note_memstall(index as TaskIndex, began, &step, settled.reclaim_calls);
+        self.note_memstall(index as TaskIndex, began, &step, &settled);
         let next = match self.tasks[index].runner.take_step(step) {
             Ok(served) => self.finish_access(index, served, observer)?,
             Err(next) => next,

@@ -8,7 +8,6 @@
 
 use pageout_engine::{MemcgId, Served, Step, ThreadInfo};
 
-use super::carry::Settled;
 use super::{Machine, RunError};
 use crate::observe::Observer;
 use crate::report::ThreadReport;
@@ -69,15 +68,15 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
         let Runner { id, cpu, .. } = *self.runner_mut(index);
-        let Settled { spent, admitted, reclaim_calls } = self.settle(Some(id), cpu, observer);
+        let settled = self.settle(Some(id), cpu, observer);
         let began = self.runner_mut(index).clock;
-        self.runner_mut(index).work(spent);
+        self.runner_mut(index).work(settled.spent);
         if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {
-            self.note_memstall(index, began, &step, reclaim_calls);
+            self.note_memstall(index, began, &step, &settled);
         }
         let Thread { runner, role } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
-            (Err(next), _) => runner.queue_until(admitted, next),
+            (Err(next), _) => runner.queue_until(settled.admitted, next),
             (Ok(Served::Written { reclaimed }), Role::Control(entry)) => {
                 runner.state = State::Ended;
                 let (entry, clock) = (*entry, runner.clock);

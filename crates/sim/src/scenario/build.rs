@@ -261,7 +261,15 @@ impl Scenario {
                 engine.swap_compressibility(id, compressed).map_err(refuse)?;
             }
             match swap.kind {
-                SwapKind::Disk => on_devices.push((id, self.device_index(swap.device.as_deref()))),
+                SwapKind::Disk => {
+                    let device = self.device_index(swap.device.as_deref());
+                    if self.device_specs()?[device].sequential.is_some() {
+                        engine
+                            .swap_rotational(id)
+                            .map_err(|error| problem(&format!("swap[{index}]"), error))?;
+                    }
+                    on_devices.push((id, device));
+                }
                 SwapKind::Zram => {
                     engine.zram_limit(id, swap.memory_limit.map(Size::pages_floor)).map_err(refuse)?;
                 }

@@ -55,7 +55,13 @@ impl Machine {
         mms.iter().for_each(|&mm| self.engine.process_move(mm, heir));
     }
 
-    pub(super) fn write(&mut self, task: usize, group: usize, file: &str, value: &str) -> Result<Step, FileError> {
+    pub(super) fn write(
+        &mut self,
+        task: usize,
+        group: usize,
+        file: &str,
+        value: &str,
+    ) -> Result<Step, FileError> {
         let path = format!("/sys/fs/cgroup{}/{file}", self.groups[group].1);
         self.engine.write_file(TaskId(task as u32), &path, value)
     }

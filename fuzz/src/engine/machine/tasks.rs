@@ -81,6 +81,10 @@ impl Machine {
         let made = match object {
             Object::Open(file) => self.engine.open(id, self.files[file].0),
             Object::Mapped(file) => self.engine.map_file(id, self.files[file].0, advice, task == 0),
+            // That is said of a file.
+            Object::Anon if advice == Advice::NoReuse => {
+                self.engine.map_anon(id, self.anon_pages, Advice::Normal)
+            }
             Object::Anon => self.engine.map_anon(id, self.anon_pages, advice),
         };
         made.expect("every object is in range")

@@ -197,6 +197,9 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
                 }
                 Filled::Anon => format!("first touched, by {task}: a new page of zeroes"),
                 Filled::Tmpfs => format!("first written, by {task}: a new page of tmpfs"),
+                Filled::SwapReadahead => {
+                    format!("read back from swap with what {task} wanted, before anyone asked for it")
+                }
                 Filled::Swap => format!("missing; read back from swap for {task}"),
             };
             if *reclaim_calls > 0 {
