@@ -14,7 +14,7 @@ use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::batch::Batches;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::Op;
-use crate::machine::work::Work;
+use crate::machine::work::{Work, WorkFor};
 use crate::memcg::Memcgs;
 use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
@@ -69,6 +69,8 @@ pub(crate) struct Core {
     /// The CPU on which the present call runs.
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
+    /// Never handed over, and so never less than before.
+    pub(crate) work_for: WorkFor,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
     pub(crate) ops: Vec<Op>,
@@ -116,6 +118,7 @@ impl Core {
             task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),
+            work_for: WorkFor::default(),
             looked_at: 0,
             ops: Vec::new(),
             plugs_filled: 0,

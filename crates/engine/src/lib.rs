@@ -50,14 +50,14 @@ pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};
 pub use machine::step::{Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Wait};
-pub use machine::work::Work;
+pub use machine::work::{Work, WorkFor};
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
-pub use reclaim::{FlushRule, ReclaimRules};
+pub use reclaim::{FlushRule, ProtectionRule, ReclaimRules, TreeWalk};
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{

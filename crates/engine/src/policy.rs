@@ -63,6 +63,21 @@ impl Policy {
         }
     }
 
+    /// The multi-generational LRU as posted for the fourth time in August 2021, before it was merged: profile `mglru@v4-2021`.
+    ///
+    /// Known of that era, from what is described of the postings around it: up to seven generations (the default of November 2021);
+    /// a page that needs a write, or was in use when it was evicted, joins the second oldest; aging only when both types are down to
+    /// the two youngest; no Bloom filter, no memcg LRU, no `min_ttl_ms`; the tiers' ladder of 6.12. Left open, and as in 6.12: which
+    /// refaults count as recent and what they restore (as before 6.7), the controller's constants, how many pages are looked at a
+    /// round, the look around an entry that the reverse map finds young.
+    pub fn mglru_v4_2021() -> Policy {
+        Policy {
+            harvest: Harvest { bloom_filter: false, ..Harvest::page_table_walk() },
+            generations: GenerationRules::v4_2021(),
+            ..Policy::mglru_6_12()
+        }
+    }
+
     /// The multi-generational LRU of Linux 6.16: profile `mglru@6.16`.
     pub fn mglru_6_16() -> Policy {
         Policy {
@@ -125,6 +140,7 @@ pub struct Profile {
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile { name: "classic@6.12", policy: Policy::classic_6_12 },
+    Profile { name: "mglru@v4-2021", policy: Policy::mglru_v4_2021 },
     Profile { name: "mglru@6.12", policy: Policy::mglru_6_12 },
     Profile { name: "mglru@6.16", policy: Policy::mglru_6_16 },
     Profile { name: "lru", policy: Policy::exact_lru },

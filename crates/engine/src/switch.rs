@@ -3,12 +3,12 @@
 //! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
-use crate::balance::{BalanceRule, RefTierGains, TypeRule};
+use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TypeRule};
 use crate::lru::{
     AgingRule, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected, Switching,
 };
 use crate::policy::Policy;
-use crate::reclaim::rules::FlushRule;
+use crate::reclaim::rules::{FlushRule, ProtectionRule, TreeWalk};
 use crate::workingset::{Restore, Workingset};
 
 /// An enumeration whose values have names, as switches are set by text.
@@ -189,17 +189,27 @@ pub const SWITCHES: &[Switch] = &[
     switch!("lru.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
         "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16)."),
     switch!("lru.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
-        "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), or whenever it isn't full (6.16)."),
+        "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), whenever it isn't full (6.16), or only when it is used up (as posted in 2021)."),
+    switch!("lru.memcg_lru", bool generations.memcg_lru, Some(("groups-by-age.toml", "false")),
+        "Reclaim for the whole machine comes by groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do."),
     switch!("lru.interface", Interface: generations.interface, None,
         "How commands written to lru_gen are read. 6.12: `+` of a generation that exists already succeeds and does nothing. 6.16: it opens the next, and swappiness `max` is allowed. Reclaim itself decides the same, so no shipped scenario's counters change."),
     switch!("lru.switching", Switching: generations.switching, Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
         "/sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists. Meanwhile reclaim walks both, or the new ones only: this ends in a false OOM at a limit."),
+    switch!("lru.memcg_lru_restart", bool generations.memcg_lru_restart, Some(("groups-by-age.toml", "true")),
+        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged (before 6.8)."),
     switch!("lru.executable_protection", bool executable_protection, Some(("program-code.toml", "false")),
         "A page of a program's code stays active after one use. 6.16 dropped this for generations. There it shows in pgactivate alone, because used pages are young anyway."),
     switch!("reclaim.proactive_counters", bool proactive_counters, Some(("proactive-reclaim.toml", "true")),
         "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim."),
     switch!("reclaim.stat_flush", FlushRule: reclaim.stat_flush, Some(("regressions/premature-oom.toml", "6.1")),
         "A pass over two lists decides by statistics. It flushes them first if the periodic worker is late by a whole period (6.12), or if the CPUs have counted enough updates since the last flush (6.1, far more often)."),
+    switch!("reclaim.tree_walk", TreeWalk: reclaim.tree_walk, Some(("regressions/c1-a-walk-of-all-groups.toml", "full")),
+        "Which groups a call looks at: its part of a walk that reclaimers share, and all of them if that gave nothing (since 6.10), all of them each time (5.19 to 6.9), or its part only (before)."),
+    switch!("reclaim.protection", ProtectionRule: reclaim.protection, Some(("regressions/m9-protection-of-grandchildren.toml", "as_visited")),
+        "Reclaim for the machine that comes by groups in the order of the memcg LRU goes by protection as it is (since 6.11), or by what was worked out for the parent when reclaim last came by that: a group below a group is not protected before."),
+    switch!("reclaim.isolation_limit", bool reclaim.isolation_limit, Some(("regressions/c6-too-many-isolated.toml", "false")),
+        "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is."),
     switch!("reclaim.drain_before_giving_up", bool reclaim.drain_before_giving_up, Some(("regressions/premature-oom.toml", "true")),
         "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. Pages in a batch are on no list, so reclaim can't find them. This only puts the end off, until the pages in the batch are active too."),
     switch!("reclaim.force_active_anon", bool reclaim.force_active_anon, Some(("regressions/premature-oom.toml", "true")),
@@ -212,6 +222,8 @@ pub const SWITCHES: &[Switch] = &[
         "Pages that come back soon can get their use restored. Before 6.7: pages with a full count, as in use. 6.12: also those with one use less, and their count is full again. Only with the references of 6.12."),
     switch!("balance.rule", BalanceRule: balance.rule, Some(("mechanisms.toml", "cost")),
         "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone."),
+    switch!("balance.swappiness_zero", SwappinessZero: balance.swappiness_zero, Some(("regressions/c9-swappiness-zero.toml", "one_part")),
+        "What a swappiness of 0 means to running costs: a group never swaps for its own limit, and the machine does only when it is short of file memory (since 3.5), or a small part of the pressure is anonymous memory's all the same."),
     switch!("balance.controller", bool balance.controller, Some(("tiers-of-read-pages.toml", "false")),
         "Refaults decide which tiers are protected and which type is taken. Without it swappiness alone decides, and only pages with a full count are spared."),
     switch!("balance.smoothing", bool balance.smoothing, Some(("mechanisms.toml", "false")),

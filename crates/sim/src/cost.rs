@@ -163,49 +163,43 @@ impl Costs {
         Costs::xeon_vm().scaled(0, 1)
     }
 
+    /// What one unit of each work costs.
+    fn unit_prices(&self) -> Work {
+        // Named one by one, so that a new unit of work does not compile until it has a price.
+        Work {
+            faults: self.fault,
+            file_calls: self.file_call,
+            charges: self.charge,
+            inserted: self.insert,
+            batch_drains: self.batch_drain,
+            list_moves: self.list_move,
+            scanned: self.scan,
+            rmap_steps: self.rmap_step,
+            upper_entries: self.upper_entry,
+            ptes_walked: self.pte_walked,
+            unmapped: self.unmap,
+            zapped: self.zap,
+            dirtied: self.dirty,
+            written: self.write_page,
+            reclaimed: self.reclaim,
+            reclaim_calls: self.reclaim_call,
+            compact_scanned: self.compact_scan,
+            stat_flushes: self.stat_flush,
+        }
+    }
+
     /// What the work took.
     pub fn price(&self, work: &Work) -> Nanos {
-        // Named one by one, so that a new unit of work does not compile until it has a price.
-        let Work {
-            faults,
-            file_calls,
-            charges,
-            inserted,
-            batch_drains,
-            list_moves,
-            scanned,
-            rmap_steps,
-            upper_entries,
-            ptes_walked,
-            unmapped,
-            zapped,
-            dirtied,
-            written,
-            reclaimed,
-            reclaim_calls,
-            compact_scanned,
-            stat_flushes,
-        } = *work;
-        Nanos(
-            faults * self.fault
-                + file_calls * self.file_call
-                + charges * self.charge
-                + inserted * self.insert
-                + batch_drains * self.batch_drain
-                + list_moves * self.list_move
-                + scanned * self.scan
-                + rmap_steps * self.rmap_step
-                + upper_entries * self.upper_entry
-                + ptes_walked * self.pte_walked
-                + unmapped * self.unmap
-                + zapped * self.zap
-                + dirtied * self.dirty
-                + written * self.write_page
-                + reclaimed * self.reclaim
-                + reclaim_calls * self.reclaim_call
-                + compact_scanned * self.compact_scan
-                + stat_flushes * self.stat_flush,
-        )
+        Nanos(work.times(&self.unit_prices()))
+    }
+
+    /// The same unit by unit, under the names of the units.
+    pub(crate) fn price_each(&self, work: &Work) -> Vec<(&'static str, Nanos)> {
+        let prices = self.unit_prices();
+        work.iter()
+            .zip(prices.iter())
+            .map(|((name, units), (_, price))| (name, Nanos(units * price)))
+            .collect()
     }
 
     /// CPU time to carry out an operation; 0 for a transfer, whose time is the device's.

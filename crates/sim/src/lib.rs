@@ -13,6 +13,7 @@ pub mod device; // when a block transfer is done, and whether it fails
 pub mod cost; // what each unit of the engine's work costs in CPU time
 pub mod latency; // histograms of how long things took
 
+mod account; // what the CPU time of the kernel's work went to
 mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
 mod pace; // when an access starts: at once, or by a timetable

@@ -43,9 +43,10 @@ use std::collections::BTreeMap;
 
 use pageout_engine::{
     CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, StoryEvent, StoryFilter,
-    SwapId, TaskId, Work,
+    SwapId, TaskId,
 };
 
+use crate::account::Account;
 use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
@@ -128,7 +129,8 @@ pub struct Machine {
     is_interrupted: bool,
     /// By CPU: work that no task pays for.
     kernel_time: Vec<Nanos>,
-    work: Work,
+    /// Of all work, whoever paid for it.
+    account: Account,
     reclaim: LatencyHistogram,
     /// By memcg of a task, in order of the first task of each, and where in it each is.
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
@@ -179,7 +181,7 @@ impl Machine {
             sample_period: Nanos::ZERO,
             sample_at: Nanos(u64::MAX),
             is_interrupted: false,
-            work: Work::default(),
+            account: Account::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
             group_of: BTreeMap::new(),
@@ -266,7 +268,10 @@ impl Machine {
             cpus: self.cpu_reports(end),
             pressure: self.pressure(now),
             kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
-            work: self.work,
+            work: self.account.work,
+            spent: self.account.spent(&self.costs),
+            marking: self.costs.price(&self.engine.work_for().marking),
+            aging: self.costs.price(&self.engine.work_for().aging),
             context_switches: self.sched.switches(),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,

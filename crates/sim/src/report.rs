@@ -32,6 +32,12 @@ pub struct Report {
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
     pub work: Work,
+    /// What CPU time it took, by unit of work and by operation; the accesses themselves are not among it.
+    pub spent: Vec<(&'static str, Nanos)>,
+    /// CPU time of what was done to move pages that were used to younger lists, and to age those that were not: parts of the above.
+    pub marking: Nanos,
+    /// See [`Report::marking`].
+    pub aging: Nanos,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
     /// Pages read from files, and those of them that went on where another read of the file had ended: what Linux would have
@@ -152,6 +158,8 @@ pub struct ThreadReport {
     pub cpu_time: Nanos,
     /// Time it was ready but its CPU ran others, the switch included.
     pub cpu_wait: Nanos,
+    /// What its CPU time was spent on, by unit of work and by operation.
+    pub spent: Vec<(&'static str, Nanos)>,
 }
 
 impl TaskReport {

@@ -4,7 +4,7 @@
 //! rotations that it caused. The type that was dearer is scanned less; `vm.swappiness` is the prior. Before swappiness, neither
 //! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
 
-use super::BalanceRule;
+use super::{BalanceRule, SwappinessZero};
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::reclaim::ScanControl;
@@ -42,7 +42,10 @@ impl Core {
         let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
         if !can_swap {
             ScanBalance::NoSwap
-        } else if sc.by.swappiness == 0 && !sc.by.is_for_machine() {
+        } else if sc.by.swappiness == 0
+            && !sc.by.is_for_machine()
+            && self.memcgs[memcg].policy.balance.swappiness_zero == SwappinessZero::Never
+        {
             // A user who said that the group must not swap for its own limit.
             ScanBalance::SwappinessZero
         } else if sc.priority == 0 && sc.by.swappiness > 0 {
@@ -107,7 +110,9 @@ impl Core {
                 let total = sc.cost[0] + sc.cost[1];
                 let [anon, file] = sc.cost.map(|cost| total + cost);
                 let total = anon + file;
-                [swappiness * (total + 1) / (anon + 1), (200 - swappiness) * (total + 1) / (file + 1)]
+                let least = u64::from(balance.swappiness_zero == SwappinessZero::OnePart);
+                let [of_anon, of_file] = [swappiness + least, 200 - swappiness + least];
+                [of_anon * (total + 1) / (anon + 1), of_file * (total + 1) / (file + 1)]
             }
         }
     }

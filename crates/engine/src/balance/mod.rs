@@ -32,6 +32,17 @@ choice! {
 }
 
 choice! {
+    /// What a swappiness of 0 asks of the cost model.
+    SwappinessZero {
+        /// No anonymous memory is taken for a group's own limit. For the machine it is only where file memory is nearly gone.
+        /// Since Linux 3.5.
+        Never = "never",
+        /// One part of 201: every swappiness counts as one more. Before Linux 3.5.
+        OnePart = "one_part",
+    }
+}
+
+choice! {
     /// How MGLRU's controller chooses the type to evict.
     TypeRule {
         /// The type with the older oldest generation; at equal age, refaults of one tier 0 against those of the other, and
@@ -65,6 +76,8 @@ pub struct Balance {
     pub smoothing: bool,
     /// How the type is chosen.
     pub type_rule: TypeRule,
+    /// What a swappiness of 0 means to running costs.
+    pub swappiness_zero: SwappinessZero,
     /// When a tier is protected.
     pub ref_tier_gains: RefTierGains,
 }
@@ -80,6 +93,7 @@ impl Balance {
             controller: true,
             smoothing: true,
             type_rule: TypeRule::Linux6_12,
+            swappiness_zero: SwappinessZero::Never,
             ref_tier_gains: RefTierGains::OneToTwo,
         }
     }

@@ -131,7 +131,11 @@ impl Core {
         let (waiting, full) = (queued.len(), self.config.folio_batch);
         self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
         if waiting >= full || is_large {
+            let before = self.work;
             self.batch_drain(self.cpu, batch);
+            if batch == Batch::Activate {
+                self.work_for.marking += self.work - before;
+            }
         }
     }
 

@@ -19,6 +19,12 @@ macro_rules! work {
                 [$((stringify!($field), self.$field)),*].into_iter()
             }
 
+            /// The sum of all units, each times its factor.
+            #[inline]
+            pub fn times(&self, factors: &Work) -> u64 {
+                0 $(+ self.$field * factors.$field)*
+            }
+
             /// Whether there is nothing to price. Asked after every call, so without a branch a field.
             #[inline]
             pub fn is_empty(&self) -> bool {
@@ -29,6 +35,14 @@ macro_rules! work {
         impl std::ops::AddAssign for Work {
             fn add_assign(&mut self, other: Work) {
                 $(self.$field += other.$field;)*
+            }
+        }
+
+        impl std::ops::Sub for Work {
+            type Output = Work;
+
+            fn sub(self, other: Work) -> Work {
+                Work { $($field: self.$field - other.$field),* }
             }
         }
     };
@@ -71,4 +85,14 @@ work! {
     compact_scanned,
     /// Statistics flushes, in memcgs flushed.
     stat_flushes,
+}
+
+/// What some of the work was for, since the start: parts of all that was done, by the functions that a profile of a kernel would
+/// name. Whatever these call is theirs too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WorkFor {
+    /// Moving pages that were used to younger lists: a full batch of activations.
+    pub marking: Work,
+    /// Aging: active lists shortened, generations opened, page tables walked for it.
+    pub aging: Work,
 }

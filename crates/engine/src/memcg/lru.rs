@@ -177,6 +177,11 @@ impl MemcgLru {
         MemcgLruWalk { generation: self.old(), bin: self.draw_bin(), bins_left: BINS - 1, at: At::Start }
     }
 
+    /// Whether another generation is old than when a walk began: the one that it visits was emptied.
+    pub(crate) fn has_gone_on(&self, walk: &MemcgLruWalk) -> bool {
+        self.old() != walk.generation
+    }
+
     /// The next group to visit.
     pub(crate) fn next(&self, walk: &mut MemcgLruWalk) -> Option<MemcgId> {
         loop {

@@ -76,6 +76,8 @@ pub(crate) struct Memcg {
     /// What the children claim of `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
     /// asks for it at each visit of a child, and children may be many.
     claimed: Protection,
+    /// What [`Memcgs::visit_protection`] has worked out last.
+    visited: Protection,
     /// Swap slots in use, descendants included.
     pub(crate) swap_usage: u64,
     pub(crate) swap_high: u64,
@@ -176,6 +178,7 @@ impl Memcgs {
             high: UNLIMITED,
             max: UNLIMITED,
             claimed: Protection::default(),
+            visited: Protection::default(),
             swap_usage: 0,
             swap_high: UNLIMITED,
             swap_max: UNLIMITED,
@@ -502,7 +505,23 @@ impl Memcgs {
         if parent == root {
             return Protection { min: self[id].min, low: self[id].low };
         }
-        let above = self.protection(root, parent);
+        self.protection_below(id, parent, self.protection(root, parent))
+    }
+
+    /// The protection of a group from reclaim for the machine, by what was worked out for its parent when that was visited last. Right
+    /// only if parents are visited before their children.
+    pub(crate) fn visit_protection(&mut self, id: MemcgId) -> Protection {
+        let protection = match self[id].parent {
+            None => Protection::default(),
+            Some(MemcgId::ROOT) => Protection { min: self[id].min, low: self[id].low },
+            Some(parent) => self.protection_below(id, parent, self[parent].visited),
+        };
+        self[id].visited = protection;
+        protection
+    }
+
+    /// The same of a group whose parent is protected so far.
+    fn protection_below(&self, id: MemcgId, parent: MemcgId, above: Protection) -> Protection {
         let (claim, siblings) = (self[id].claim(), self[parent].claimed);
         Protection {
             min: self.effective(id, parent, above.min, claim.min, siblings.min),

@@ -36,7 +36,7 @@ pub(crate) use direct::DirectReclaim;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use node::{NodePass, NodeStep};
 pub(crate) use reclaimer::{Reclaimer, Why};
-pub use rules::{FlushRule, ReclaimRules};
+pub use rules::{FlushRule, ProtectionRule, ReclaimRules, TreeWalk};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub(crate) use throttle::Throttled;
@@ -146,7 +146,7 @@ impl Core {
                 sc.priority = PRIORITY_DEFAULT;
                 return None;
             }
-            if sc.try_harder() {
+            if sc.try_harder(rules.tree_walk) {
                 return None;
             }
             if rules.flush_after_failure {

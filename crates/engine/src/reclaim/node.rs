@@ -18,7 +18,7 @@ use crate::migrate::compact_gap;
 use crate::page_alloc::request::{COSTLY_ORDER, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
-use crate::reclaim::ScanControl;
+use crate::reclaim::{ProtectionRule, ScanControl, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
 
@@ -60,8 +60,9 @@ impl Core {
     /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
     pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
         let target = self.lruvecs.id(sc.by.target, pool);
-        let by_age = self.walks_by_age(sc);
-        if by_age && sc.by.is_for_machine() {
+        let keeps_generations = self.keeps_generations(sc);
+        let by_age = keeps_generations && self.memcgs[MemcgId::ROOT].policy.generations.memcg_lru;
+        if keeps_generations && sc.by.is_for_machine() {
             self.set_initial_priority(target, sc);
         }
         // Only if the worker is late; see `stat/flush.rs`.
@@ -69,12 +70,12 @@ impl Core {
         sc.cost = self.lruvecs[target].cost;
         (sc.file_taken, sc.unqueued_dirty) = (0, 0);
         self.lru_prepare(target, sc);
-        let walk = if by_age && !sc.may_write {
+        let walk = if keeps_generations && !sc.may_write {
             // Pages that may not be written would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
             GroupWalk::ByAge(self.memcgs.lrus[pool.index()].walk())
-        } else if sc.all_groups {
+        } else if sc.all_groups || self.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full {
             GroupWalk::Full(self.memcgs.subtree(sc.by.target).into_iter())
         } else {
             GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
@@ -82,8 +83,8 @@ impl Core {
         NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None }
     }
 
-    /// Whether groups give by their age: where the whole machine is reclaimed, and its root keeps generations.
-    fn walks_by_age(&self, sc: &ScanControl) -> bool {
+    /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
+    fn keeps_generations(&self, sc: &ScanControl) -> bool {
         sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
 
@@ -132,7 +133,7 @@ impl Core {
         let is_in_earnest = sc.by.order > COSTLY_ORDER || sc.priority < PRIORITY_FOR_COMPACTION;
         if !sc.by.is_for_machine()
             || !is_in_earnest
-            || self.walks_by_age(sc)
+            || self.keeps_generations(sc)
             || sc.nr_reclaimed == node.reclaimed_before
         {
             return false;
@@ -158,14 +159,27 @@ impl Core {
         match &mut node.walk {
             GroupWalk::Full(order) => order.next(),
             GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
-            GroupWalk::ByAge(walk) => self.memcgs.lrus[node.pool.index()].next(walk),
+            GroupWalk::ByAge(walk) => {
+                let restarts = self.memcgs[MemcgId::ROOT].policy.generations.memcg_lru_restart;
+                let lru = &mut self.memcgs.lrus[node.pool.index()];
+                let next = lru.next(walk);
+                if next.is_some() || !restarts || !lru.has_gone_on(walk) {
+                    return next;
+                }
+                *walk = lru.walk();
+                lru.next(walk)
+            }
             GroupWalk::Over => None,
         }
     }
 
     /// Starts a pass over a group's lists unless the group is protected.
     fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
-        let protection = self.memcgs.protection(sc.by.target, memcg);
+        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.protection;
+        let protection = match (&node.walk, rule) {
+            (GroupWalk::ByAge(_), ProtectionRule::AsVisited) => self.memcgs.visit_protection(memcg),
+            _ => self.memcgs.protection(sc.by.target, memcg),
+        };
         let usage = self.memcgs[memcg].usage;
         if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
             self.pass_by(node, memcg, Move::Young);

@@ -1,7 +1,7 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
 use crate::lru::Deactivation;
-use crate::reclaim::Reclaimer;
+use crate::reclaim::{Reclaimer, TreeWalk};
 use crate::story::ThrottleCause;
 use crate::swap::plug::Plug;
 use crate::units::{Nanos, NodeId};
@@ -109,8 +109,8 @@ impl ScanControl {
 
     /// Nothing was reclaimed at any priority. Picks the next thing that was held back, gentlest first, and starts over;
     /// false when nothing is left to try.
-    pub(crate) fn try_harder(&mut self) -> bool {
-        if !self.all_groups {
+    pub(crate) fn try_harder(&mut self, walk: TreeWalk) -> bool {
+        if !self.all_groups && walk == TreeWalk::Shared {
             // The walk is shared: the part that this call got may have had nothing to give.
             self.all_groups = true;
         } else if self.skipped_deactivate && !self.force_deactivate {
@@ -139,9 +139,9 @@ mod tests {
         let mut sc = ScanControl::new(Reclaimer::new(MemcgId(1), Why::Limit, 60), 32);
         sc.skipped_deactivate = true;
         sc.low_skipped = true;
-        assert!(sc.try_harder() && sc.all_groups && !sc.force_deactivate);
-        assert!(sc.try_harder() && sc.force_deactivate && !sc.low_reclaim);
-        assert!(sc.try_harder() && sc.low_reclaim);
-        assert!(!sc.try_harder());
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.all_groups && !sc.force_deactivate);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.force_deactivate && !sc.low_reclaim);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.low_reclaim);
+        assert!(!sc.try_harder(TreeWalk::Shared));
     }
 }

@@ -62,7 +62,7 @@ impl Core {
     /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
     /// batch gives nothing.
     pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
-        if sc.by.is_kswapd() {
+        if sc.by.is_kswapd() || !self.memcgs[sc.by.target].policy.reclaim.isolation_limit {
             return false;
         }
         let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];

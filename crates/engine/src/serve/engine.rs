@@ -7,7 +7,7 @@ use crate::io::Ended;
 use crate::lru::GenerationInfo;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
-use crate::machine::work::Work;
+use crate::machine::work::{Work, WorkFor};
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{ReadaheadStats, Table};
@@ -309,6 +309,11 @@ impl Engine {
     #[inline]
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.core.work)
+    }
+
+    /// What some of all the work so far was for.
+    pub fn work_for(&self) -> &WorkFor {
+        &self.core.work_for
     }
 
     /// Records, from now on, which pages enter and leave page caches.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::print::figures;
 use crate::print::summary::STORY;
-use crate::result::run_result::{Latency, RunResult, TaskResult, counter};
+use crate::result::run_result::{Counters, Latency, PressureResult, RunResult, TaskResult, counter};
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,9 +120,19 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
             list.add(name, counter(&result.vmstat, name) as f64, Unit::Count);
         }
     }
+    // Of cgroups, what stands there tells the story.
+    if all || result.memcgs.is_empty() {
+        list.machine(result, all);
+    }
     if all {
         list.group = "work".to_string();
         list.counters(&result.work, all);
+        list.group = "CPU time".to_string();
+        let busy: u64 = result.cpus.iter().map(|cpu| cpu.busy_ns + cpu.kernel_ns).sum();
+        list.add("all", busy as f64, Unit::Nanoseconds);
+        list.add("marking", result.marking_ns as f64, Unit::Nanoseconds);
+        list.add("aging", result.aging_ns as f64, Unit::Nanoseconds);
+        list.times(&result.spent_ns);
     }
     for device in &result.devices {
         list.group = format!("device {}", device.name);
@@ -169,7 +179,31 @@ impl List {
         self.add("throttled", mean(|task| task.delayed_ns), Unit::Nanoseconds);
     }
 
-    fn counters(&mut self, counters: &crate::result::run_result::Counters, all: bool) {
+    /// What a machine as a whole lost, and what its kernel threads took.
+    fn machine(&mut self, result: &RunResult, all: bool) {
+        self.group = "machine".to_string();
+        self.latency("direct reclaim", &result.reclaim);
+        let PressureResult { memory, io, cpu } = result.pressure;
+        for (name, stall) in [("memory", memory), ("io", io), ("cpu", cpu)] {
+            self.add(&format!("stalled for {name}, some"), stall.some_ns as f64, Unit::Nanoseconds);
+            self.add(&format!("stalled for {name}, full"), stall.full_ns as f64, Unit::Nanoseconds);
+        }
+        for thread in &result.threads {
+            self.group = format!("thread {}", thread.name);
+            self.add("CPU time", thread.cpu_time_ns as f64, Unit::Nanoseconds);
+            if all {
+                self.times(&thread.spent_ns);
+            }
+        }
+    }
+
+    fn times(&mut self, times: &Counters) {
+        for (name, time) in times {
+            self.add(name, time.as_f64().unwrap_or(0.0), Unit::Nanoseconds);
+        }
+    }
+
+    fn counters(&mut self, counters: &Counters, all: bool) {
         if !all {
             return STORY.iter().for_each(|name| self.add(name, counter(counters, name) as f64, Unit::Count));
         }

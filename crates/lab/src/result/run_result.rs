@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pageout_engine::{CGROUP_FILES, Holds};
+use pageout_engine::{CGROUP_FILES, Holds, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned, ThreadReport};
@@ -50,6 +50,12 @@ pub(crate) struct RunResult {
     pub(crate) kernel_time_ns: u64,
     /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
     pub(crate) work: Counters,
+    /// CPU time by what it was spent on, in the same units and by operation; times of the accesses themselves are not among it.
+    pub(crate) spent_ns: Counters,
+    /// Part of it: moving pages that were used to younger lists.
+    pub(crate) marking_ns: u64,
+    /// Part of it: aging.
+    pub(crate) aging_ns: u64,
     /// How often a CPU went from one waiting task to another.
     pub(crate) context_switches: u64,
     /// `/proc/vmstat` at the end.
@@ -191,6 +197,8 @@ pub(crate) struct ThreadResult {
     pub(crate) name: String,
     pub(crate) cpu_time_ns: u64,
     pub(crate) cpu_wait_ns: u64,
+    /// CPU time by what it was spent on.
+    pub(crate) spent_ns: Counters,
 }
 
 /// How long something took.
@@ -297,6 +305,9 @@ impl RunResult {
             pressure: pressure("/"),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
+            spent_ns: spent(&report.spent),
+            marking_ns: report.marking.0,
+            aging_ns: report.aging.0,
             context_switches: report.context_switches,
             vmstat,
             events_not_reached: report.timed_left,
@@ -369,7 +380,12 @@ fn memcg_result(
 }
 
 fn thread_result(thread: ThreadReport) -> ThreadResult {
-    ThreadResult { name: thread.name, cpu_time_ns: thread.cpu_time.0, cpu_wait_ns: thread.cpu_wait.0 }
+    ThreadResult {
+        spent_ns: spent(&thread.spent),
+        name: thread.name,
+        cpu_time_ns: thread.cpu_time.0,
+        cpu_wait_ns: thread.cpu_wait.0,
+    }
 }
 
 fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
@@ -417,6 +433,11 @@ fn counters(text: &str) -> Counters {
     lines
         .filter_map(|(name, value)| Some((name.to_string(), value.trim().parse::<i64>().ok()?.into())))
         .collect()
+}
+
+/// Times by name.
+fn spent(times: &[(&'static str, Nanos)]) -> Counters {
+    times.iter().map(|(name, time)| (name.to_string(), time.0.into())).collect()
 }
 
 /// A counter's value; 0 when there is no such counter.

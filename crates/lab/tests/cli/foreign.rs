@@ -116,7 +116,11 @@ fn another_kernels_recordings_are_judged_as_the_projects_are() {
 #[test]
 fn the_kernels_version_says_whose_rules_are_compared() {
     let folder = Folder::new();
-    let parts = ["there is no profile `mglru@5.15`", "can be named in `policy`", "mglru@6.12, mglru@6.16"];
+    let parts = [
+        "there is no profile `mglru@5.15`",
+        "can be named in `policy`",
+        "mglru@v4-2021, mglru@6.12, mglru@6.16",
+    ];
     for (kernel, parts) in [
         (Some(json!("5.15.7")), &parts[..]),
         (None, &["`kernel`, which says whose `mglru` it is, is missing", "name a profile"][..]),

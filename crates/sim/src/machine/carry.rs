@@ -23,7 +23,8 @@ pub(super) struct Settled {
 
 impl Machine {
     /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`, and of `task` if
-    /// it is its own call. Returns the CPU time they take together. The observer hears what the call did to page caches.
+    /// it is its own call. Returns the CPU time they take together, which goes on
+    /// the machine's account. The observer hears what the call did to page caches.
     pub(super) fn settle(
         &mut self,
         task: Option<TaskId>,
@@ -34,12 +35,15 @@ impl Machine {
         let (mut spent, mut admitted) = (Nanos::ZERO, Nanos::ZERO);
         if !work.is_empty() {
             spent = self.costs.price(&work);
-            self.work += work;
+            self.account.work += work;
         }
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
             let ops = std::mem::take(&mut self.ops);
-            spent += ops.iter().fold(Nanos::ZERO, |sum, op| sum + self.costs.price_op(op));
+            for op in &ops {
+                spent += self.costs.price_op(op);
+                self.account.add(op);
+            }
             admitted = self.start_transfers(&ops, cpu, spent);
             self.ops = ops;
             self.ops.clear();

@@ -9,6 +9,7 @@
 use pageout_engine::{MemcgId, Served, Step, ThreadInfo};
 
 use super::{Machine, RunError};
+use crate::account::Account;
 use crate::observe::Observer;
 use crate::report::ThreadReport;
 use crate::runner::{Next, Runner, State};
@@ -21,6 +22,8 @@ pub(super) const THREAD: TaskIndex = 1 << 31;
 pub(super) struct Thread {
     pub(super) runner: Runner,
     pub(super) role: Role,
+    /// Of its work.
+    pub(super) account: Account,
 }
 
 /// What a thread is for.
@@ -46,7 +49,7 @@ impl Machine {
         let index = THREAD + self.threads.len() as TaskIndex;
         let placement = Placement { cpu: runner.cpu, migrates: matches!(role, Role::Kernel(_)), nice: 0 };
         self.enlist(runner.id, MemcgId::ROOT, placement, index);
-        self.threads.push(Thread { runner, role });
+        self.threads.push(Thread { runner, role, account: Account::default() });
         index
     }
 
@@ -68,13 +71,15 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
         let Runner { id, cpu, .. } = *self.runner_mut(index);
+        let before = self.account;
         let settled = self.settle(Some(id), cpu, observer);
+        self.threads[(index - THREAD) as usize].account += self.account - before;
         let began = self.runner_mut(index).clock;
         self.runner_mut(index).work(settled.spent);
         if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {
             self.note_memstall(index, began, &step, &settled);
         }
-        let Thread { runner, role } = &mut self.threads[(index - THREAD) as usize];
+        let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
             (Err(next), _) => runner.queue_until(settled.admitted, next),
             (Ok(Served::Written { reclaimed }), Role::Control(entry)) => {
@@ -100,7 +105,12 @@ impl Machine {
         let report = |thread: &Thread| {
             let Role::Kernel(name) = &thread.role else { return None };
             let spent = thread.runner.spent_by(now);
-            Some(ThreadReport { name: name.clone(), cpu_time: spent.cpu_time, cpu_wait: spent.cpu_wait })
+            Some(ThreadReport {
+                name: name.clone(),
+                cpu_time: spent.cpu_time,
+                cpu_wait: spent.cpu_wait,
+                spent: thread.account.spent(&self.costs),
+            })
         };
         self.threads.iter().filter_map(report).collect()
     }

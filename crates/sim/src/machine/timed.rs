@@ -155,7 +155,7 @@ impl Machine {
 
     /// A control task that is at rest, or a new one.
     fn control_task(&mut self, at: Nanos, entry: usize) -> TaskIndex {
-        let is_at_rest = |Thread { runner, role }: &Thread| {
+        let is_at_rest = |Thread { runner, role, .. }: &Thread| {
             runner.state == State::Ended && matches!(role, Role::Control(_))
         };
         if let Some(idle) = self.threads.iter().position(is_at_rest) {

@@ -74,11 +74,14 @@ impl Core {
 
     /// Takes an aging on by a batch; at its end tells whether it opened a generation.
     pub(crate) fn aging_step(&mut self, lruvec: LruvecId, aging: &mut Aging) -> Option<bool> {
-        match self.walk_step(lruvec, &mut aging.walk) {
+        let before = self.work;
+        let step = match self.walk_step(lruvec, &mut aging.walk) {
             Walked::More => None,
             Walked::Incomplete => Some(false),
             Walked::Complete => Some(self.open_generation(lruvec, aging.seq, aging.swappiness)),
-        }
+        };
+        self.work_for.aging += self.work - before;
+        step
     }
 
     /// Opens a new youngest generation after `seq`.

@@ -74,6 +74,8 @@ choice! {
 choice! {
     /// When eviction stops to age instead.
     AgingRule {
+        /// As posted in 2021: only when nothing but the generations that eviction spares is left of either type.
+        V4_2021 = "v4-2021",
         /// 6.1 to 6.13: always when only the generations that eviction spares are left; never while the window is full; between
         /// the two (three of Linux's four) if the youngest holds more than half of all pages, so that ages say little, or the
         /// youngest that may be evicted less than a quarter, so that soon there is nothing to choose from.
@@ -87,6 +89,7 @@ impl AgingRule {
     /// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
     pub(super) fn is_due(self, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
         match self {
+            AgingRule::V4_2021 => false,
             AgingRule::Linux6_12 => 2 * youngest > total || 4 * youngest_evictable < total,
             AgingRule::Linux6_16 => true,
         }
@@ -122,6 +125,11 @@ pub struct GenerationRules {
     pub protect_to: ProtectTo,
     /// When eviction ages.
     pub aging: AgingRule,
+    /// Reclaim for the whole machine comes by groups in the order of the memcg LRU (since 6.2); else it walks their tree.
+    pub memcg_lru: bool,
+    /// Who comes by the groups of the memcg LRU goes on with the next generation of them when it has emptied one (before 6.8), and so
+    /// comes by groups again that it has just aged; else it stays in the one that was old when it began.
+    pub memcg_lru_restart: bool,
     /// What `lru_gen` takes and shows.
     pub interface: Interface,
     /// What reclaim walks while the group is switched between generations and two lists.
@@ -129,6 +137,20 @@ pub struct GenerationRules {
 }
 
 impl GenerationRules {
+    /// The fourth posting, of August 2021. What is not known of it is as in 6.12 ([`crate::policy::Policy::mglru_v4_2021`]).
+    pub(crate) fn v4_2021() -> GenerationRules {
+        GenerationRules {
+            count_max: 7,
+            new_file: NewFile::ByWorkingset,
+            new_anon: NewAnon::SecondOldest,
+            full_count: false,
+            restore: Restore::Full,
+            aging: AgingRule::V4_2021,
+            memcg_lru: false,
+            ..GenerationRules::linux_6_12()
+        }
+    }
+
     pub(crate) fn linux_6_12() -> GenerationRules {
         GenerationRules {
             count_max: 4,
@@ -142,6 +164,8 @@ impl GenerationRules {
             restore: Restore::NearlyFull,
             protect_to: ProtectTo::Tail,
             aging: AgingRule::Linux6_12,
+            memcg_lru: true,
+            memcg_lru_restart: false,
             interface: Interface::Linux6_12,
             switching: Switching::Both,
         }
@@ -160,6 +184,8 @@ impl GenerationRules {
             restore: Restore::NearlyFull,
             protect_to: ProtectTo::Head,
             aging: AgingRule::Linux6_16,
+            memcg_lru: true,
+            memcg_lru_restart: false,
             interface: Interface::Linux6_16,
             switching: Switching::Both,
         }
