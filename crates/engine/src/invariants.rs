@@ -251,6 +251,10 @@ impl Core {
         assert!(slab_pages.keys().chain(&tables).all(|pfn| frames.contains(pfn)), "the kernel's frames");
         let gauge = |stat: Stat| self.vmstat(stat);
         assert_eq!(gauge(Stat::NrSlabReclaimable), slab_pages.len() as i64, "nr_slab_reclaimable");
+        for (pfn, order) in self.kmem.huge_pools.iter() {
+            assert!(frames.contains(&pfn), "{pfn:?} of a pool of huge pages");
+            assert_eq!(self.memory.folios[pfn].order, order, "{pfn:?} is in a pool of other blocks");
+        }
         let mut zspages = BTreeSet::new();
         for pfn in self.memory.swap.zrams().flat_map(|zram| zram.frames()) {
             assert!(frames.contains(&pfn) && zspages.insert(pfn), "{pfn:?} of a compressed device");

@@ -8,12 +8,14 @@ pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 pub(crate) const PAGE_SHIFT: u32 = 12;
 /// Frames in a section: 128 MiB. Nodes begin at section boundaries, and folio records are allocated by section.
 pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
+/// Order of the largest block that the page allocator keeps.
+pub(crate) const MAX_BLOCK_ORDER: u8 = 10;
 /// Order of a pageblock.
 pub(crate) const PAGEBLOCK_ORDER: u8 = 9;
 /// Pages in a pageblock, 2^9, what one leaf of a page table maps: what the page allocator gives to one kind of use, as far as it can.
 pub(crate) const PAGEBLOCK_PAGES: u64 = 1 << PAGEBLOCK_ORDER;
 /// Frames in the largest block that the page allocator keeps. Zones begin at multiples of it.
-pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << 10;
+pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << MAX_BLOCK_ORDER;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {

@@ -268,6 +268,12 @@ pub(super) enum Action {
     Compact {
         task: u8,
     },
+    /// Writes `nr_hugepages` of an order.
+    Hugepages {
+        task: u8,
+        order: u8,
+        blocks: u8,
+    },
     /// Time passes.
     Tick {
         nanos: u64,
@@ -321,7 +327,8 @@ impl Action {
             242 => Action::WriteOddity { task, group: object, file: b, text: c },
             243..246 => Action::Read { group: a },
             246..248 => Action::FlushStats,
-            248 => Action::Compact { task },
+            248 if object == 0 => Action::Compact { task },
+            248 => Action::Hugepages { task, order: b % 10 + 1, blocks: c & 7 },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
             253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },
         })

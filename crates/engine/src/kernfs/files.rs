@@ -126,6 +126,8 @@ pub(super) enum MachineTarget {
     CompactMemory,
     Enabled,
     MinTtl,
+    /// The pool of huge pages of an order.
+    NrHugepages(u8),
 }
 
 pub(super) const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
@@ -134,6 +136,10 @@ pub(super) const MIN_TTL_MS: &str = "/sys/kernel/mm/lru_gen/min_ttl_ms";
 
 const fn sysctl(path: &'static str, parameter: &'static str) -> MachineFile {
     MachineFile { path, is_writable: true, target: MachineTarget::Sysctl(parameter) }
+}
+
+const fn hugepages(path: &'static str, order: u8) -> MachineFile {
+    MachineFile { path, is_writable: true, target: MachineTarget::NrHugepages(order) }
 }
 
 /// All files of the machine.
@@ -161,4 +167,14 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },
     MachineFile { path: MIN_TTL_MS, is_writable: true, target: MachineTarget::MinTtl },
+    hugepages("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages", 1),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages", 2),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-32kB/nr_hugepages", 3),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages", 4),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-128kB/nr_hugepages", 5),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-256kB/nr_hugepages", 6),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-512kB/nr_hugepages", 7),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-1024kB/nr_hugepages", 8),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", 9),
+    hugepages("/sys/kernel/mm/hugepages/hugepages-4096kB/nr_hugepages", 10),
 ];

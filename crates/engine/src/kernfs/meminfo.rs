@@ -1,6 +1,6 @@
 //! `/proc/meminfo` and `/proc/zoneinfo`: what the memory is used for, and where it lies.
 //!
-//! Lines that would stand for something that is not modelled (huge pages, CMA, vmalloc, hardware-poisoned pages, ...) are left out
+//! Lines that would stand for something that is not modelled (transparent huge pages, CMA, vmalloc, hardware-poisoned pages, ...) are left out
 //! rather than 0. `MemAvailable` is left out, too: it is an estimate by rules of its own, which no decision reads.
 
 use std::fmt::Write;

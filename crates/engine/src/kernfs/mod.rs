@@ -8,6 +8,7 @@
 //! | `/proc/swaps` | swap devices, how full they are, and their priorities |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
+//! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
@@ -28,6 +29,7 @@ mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
+use crate::kmem::PoolResize;
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
 use crate::migrate::CompactMemory;
@@ -139,6 +141,9 @@ impl Engine {
             }
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
+            Target::Machine(MachineTarget::NrHugepages(order)) => {
+                text = format!("{}\n", self.core.kmem.huge_pools.len(order));
+            }
             Target::Machine(MachineTarget::MinTtl) => text = format!("{}\n", self.core.min_ttl_ms),
             Target::Memcg(memcg, file) => {
                 let group = &self.core.memcgs[memcg];
@@ -209,6 +214,10 @@ impl Engine {
             Target::Machine(MachineTarget::Enabled) => {
                 let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;
                 Ok(self.set_enabled(task, caps))
+            }
+            Target::Machine(MachineTarget::NrHugepages(order)) => {
+                let wanted = value.parse().map_err(|_| invalid("a number of blocks"))?;
+                Ok(self.resize_pool(task, Box::new(PoolResize::new(order, wanted))))
             }
             Target::Machine(MachineTarget::MinTtl) => {
                 self.core.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;

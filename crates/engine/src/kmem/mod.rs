@@ -6,6 +6,7 @@
 //! | page-table page (PTE, PMD, PUD) | a page | the group of the address space | when the mappings below it go; not when their pages are reclaimed |
 //! | compressed page of a zram device | its class of sizes, several in 1 to 8 pages | nobody | with its swap slot |
 //! | kernel stack | 4 pages | the group of the task | when the task ends |
+//! | pool of huge pages | blocks of an order | nobody | when `nr_hugepages` says fewer |
 //!
 //! Each takes frames of the machine, whoever pays. With `memcg.kmem` groups pay too, and reclaim at their limits makes room for
 //! it. The root pays for nothing. Page tables and stacks are charged by the page. Objects that share a page are charged by their
@@ -18,11 +19,14 @@
 pub(crate) mod slab; // objects that share pages
 mod pages; // frames for the kernel's own use
 mod zram; // pages of a compressed swap device
+mod hugetlb; // blocks that an administrator takes out of free memory
 mod nodes; // the nodes of page-cache indexes and page tables
 
+pub(crate) use hugetlb::{PoolResize, PoolResizeStep};
 pub(crate) use nodes::IndexRoom;
 
 use crate::units::Pfn;
+use hugetlb::HugePools;
 use slab::Slab;
 
 /// What a node of an index costs its group: the object, and a pointer that says whose it is.
@@ -38,10 +42,11 @@ pub(crate) type Stack = [Pfn; STACK_PAGES];
 /// What the kernel's own memory holds, beside page tables and stacks, which are with whom they belong to.
 pub(crate) struct KernelMemory {
     pub(crate) index_nodes: Slab,
+    pub(crate) huge_pools: HugePools,
 }
 
 impl Default for KernelMemory {
     fn default() -> KernelMemory {
-        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE) }
+        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE), huge_pools: HugePools::default() }
     }
 }

@@ -17,12 +17,10 @@
 use crate::memory::folio::FolioTable;
 use crate::memory::list::List;
 use crate::page_alloc::request::{MigrateType, Rights};
-use crate::units::{MAX_BLOCK_PAGES, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
+use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 
 /// Orders 0 to 10.
-pub(crate) const ORDERS: usize = 11;
-/// The largest.
-pub(super) const MAX_BLOCK_ORDER: u8 = ORDERS as u8 - 1;
+pub(crate) const ORDERS: usize = MAX_BLOCK_ORDER as usize + 1;
 
 /// Free memory of a zone, but for what CPUs hold.
 pub(super) struct Buddy {

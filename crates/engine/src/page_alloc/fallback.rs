@@ -7,9 +7,9 @@
 
 use crate::memory::folio::{FolioFlags, FolioTable};
 use crate::memory::list::List;
-use crate::page_alloc::buddy::{Buddy, MAX_BLOCK_ORDER};
+use crate::page_alloc::buddy::Buddy;
 use crate::page_alloc::request::{MigrateType, Rights};
-use crate::units::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
+use crate::units::{MAX_BLOCK_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 
 /// Whose blocks a type takes, first choice first.
 fn fallbacks(kind: MigrateType) -> [MigrateType; 2] {

@@ -1,7 +1,7 @@
 //! Tasks: what each is in the middle of, and how a call from the machine takes it further.
 
 use crate::kernfs::LruGenWrite;
-use crate::kmem::Stack;
+use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
@@ -42,6 +42,8 @@ pub(crate) enum Stage {
     UserReclaim(Box<UserReclaim>),
     /// A write to `compact_memory`.
     Compact(Box<CompactMemory>),
+    /// A write to `nr_hugepages`.
+    ResizePool(Box<PoolResize>),
     /// A write to `lru_gen`.
     LruGen(Box<LruGenWrite>),
     /// fsync(2).
@@ -144,6 +146,7 @@ impl Engine {
             Stage::Access => self.attempt(task),
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::Compact(request) => self.compact_memory(task, request),
+            Stage::ResizePool(resize) => self.resize_pool(task, resize),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
@@ -210,6 +213,7 @@ impl Engine {
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
             Stage::High(debt) => debt.reclaim.in_reclaim(),
+            Stage::ResizePool(resize) => resize.in_reclaim(),
             Stage::Thread(thread) => thread.in_reclaim(),
         }
     }
@@ -221,6 +225,21 @@ impl Engine {
         }
         self.tasks[task.index()].stage = Stage::Compact(request);
         Step::Again
+    }
+
+    /// Goes on with a change of a pool of huge pages.
+    pub(crate) fn resize_pool(&mut self, task: TaskId, mut resize: Box<PoolResize>) -> Step {
+        let step = match self.core.pool_resize_step(&mut resize) {
+            PoolResizeStep::Again => Step::Again,
+            PoolResizeStep::Wait(wait) => self.wait(task, wait),
+            PoolResizeStep::WaitForWriteback => {
+                self.core.wait_for_any_write(task);
+                Step::Wait(Wait::Io)
+            }
+            PoolResizeStep::Done => return Step::Done(Served::Written { reclaimed: 0 }),
+        };
+        self.tasks[task.index()].stage = Stage::ResizePool(resize);
+        step
     }
 
     pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {

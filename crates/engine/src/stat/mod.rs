@@ -113,6 +113,8 @@ stats! {
     CompactDaemonWake = "compact_daemon_wake",
     CompactDaemonMigrateScanned = "compact_daemon_migrate_scanned",
     CompactDaemonFreeScanned = "compact_daemon_free_scanned",
+    HtlbBuddyAllocSuccess = "htlb_buddy_alloc_success",
+    HtlbBuddyAllocFail = "htlb_buddy_alloc_fail",
     UnevictablePgsCulled = "unevictable_pgs_culled",
     UnevictablePgsRescued = "unevictable_pgs_rescued",
     UnevictablePgsMlocked = "unevictable_pgs_mlocked",

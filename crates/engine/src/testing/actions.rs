@@ -131,6 +131,12 @@ pub(crate) enum Action {
     Compact {
         task: usize,
     },
+    /// Writes `nr_hugepages` of an order.
+    Hugepages {
+        task: usize,
+        order: u8,
+        blocks: usize,
+    },
     /// Writes `memory.max`.
     SetMax {
         task: usize,
@@ -273,6 +279,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => task().prop_map(|task| Action::Exec { task }),
         2 => (task(), 0..2usize, 1..20u64).prop_map(|(task, group, pages)| Action::Reclaim { task, group, pages }),
         2 => task().prop_map(|task| Action::Compact { task }),
+        3 => (task(), 1..6u8, 0..5usize).prop_map(|(task, order, blocks)| Action::Hugepages { task, order, blocks }),
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => task().prop_map(|task| Action::Fsync { task }),

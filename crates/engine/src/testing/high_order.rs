@@ -301,6 +301,39 @@ fn a_machine_whose_kcompactd_may_not_act_unasked_is_left_alone() {
     assert!((30..=50).contains(&score), "{score}");
 }
 
+/// Writes the size of a pool of huge pages, and waits for the end of it.
+fn resize_pool(bench: &mut Bench, file: &str, blocks: &str) -> String {
+    let path = format!("/sys/kernel/mm/hugepages/{file}/nr_hugepages");
+    let mut step = bench.engine.write_file(bench.task, &path, blocks).unwrap();
+    while !matches!(step, Step::Done(_)) {
+        bench.carry_out();
+        step = bench.engine.resume(bench.task);
+    }
+    bench.carry_out();
+    bench.engine.check_invariants();
+    bench.engine.read_file(&path).unwrap()
+}
+
+#[test]
+fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() {
+    let mut bench = Bench::keeping(MigrateType::Movable, every(4));
+    let huge = "hugepages-2048kB";
+    let has = resize_pool(&mut bench, huge, "100");
+    let blocks: i64 = has.trim().parse().unwrap();
+    // Clean pages of files: all but what the kernel and the reserve need can be had.
+    assert!((4..8).contains(&blocks), "{blocks} of 8 pageblocks");
+    assert_eq!(bench.stats([Stat::HtlbBuddyAllocSuccess, Stat::HtlbBuddyAllocFail]), [blocks, 1]);
+    assert_eq!(bench.engine.vmstat(Stat::OomKill), 0);
+    assert_eq!(resize_pool(&mut bench, huge, &(blocks - 2).to_string()), format!("{}\n", blocks - 2));
+    assert_eq!(resize_pool(&mut bench, "hugepages-16kB", "9"), "9\n");
+    assert_eq!(resize_pool(&mut bench, huge, "0"), "0\n");
+    assert_eq!(resize_pool(&mut bench, "hugepages-16kB", "0"), "0\n");
+    let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    assert!(bench.engine.write_file(bench.task, path, "-1").is_err());
+    let none = "/sys/kernel/mm/hugepages/hugepages-3kB/nr_hugepages";
+    assert!(bench.engine.write_file(bench.task, none, "1").is_err());
+}
+
 /// The rights of a request of order > 0 that can't wait and may use the reserve.
 const ATOMIC: Rights = Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::HIGHATOMIC);
 

@@ -10,6 +10,7 @@ mod bad_trace; // traces
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
 mod foreign; // what others have recorded
+mod huge_pages; // blocks of pages, and who makes them
 mod machine; // CPUs, and what tasks lack
 mod keys; // the reference of keys against what is accepted
 mod notes; // what a result says of itself

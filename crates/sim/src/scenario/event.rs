@@ -9,6 +9,7 @@
 //!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
 //!   /proc/sys/vm/compact_memory                  write             1: compacts all zones
+//!   /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages   read, write   huge pages that are held; any power of two from 8kB to 4096kB
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
 //!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it
@@ -59,6 +60,8 @@ pub enum KernelFile {
     Sysctl(String),
     /// A file of a block device, such as `zram0/mm_stat`.
     Block(String),
+    /// A file of the pools of huge pages, such as `hugepages-2048kB/nr_hugepages`.
+    Hugepages(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -69,6 +72,9 @@ pub enum KernelFile {
         file: String,
     },
 }
+
+/// Directory of the pools of huge pages.
+pub(super) const HUGEPAGES: &str = "/sys/kernel/mm/hugepages/";
 
 impl KernelFile {
     /// Takes a path apart; `None` when it lies under none of the trees above.
@@ -81,6 +87,9 @@ impl KernelFile {
         }
         if let Some(name) = path.strip_prefix("/sys/block/") {
             return Some(KernelFile::Block(name.to_string()));
+        }
+        if let Some(name) = path.strip_prefix(HUGEPAGES) {
+            return Some(KernelFile::Hugepages(name.to_string()));
         }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
@@ -107,6 +116,10 @@ mod tests {
             ("/sys/kernel/debug/lru_gen", KernelFile::LruGen("lru_gen".into())),
             ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
             ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
+            (
+                "/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages",
+                KernelFile::Hugepages("hugepages-64kB/nr_hugepages".into()),
+            ),
             ("/sys/fs/cgroup/memory.stat", memcg("/", "memory.stat")),
             ("/sys/fs/cgroup/job/web/memory.high", memcg("/job/web", "memory.high")),
         ] {

@@ -178,6 +178,12 @@ impl Machine {
                 let step = self.engine.write_file(TaskId(task as u32), "/proc/sys/vm/compact_memory", "1");
                 self.advanced(task, Doing::Reclaim, step.expect("it takes 1"), false);
             }
+            Action::Hugepages { task, order, blocks } => {
+                let Some(task) = self.idle(task) else { return };
+                let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", 4u32 << order);
+                let step = self.engine.write_file(TaskId(task as u32), &path, &blocks.to_string());
+                self.advanced(task, Doing::Reclaim, step.expect("it takes a number"), false);
+            }
             Action::Tick { nanos } => self.pass(Nanos(self.now.0 + nanos)),
             Action::Spawn { parent, policy, cpu } => {
                 if self.groups.len() < GROUPS_MAX && self.tasks.len() < TASKS_MAX {

@@ -90,6 +90,13 @@ impl Machine {
                     self.advanced(task, Doing::Reclaim, step, false);
                 }
             }
+            Action::Hugepages { task, order, blocks } => {
+                if let Some(task) = self.idle(task) {
+                    let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", 4u32 << order);
+                    let step = self.engine.write_file(task, &path, &blocks.to_string()).unwrap();
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
             Action::SetMax { task, group, pages } => {
                 if let Some(task) = self.idle(task) {
                     self.write(task, group, "memory.max", pages);

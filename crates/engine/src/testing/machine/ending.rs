@@ -2,9 +2,11 @@
 
 use super::tasks::Doing;
 use super::{Checks, Machine};
+use crate::kmem::{PoolResize, PoolResizeStep};
 use crate::memory::folio::FolioFlags;
 use crate::testing::actions::{Kind, PAGES, TASKS};
 use crate::testing::model::Page;
+use crate::units::MAX_BLOCK_ORDER;
 use crate::*;
 
 impl Machine {
@@ -50,6 +52,10 @@ impl Machine {
                 step = self.engine.resume(task);
             }
             assert_eq!(step, Step::Done(Served::Exited));
+        }
+        for order in 1..=MAX_BLOCK_ORDER {
+            let step = self.engine.core.pool_resize_step(&mut PoolResize::new(order, 0));
+            assert_eq!(step, PoolResizeStep::Done, "blocks are given back at once");
         }
         for cpu in 0..self.engine.core.config.cpus {
             self.engine.core.cpu = crate::CpuId(cpu);

@@ -3,12 +3,15 @@
 use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, ZRAM_FILES};
 
 use super::{Check, Problem};
+use crate::scenario::event::HUGEPAGES;
 use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
 /// The one file among the sysctls that asks for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
+/// More huge pages than a machine could have.
+const HUGEPAGES_MAX: i64 = 1 << 32;
 
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
@@ -89,6 +92,7 @@ impl Check<'_> {
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
+            Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
             Some(KernelFile::Proc(_) | KernelFile::Block(_)) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
@@ -175,7 +179,7 @@ impl Check<'_> {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
-                            /sys/kernel/debug/lru_gen and /sys/kernel/mm/lru_gen/enabled";
+                            /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled and /sys/kernel/mm/hugepages/...";
                 self.report(problem.help(help));
                 return None;
             }
@@ -194,6 +198,10 @@ impl Check<'_> {
                 let files = (0..devices)
                     .flat_map(|device| ZRAM_FILES.iter().map(move |file| format!("zram{device}/{file}")));
                 (name, "file of a compressed swap area", files.collect())
+            }
+            Some(KernelFile::Hugepages(name)) => {
+                let files = MACHINE_FILES.iter().filter_map(|file| file.path.strip_prefix(HUGEPAGES));
+                (name, "pool of huge pages", files.map(str::to_string).collect())
             }
             Some(KernelFile::LruGen(name)) => (
                 name,

@@ -1,0 +1,111 @@
+//! Pools of huge pages (hugetlb): blocks of pages that an administrator takes out of free memory and holds, for whoever asks for them later.
+//!
+//! ```text
+//!   echo 64 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+//!     ─▶ block after block, each by the allocator's slow path if need be ─┬─ there: into the pool
+//!                                                                        └─ not to be had: the pool stays as it is
+//! ```
+//! It is how the success of large requests is tested: memory fills with something, someone asks for all of it in huge pages, and what the pool
+//! has got is the answer. Each request tries as long as that makes progress, and kills nobody. A smaller number gives blocks back.
+//!
+//! *Where it differs:* there is a pool for each order that the allocator has, not only for those that page tables can map. Nobody maps
+//! a block of a pool.
+
+use crate::core::Core;
+use crate::machine::step::Wait;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::page_alloc::slow_path::{Allocated, Allocation};
+use crate::stat::Stat;
+use crate::units::{MAX_BLOCK_ORDER, MemcgId, Pfn};
+
+/// The blocks that are held, by order.
+#[derive(Default)]
+pub(crate) struct HugePools([Vec<Pfn>; MAX_BLOCK_ORDER as usize + 1]);
+
+impl HugePools {
+    /// Blocks of a pool.
+    pub(crate) fn len(&self, order: u8) -> usize {
+        self.0[order as usize].len()
+    }
+
+    /// All blocks with their orders.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Pfn, u8)> {
+        (0..).zip(&self.0).flat_map(|(order, pool)| pool.iter().map(move |&pfn| (pfn, order)))
+    }
+}
+
+/// A write to `nr_hugepages` under way.
+pub(crate) struct PoolResize {
+    order: u8,
+    wanted: usize,
+    allocation: Option<Box<Allocation>>,
+}
+
+/// What a step of it came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PoolResizeStep {
+    Again,
+    Wait(Wait),
+    WaitForWriteback,
+    /// The pool is as large as was asked for, or as it can be.
+    Done,
+}
+
+impl PoolResize {
+    pub(crate) fn new(order: u8, wanted: usize) -> PoolResize {
+        PoolResize { order, wanted, allocation: None }
+    }
+
+    /// Whether it is inside a reclaim call.
+    pub(crate) fn in_reclaim(&self) -> bool {
+        self.allocation.as_ref().is_some_and(|allocation| allocation.in_reclaim())
+    }
+
+    /// Whether it makes room for a block.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.allocation.is_some()
+    }
+}
+
+impl Core {
+    /// Takes a write up to the next block, or to the end of a batch of what has to be done for it.
+    pub(crate) fn pool_resize_step(&mut self, resize: &mut PoolResize) -> PoolResizeStep {
+        while self.kmem.huge_pools.len(resize.order) > resize.wanted {
+            let pfn = self.kmem.huge_pools.0[resize.order as usize].pop().expect("it holds more than that");
+            self.kernel_page_free(pfn);
+        }
+        if self.kmem.huge_pools.len(resize.order) == resize.wanted {
+            return PoolResizeStep::Done;
+        }
+        let gfp = Gfp::KERNEL | Gfp::RETRY_MAYFAIL | Gfp::NOWARN;
+        let request = Request { order: resize.order, ..Request::movable(gfp, self.current_node()) };
+        let allocated = match &mut resize.allocation {
+            Some(allocation) => self.allocation_step(allocation),
+            None => match self.alloc_pages(&request, MemcgId::ROOT) {
+                Some(pfn) => Allocated::Page(pfn),
+                None => {
+                    resize.allocation = Some(Box::new(self.allocation(request, MemcgId::ROOT)));
+                    return PoolResizeStep::Again;
+                }
+            },
+        };
+        match allocated {
+            Allocated::Page(pfn) => {
+                resize.allocation = None;
+                self.kernel_page_new(pfn, MemcgId::ROOT);
+                self.kmem.huge_pools.0[resize.order as usize].push(pfn);
+                self.count_node(request.node, Stat::HtlbBuddyAllocSuccess, 1);
+                PoolResizeStep::Again
+            }
+            Allocated::Again => PoolResizeStep::Again,
+            Allocated::Wait(wait) => PoolResizeStep::Wait(wait),
+            Allocated::WaitForWriteback => PoolResizeStep::WaitForWriteback,
+            Allocated::Nothing => {
+                resize.allocation = None;
+                self.count_node(request.node, Stat::HtlbBuddyAllocFail, 1);
+                PoolResizeStep::Done
+            }
+            Allocated::Oom(report) => unreachable!("nobody is killed for a block that may fail: {report}"),
+        }
+    }
+}
