@@ -160,6 +160,9 @@ parameters! {
     Kernel "memcg.kmem": kmem: bool = false, Values::Bool, "",
         "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
         "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded.";
+    Kernel "memcg.cgroup_version": cgroup_version: u8 = 2, Values::Number(1, 2), "",
+        "Version of the cgroup hierarchy. In version 1 a group has no dirty limits of its own and no writeback of its own: only the machine's limits slow down who dirties its pages, and reclaim at its limit waits for writes instead."
+        "2, as every distribution mounts it.";
     Kernel "transparent_hugepage": transparent_hugepage: bool = false, Values::Bool, "",
         "Whether the marks of zones leave room for huge pages: min_free_kbytes is then raised to 11 pageblocks a zone, or 5 % of memory."
         "false: folios are single pages. A distribution's kernel has it on, and so keeps up to 67584 kB free.";

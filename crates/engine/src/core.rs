@@ -21,7 +21,7 @@ use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::page_cache::PageCacheEvent;
-use crate::reclaim::{Kswapd, KswapdThread};
+use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
@@ -64,6 +64,12 @@ pub(crate) struct Core {
     pub(crate) kswapds: Vec<Kswapd>,
     /// By node: what its kcompactd is asked for.
     pub(crate) kcompactds: Vec<Kcompactd>,
+    /// By node: what reclaim knows of its dirty pages.
+    pub(crate) writes_of: Vec<NodeWrites>,
+    /// By reason: how often a reclaimer waited for writes.
+    pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
+    /// Pages that reclaim has begun to write.
+    pub(crate) pageouts: Pageouts,
     /// The task on whose behalf the present call runs.
     pub(crate) task: TaskId,
     /// The CPU on which the present call runs.
@@ -115,6 +121,9 @@ impl Core {
             lru_gen_enabled: None,
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
+            writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
+            throttled: [0; ThrottleReason::ALL.len()],
+            pageouts: Pageouts::default(),
             task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),

@@ -57,7 +57,10 @@ pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use policy::{PROFILES, Policy, Profile};
-pub use reclaim::{FlushRule, ProtectionRule, ReclaimRules, TreeWalk};
+pub use reclaim::{
+    AnonWriteback, FileWriteback, FlushRule, FlusherWake, Pageouts, ProtectionRule, ReclaimRules, Stalls,
+    ThrottleReason, TreeWalk, V1Throttle,
+};
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{

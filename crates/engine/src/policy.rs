@@ -8,7 +8,7 @@ use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{GenerationRules, Interface, Lru};
-use crate::reclaim::rules::ReclaimRules;
+use crate::reclaim::rules::{AnonWriteback, FileWriteback, ReclaimRules};
 use crate::workingset::Workingset;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -49,6 +49,26 @@ impl Policy {
         }
     }
 
+    /// The LRU of mid-2010 as far as dirty pages go: profile `classic@2.6.35`. Whoever reclaims writes what it meets, waits are
+    /// `congestion_wait`, and refaults say nothing. Not modelled: lists by zone, reclaim of whole blocks of pages (lumpy), writers
+    /// that write themselves where too much is dirty.
+    pub fn classic_2_6_35() -> Policy {
+        Policy {
+            workingset: Workingset::CountOnly,
+            reclaim: ReclaimRules::linux_2_6_35(),
+            ..Policy::classic_6_12()
+        }
+    }
+
+    /// The same with the series "avoid overflowing of stack during page reclaim" as posted for the third time, in June 2010: profile
+    /// `classic@2.6.35-nodirect`. A task that reclaims for the machine writes nothing, to swap neither.
+    pub fn classic_2_6_35_nodirect() -> Policy {
+        let mut policy = Policy::classic_2_6_35();
+        policy.reclaim.file_writeback = FileWriteback::NotDirect;
+        policy.reclaim.anon_writeback = AnonWriteback::NotDirect;
+        policy
+    }
+
     /// The multi-generational LRU of Linux 6.12: profile `mglru@6.12`.
     pub fn mglru_6_12() -> Policy {
         Policy {
@@ -57,7 +77,7 @@ impl Policy {
             generations: GenerationRules::linux_6_12(),
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
-            reclaim: ReclaimRules::linux_6_12(),
+            reclaim: ReclaimRules::generations_6_12(),
             executable_protection: true,
             proactive_counters: false,
         }
@@ -86,7 +106,7 @@ impl Policy {
             generations: GenerationRules::linux_6_16(),
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
-            reclaim: ReclaimRules::linux_6_12(),
+            reclaim: ReclaimRules::generations_6_12(),
             executable_protection: false,
             proactive_counters: true,
         }
@@ -113,7 +133,7 @@ impl Policy {
 
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
     /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have, and so
-    /// do the rules of a call.
+    /// do the rules of a call, but for when it asks for dirty pages to be written.
     pub(crate) fn with_generations(self, enabled: bool) -> Policy {
         if enabled == (self.lru == Lru::Generations) {
             return self;
@@ -124,7 +144,9 @@ impl Policy {
             (true, Interface::Linux6_16) => Policy::mglru_6_16(),
         };
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
-        Policy { harvest, generations: self.generations, reclaim: self.reclaim, ..other }
+        let ReclaimRules { flusher_wake, v1_throttle, .. } = other.reclaim;
+        let reclaim = ReclaimRules { flusher_wake, v1_throttle, ..self.reclaim };
+        Policy { harvest, generations: self.generations, reclaim, ..other }
     }
 }
 
@@ -143,6 +165,8 @@ pub const PROFILES: &[Profile] = &[
     Profile { name: "mglru@v4-2021", policy: Policy::mglru_v4_2021 },
     Profile { name: "mglru@6.12", policy: Policy::mglru_6_12 },
     Profile { name: "mglru@6.16", policy: Policy::mglru_6_16 },
+    Profile { name: "classic@2.6.35", policy: Policy::classic_2_6_35 },
+    Profile { name: "classic@2.6.35-nodirect", policy: Policy::classic_2_6_35_nodirect },
     Profile { name: "lru", policy: Policy::exact_lru },
     Profile { name: "sieve", policy: Policy::sieve },
 ];
@@ -150,7 +174,7 @@ pub const PROFILES: &[Profile] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::FlushRule;
+    use crate::reclaim::{FlushRule, FlusherWake};
 
     #[test]
     fn switching_the_lists_keeps_the_rules_of_a_reclaim_call() {
@@ -158,7 +182,10 @@ mod tests {
         classic.reclaim.stat_flush = FlushRule::Updates;
         classic.reclaim.force_active_anon = true;
         let switched = classic.with_generations(true);
-        assert_eq!((switched.lru, switched.reclaim), (Lru::Generations, classic.reclaim));
+        assert_eq!(switched.lru, Lru::Generations);
+        assert_eq!(switched.reclaim.stat_flush, FlushRule::Updates);
+        // But for what two lists and generations do each in their own way.
+        assert_eq!(switched.reclaim.flusher_wake, FlusherWake::Pass);
         assert_eq!(switched.with_generations(false), classic);
     }
 }

@@ -5,10 +5,13 @@
 
 use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TypeRule};
 use crate::lru::{
-    AgingRule, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected, Switching,
+    AgingRule, DirtyAtTail, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected,
+    Switching,
 };
 use crate::policy::Policy;
-use crate::reclaim::rules::{FlushRule, ProtectionRule, TreeWalk};
+use crate::reclaim::rules::{
+    AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+};
 use crate::workingset::{Restore, Workingset};
 
 /// An enumeration whose values have names, as switches are set by text.
@@ -188,6 +191,8 @@ pub const SWITCHES: &[Switch] = &[
         "A page that needs a write before it can be freed goes to the second oldest generation (before 6.7) or the second youngest. With only three generations both are the same."),
     switch!("lru.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
         "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16)."),
+    switch!("lru.dirty", DirtyAtTail: generations.dirty, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "isolate")),
+        "A page at the old end that is dirty or being written is isolated and activated (up to 6.13, since 7.2), or moved to the next generation, where it is soon met again (6.14 to 7.1)."),
     switch!("lru.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
         "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), whenever it isn't full (6.16), or only when it is used up (as posted in 2021)."),
     switch!("lru.memcg_lru", bool generations.memcg_lru, Some(("groups-by-age.toml", "false")),
@@ -216,6 +221,16 @@ pub const SWITCHES: &[Switch] = &[
         "If a pass has only active anonymous pages to scan, and the call found nothing in any other way, forced deactivation reaches them. No kernel does so: there a pass begins only with inactive or file pages."),
     switch!("reclaim.flush_after_failure", bool reclaim.flush_after_failure, Some(("regressions/premature-oom.toml", "true")),
         "A call that reclaimed nothing brings its group's statistics up to date, so that the next attempt decides by fresh ones. No kernel does so."),
+    switch!("reclaim.file_writeback", FileWriteback: reclaim.file_writeback, Some(("writeback-from-reclaim.toml", "any")),
+        "Which reclaimers write dirty pages of files that they meet: any that may enter a file system (up to 3.1), all but tasks that reclaim for the machine (the series of 2010 against deep stacks), kswapd in earnest (3.2 to 4.10), kswapd where it meets a page twice among dirty ones only (4.11 to 6.15, on file systems that write single pages), nobody (since 6.16, and on ext4 and XFS before). With the first two a page that may not be written is kept, otherwise it is activated."),
+    switch!("reclaim.anon_writeback", AnonWriteback: reclaim.anon_writeback, Some(("writeback-from-reclaim.toml", "not_direct")),
+        "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it."),
+    switch!("reclaim.flusher_wake", FlusherWake: reclaim.flusher_wake, Some(("writeback-from-reclaim.toml", "never")),
+        "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only)."),
+    switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "off")),
+        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists)."),
+    switch!("reclaim.stalls", Stalls: reclaim.stalls, Some(("writeback-from-reclaim.toml", "congestion_wait")),
+        "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010)."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),

@@ -12,7 +12,7 @@
 //!              └─────▶ Woken(Or) ─▶ Waiting ──────┘ a wake, or its alarm
 //! ```
 
-use pageout_engine::{CpuId, Memstall, Nanos, Served, Step, TaskId, Wait};
+use pageout_engine::{CpuId, DelayReason, Memstall, Nanos, Served, Step, TaskId, Wait};
 
 /// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
 pub(crate) const WAITS: u32 = 1 << 29;
@@ -89,6 +89,8 @@ enum Why {
     Idle,
     /// The engine made it wait.
     Delay,
+    /// The engine made it wait for pages to be written.
+    Dirty,
     /// A device has no room for the requests that it has submitted.
     Queue,
 }
@@ -174,9 +176,10 @@ impl Runner {
         Next::ComeBack(from)
     }
 
-    /// Whether it comes back when a device has room for what it has submitted.
-    pub(crate) fn is_queueing(&self) -> bool {
-        self.pause.why == Why::Queue && self.pause.until == self.clock
+    /// Whether it comes back when a device has room for what it has submitted, or has written what it has dirtied: that is a wait
+    /// for I/O.
+    pub(crate) fn waits_for_device(&self) -> bool {
+        matches!(self.pause.why, Why::Queue | Why::Dirty) && self.pause.until == self.clock
     }
 
     /// Takes an engine's answer: either the access is served, or this is how it goes on.
@@ -203,12 +206,13 @@ impl Runner {
                 self.begin_wait();
                 Next::Nap(self.clock + span)
             }
-            Step::Wait(Wait::Delay(span, _)) => {
+            Step::Wait(Wait::Delay(span, reason)) => {
                 self.state = State::Resuming;
                 let from = self.clock;
+                let why = if reason == DelayReason::DirtyPages { Why::Dirty } else { Why::Delay };
                 self.clock += span;
                 self.delayed += span;
-                self.pause = Pause { from, until: self.clock, why: Why::Delay };
+                self.pause = Pause { from, until: self.clock, why };
                 Next::ComeBack(from)
             }
         };
@@ -238,7 +242,7 @@ impl Runner {
             user_time: less(self.user_time, user_ahead as u64),
             cpu_wait: self.cpu_wait + Nanos(cpu_wait),
             io_wait: less(self.io_wait + Nanos(io_wait), of(Why::Queue)),
-            delayed: less(self.delayed + Nanos(delayed), of(Why::Delay)),
+            delayed: less(self.delayed + Nanos(delayed), of(Why::Delay) + of(Why::Dirty)),
             idle: less(self.idle, of(Why::Idle)),
         }
     }
@@ -282,7 +286,6 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pageout_engine::DelayReason;
 
     fn napping(from: u64, span: u64) -> (Runner, u32) {
         let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(from));

@@ -34,6 +34,10 @@ struct Transfer {
     contents: Contents,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
+    /// It writes a page of a file.
+    is_file_write: bool,
+    /// It begins a request rather than to be a further part of one.
+    is_request: bool,
 }
 
 /// What the end of a transfer means to those who waited for it.
@@ -47,6 +51,9 @@ pub(crate) enum Ended {
     WriteFailed,
 }
 
+/// Pages of the largest request, as far as congestion goes: 512 KiB.
+const REQUEST_PAGES: u64 = 128;
+
 /// All transfers in flight.
 #[derive(Default)]
 pub(crate) struct Transfers {
@@ -56,18 +63,30 @@ pub(crate) struct Transfers {
     /// transfer needs no list of its own.
     joined: Vec<(IoId, TaskId)>,
     writes: usize,
+    /// Of those, writes of files.
+    file_writes: usize,
     /// Writes that have ended since the beginning.
     writes_ended: u64,
     /// Pages whose write to swap the device has failed since the beginning.
     writes_failed: u64,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
+    /// Requests of writes in flight: neighbours that were submitted one after the other are one.
+    requests: usize,
+    /// The page of a file that was last submitted to be written.
+    last_page: Option<(FileId, u64)>,
+    /// A device's queue has been nearly full, and is not nearly as full again yet.
+    pub(crate) is_congested: bool,
+    /// Tasks that wait until it is.
+    pub(crate) congestion_waiters: Vec<TaskId>,
 }
 
 impl Transfers {
     fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
-        let transfer = Some(Transfer { direction, contents, starter });
-        self.writes += usize::from(direction == Direction::Write);
+        let is_request = direction == Direction::Write;
+        let transfer = Some(Transfer { direction, contents, starter, is_file_write: false, is_request });
+        self.writes += usize::from(is_request);
+        self.requests += usize::from(is_request);
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = transfer;
@@ -86,6 +105,8 @@ impl Transfers {
         self.free.push(io.0);
         self.writes -= usize::from(transfer.direction == Direction::Write);
         self.writes_ended += u64::from(transfer.direction == Direction::Write);
+        self.requests -= usize::from(transfer.is_request);
+        self.file_writes -= usize::from(transfer.is_file_write);
         transfer
     }
 
@@ -117,6 +138,28 @@ impl Transfers {
     /// A synchronous device has not taken so many pages.
     pub(crate) fn write_failed(&mut self, pages: u64) {
         self.writes_failed += pages;
+    }
+
+    /// Requests of writes in flight.
+    pub(crate) fn write_requests(&self) -> usize {
+        self.requests
+    }
+
+    /// A write of this page of a file is submitted: part of the request before it, if that ends where this begins.
+    fn note_page(&mut self, io: IoId, file: FileId, page: u64) {
+        self.slots[io.index()].as_mut().expect("it was begun").is_file_write = true;
+        self.file_writes += 1;
+        let continues = page.checked_sub(1).map(|before| (file, before));
+        if continues.is_some() && self.last_page == continues && page % REQUEST_PAGES != 0 {
+            self.requests -= 1;
+            self.slots[io.index()].as_mut().expect("it was begun").is_request = false;
+        }
+        self.last_page = Some((file, page));
+    }
+
+    /// Whether pages are being written to swap.
+    pub(crate) fn has_swap_writes(&self) -> bool {
+        self.writes > self.file_writes
     }
 
     pub(crate) fn has_writes(&self) -> bool {
@@ -218,6 +261,8 @@ impl Core {
     pub(crate) fn start_write_file(&mut self, pfn: Pfn) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         let folio = self.memory.folios[pfn];
+        self.io.note_page(io, FileId(folio.owner), folio.index.into());
+        self.note_request_begun();
         self.ops.push(Op::WriteFile { io, file: FileId(folio.owner), page: folio.index.into(), pfn });
     }
 
@@ -283,6 +328,7 @@ impl Core {
             self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
         }
         if transfer.direction == Direction::Write {
+            self.note_request_ended();
             self.woken.append(&mut self.io.write_waiters);
         }
         if result.is_ok() { Ended::Well } else { failed }
@@ -340,6 +386,7 @@ impl Core {
         }
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));
         self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
+        self.note_written(folio.node, folio.pages());
         self.release_if_unused(pfn);
     }
 }

@@ -99,6 +99,9 @@ pub(crate) struct Lruvec {
     pub(crate) walk: TableWalkState,
     /// Pages by [`LruList`], live.
     pub(crate) sizes: [u64; 5],
+    /// All dirty pages that reclaim has met here were met before: reclaim for the group, and kswapd.
+    pub(crate) is_group_congested: bool,
+    pub(crate) is_node_congested: bool,
     /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
     pub(crate) cost: [u64; 2],
     /// The clock of evictions and activations by which refault distances are measured; descendants' included.
@@ -148,6 +151,8 @@ impl Lruvecs {
                 walk: TableWalkState::new(slots, generations.max_seq),
                 generations: may_keep_generations.then(|| Box::new(generations)),
                 sizes: [0; 5],
+                is_group_congested: false,
+                is_node_congested: false,
                 cost: [0; 2],
                 nonresident_age: 0,
                 refaults: [0; 2],

@@ -25,8 +25,8 @@ mod two_lists; // active and inactive
 use crate::switch::choice;
 pub(crate) use generations::MIN_LRU_BATCH;
 pub use generations::{
-    AgingRule, FaultIn, GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, References,
-    Rejected,
+    AgingRule, DirtyAtTail, FaultIn, GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, ProtectTo,
+    References, Rejected,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, Place, Refused, Requested, SWAPPINESS_ANON_ONLY,

@@ -183,8 +183,10 @@ impl Core {
             return None;
         }
         // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
-        // while written pages are about to become free would be a false OOM.
-        if self.io.has_writes() || self.is_flushing() {
+        // while written pages are about to become free would be a false OOM. A group of cgroup v1 is killed all the same where
+        // only files are being written: known bugs are just that.
+        let waits_for_files = self.config.cgroup_version == 2;
+        if self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing()) {
             charge.attempts = 0;
             return Some(Charged::WaitForWriteback);
         }
@@ -195,7 +197,7 @@ impl Core {
             return None;
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.
-        if self.memcg_stat_now(limited, Stat::NrDirty) > 0 {
+        if waits_for_files && self.memcg_stat_now(limited, Stat::NrDirty) > 0 {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if self.is_flushing() {
                 charge.attempts = 0;

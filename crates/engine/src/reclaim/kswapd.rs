@@ -90,6 +90,15 @@ struct Balance {
     has_trimmed: bool,
 }
 
+/// What a step of a run came to.
+enum Balanced {
+    Again,
+    /// Pages have to be written first.
+    Wait(Wait),
+    /// It has made room for this order.
+    Over(u8),
+}
+
 /// What became of a run's last pass.
 enum Passed {
     Again,
@@ -171,8 +180,9 @@ impl KernelThread for KswapdThread {
                 }
                 Doing::Napping => self.wake_from_nap(core, woken),
                 Doing::Balancing(run) => match core.balance_step(run, self.class) {
-                    None => return ThreadStep::Again,
-                    Some(reached) => {
+                    Balanced::Again => return ThreadStep::Again,
+                    Balanced::Wait(wait) => Some(wait),
+                    Balanced::Over(reached) => {
                         self.end_run(core, reached);
                         self.look_around(core)
                     }
@@ -214,8 +224,11 @@ impl Core {
         }
         let zones = self.memory.zones.of_node(node);
         let is_boosted = zones.iter().any(|zone| zone.kind <= class && zone.boost > 0);
+        // It waits for pages to be written: what it is asked for is written down.
+        let is_stalled =
+            self.writes_of[node.index()].holds(task) || self.io.congestion_waiters.contains(&task);
         let has_work = is_boosted || !self.memory.zones.is_balanced(node, order, class);
-        if has_work && self.wake(task) {
+        if !is_stalled && has_work && self.wake(task) {
             self.trace(node, |_| Tracepoint::WakeupKswapd { order, zone: class, gfp });
         }
         has_work
@@ -228,7 +241,12 @@ impl Core {
     /// Whether kswapd may rest. Who waits for it waits in vain from now on.
     fn may_kswapd_sleep(&mut self, node: NodeId, order: u8, class: ZoneType) -> bool {
         self.open_gate(node);
-        self.kswapds[node.index()].is_hopeless() || self.memory.zones.is_balanced(node, order, class)
+        let may_sleep =
+            self.kswapds[node.index()].is_hopeless() || self.memory.zones.is_balanced(node, order, class);
+        if may_sleep {
+            self.forget_writes(node, self.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+        }
+        may_sleep
     }
 
     fn balance_begin(&mut self, node: NodeId, order: u8, class: ZoneType) -> Balance {
@@ -248,24 +266,29 @@ impl Core {
         Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }
     }
 
-    /// Takes a run up to the end of a round that did something. At its end returns the order that it has made room for.
-    fn balance_step(&mut self, run: &mut Balance, class: ZoneType) -> Option<u8> {
+    /// Takes a run up to the end of a round that did something.
+    fn balance_step(&mut self, run: &mut Balance, class: ZoneType) -> Balanced {
         let node = run.sc.by.node.expect("kswapd has a node");
         self.release_isolated(&mut run.sc);
+        self.leave_throttle(&mut run.sc);
+        self.leave_stall(&mut run.sc);
         loop {
             let Some(pass) = &mut run.pass else {
                 if !self.balance_pass_begin(run, node, class) {
-                    return Some(self.balance_end(run, node));
+                    return Balanced::Over(self.balance_end(run, node));
                 }
                 continue;
             };
             match self.node_step(pass, &mut run.sc) {
-                NodeStep::Again => return None,
-                NodeStep::Wait(wait) => unreachable!("kswapd is held up: {wait:?}"),
+                NodeStep::Again => return Balanced::Again,
+                NodeStep::Wait(wait) => return Balanced::Wait(wait),
                 NodeStep::Over => {
                     run.pass = None;
                     if let Passed::Over = self.balance_pass_end(run, node) {
-                        return Some(self.balance_end(run, node));
+                        return Balanced::Over(self.balance_end(run, node));
+                    }
+                    if let Some(wait) = self.balance_stall(run, node) {
+                        return Balanced::Wait(wait);
                     }
                 }
             }
@@ -295,6 +318,13 @@ impl Core {
         run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
         run.has_trimmed |= run.sc.cache_trim_mode;
         true
+    }
+
+    /// 2010: kswapd waits for a device between two passes in earnest, unless a zone is so short that others might not get on.
+    fn balance_stall(&mut self, run: &mut Balance, node: NodeId) -> Option<Wait> {
+        let zones = self.memory.zones.of_node(node);
+        let is_under_min = zones.iter().any(|zone| zone.free_pages() < zone.mark(Watermark::Min));
+        if is_under_min { None } else { self.stall_of_2010(&mut run.sc) }
     }
 
     /// Decides how hard the next pass is to be, if there is to be one.

@@ -11,8 +11,7 @@
 //! other tasks come in between, as on a real machine. A round itself is plain code. kswapd makes passes over its node by rules of
 //! its own (`kswapd.rs`).
 //!
-//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3] Not modelled: the short sleeps of reclaimers that meet many pages under
-//! writeback (`reclaim_throttle`).
+//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3]
 
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far
@@ -20,9 +19,11 @@ mod node; // one pass over a node: which groups, one after the other
 mod direct; // a task that needs a page frees some itself
 mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others
+mod tally; // what they have met of dirty pages, and what they do about it
 mod isolate; // a batch leaves its list
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
+mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
 pub(crate) mod rules; // eras and remedies, as data
 
@@ -35,10 +36,16 @@ use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use node::{NodePass, NodeStep};
+pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
-pub use rules::{FlushRule, ProtectionRule, ReclaimRules, TreeWalk};
+pub use rules::{
+    AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls, TreeWalk,
+    V1Throttle,
+};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
+pub use tally::ThrottleReason;
+pub(crate) use tally::{NodeWrites, Tally};
 pub(crate) use throttle::Throttled;
 pub(crate) use user::{UserReclaim, UserReclaimStep};
 
@@ -77,6 +84,7 @@ impl Core {
             self.trace(NodeId(0), |_| Tracepoint::reclaim_begin(&call.sc));
         }
         self.leave_throttle(&mut call.sc);
+        self.leave_stall(&mut call.sc);
         loop {
             if let Some(node) = &mut call.node {
                 match self.node_step(node, &mut call.sc) {
@@ -132,11 +140,14 @@ impl Core {
         let sc = &mut call.sc;
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
+            let wait = self.stall_of_2010(sc).or(wait);
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
         }
         for pool in self.lruvecs.pools() {
-            self.workingset_end_cycle(self.lruvecs.id(sc.by.target, pool));
+            let target = self.lruvecs.id(sc.by.target, pool);
+            self.workingset_end_cycle(target);
+            self.lruvecs[target].is_group_congested = false;
         }
         if sc.nr_reclaimed == 0 && !sc.compaction_ready {
             let rules = self.memcgs[sc.by.target].policy.reclaim;

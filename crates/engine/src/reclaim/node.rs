@@ -18,7 +18,7 @@ use crate::migrate::compact_gap;
 use crate::page_alloc::request::{COSTLY_ORDER, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
-use crate::reclaim::{ProtectionRule, ScanControl, TreeWalk};
+use crate::reclaim::{ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
 
@@ -36,6 +36,8 @@ pub(crate) struct NodePass {
     reclaimed_before: u64,
     /// The pass over a group's lists.
     pass: Option<(MemcgId, Pass)>,
+    /// Conclusions are drawn from what it has met.
+    is_noted: bool,
 }
 
 enum GroupWalk {
@@ -68,7 +70,7 @@ impl Core {
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         sc.cost = self.lruvecs[target].cost;
-        (sc.file_taken, sc.unqueued_dirty) = (0, 0);
+        sc.tally = Tally::default();
         self.lru_prepare(target, sc);
         let walk = if keeps_generations && !sc.may_write {
             // Pages that may not be written would be looked at in vain.
@@ -80,11 +82,11 @@ impl Core {
         } else {
             GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
         };
-        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None }
+        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None, is_noted: false }
     }
 
     /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
-    fn keeps_generations(&self, sc: &ScanControl) -> bool {
+    pub(super) fn keeps_generations(&self, sc: &ScanControl) -> bool {
         sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
 
@@ -98,6 +100,7 @@ impl Core {
                 sc.must_wait = false;
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
                     self.unplug(&mut sc.plug);
+                    self.note_pass(lruvec, sc);
                     self.shrink_shadow_nodes(lruvec);
                     let has_aged = pass.has_aged();
                     node.pass = None;
@@ -107,12 +110,22 @@ impl Core {
                     self.release_isolated(sc);
                     return NodeStep::Wait(self.isolated_wait(self.lruvecs[lruvec].node, sc));
                 }
+                if let Some(wait) = self.take_stall(sc) {
+                    self.release_isolated(sc);
+                    return NodeStep::Wait(wait);
+                }
                 if self.looked_at > looked_at_before {
                     return NodeStep::Again;
                 }
                 continue;
             }
             let Some(memcg) = self.next_group(node) else {
+                let target = self.lruvecs.id(sc.by.target, node.pool);
+                if !std::mem::replace(&mut node.is_noted, true)
+                    && let Some(wait) = self.note_node(target, sc)
+                {
+                    return NodeStep::Wait(wait);
+                }
                 if sc.nr_reclaimed > 0 {
                     self.kswapds[self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node.index()]
                         .failures = 0;

@@ -1,7 +1,12 @@
-//! Rules of a reclaim call that have a default and an alternative: when it brings statistics up to date, and what it tries
-//! before it gives up.
+//! Rules of a reclaim call that have a default and an alternative: when it brings statistics up to date, who writes dirty pages,
+//! who is asked to, who waits for that, and what a call tries before it gives up.
 //!
-//! Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
+//! **Who writes.** In 2010 whoever met a dirty page at the end of a list wrote it, one page at a time, deep in the stack of
+//! whatever it was that needed memory. Writing was taken from tasks first, then from kswapd but for pages that it met a second
+//! time, and then from reclaim altogether. The flusher writes better: in the order of the file rather than in that of the list.
+//! What is left to reclaim is to ask for it in time, and to wait where nothing else is left. [reclaim 5.1 to 5.5; machine 9.4]
+//!
+//! **Old statistics.** Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
 //! pages have become active since the last flush, reclaim's statistics do not show it, and a pass looks at nothing. One of these
 //! rules was lost between 6.1 and 6.12. The others are remedies that no kernel has. The drain only puts the end off; each of the
 //! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
@@ -32,6 +37,24 @@ choice! {
 }
 
 choice! {
+    /// Which reclaimers write a dirty page of a file that they meet.
+    FileWriteback {
+        /// All that may enter a file system. Linux up to 3.1.
+        Any = "any",
+        /// All but tasks that reclaim for the machine: they pass dirty pages by, have the flusher write as many, and wait. The
+        /// series "avoid overflowing of stack during page reclaim" of 2010.
+        NotDirect = "not_direct",
+        /// kswapd, once it is in earnest. Linux 3.2 to 4.10.
+        KswapdOnly = "kswapd_only",
+        /// kswapd, a page that it meets a second time, where nothing but dirty pages came to the end of the lists. Linux 4.11 to
+        /// 6.15, on file systems that write single pages at all.
+        SeenTwice = "seen_twice",
+        /// Nobody. Linux since 6.16, and before that on ext4 and XFS, which have no way to write a single page.
+        Never = "never",
+    }
+}
+
+choice! {
     /// By which settings of the groups above a group is protected that reclaim for the machine comes by in the order of the memcg LRU.
     ProtectionRule {
         /// By those that they have now, worked out from the top down. Since Linux 6.11.
@@ -41,7 +64,54 @@ choice! {
     }
 }
 
-/// What a reclaim call does about old statistics, which groups it comes by, and what it does before it gives up.
+choice! {
+    /// Which reclaimers write pages to swap.
+    AnonWriteback {
+        /// All of them.
+        Any = "any",
+        /// All but tasks that reclaim for the machine, as the third posting of the series of 2010 had it.
+        NotDirect = "not_direct",
+    }
+}
+
+choice! {
+    /// When reclaim asks the flushers to write all that is dirty.
+    FlusherWake {
+        /// Never: generations as of 6.1 to 6.9.
+        Never = "never",
+        /// A pass over a group's lists has met nothing but dirty pages. Generations as of 6.12.
+        Pass = "pass",
+        /// A batch holds nothing but dirty pages. Two lists, and generations since 7.2.
+        Batch = "batch",
+        /// A call has looked at half as many pages again as it wants to free. Linux up to 3.x.
+        Scanned = "scanned",
+    }
+}
+
+choice! {
+    /// Whether reclaim for a group of cgroup v1 waits where it has asked the flushers to write. There, nobody who dirties pages of
+    /// a group is slowed down before the group is full of them.
+    V1Throttle {
+        /// It doesn't. Generations before 7.1.
+        Off = "off",
+        /// After a pass. Generations as of 7.1.
+        AfterPass = "after_pass",
+        /// After a batch. Two lists, and generations since 7.2.
+        Batch = "batch",
+    }
+}
+
+choice! {
+    /// How reclaimers wait for pages that are being written.
+    Stalls {
+        /// For a reason, as short as that asks for, and until it is gone. Linux since 5.16.
+        Throttle = "throttle",
+        /// For a tenth of a second, or until a device is no longer congested, whatever the reason. 2010.
+        CongestionWait = "congestion_wait",
+    }
+}
+
+/// What a reclaim call does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReclaimRules {
     /// When a pass over two lists flushes.
@@ -60,9 +130,20 @@ pub struct ReclaimRules {
     pub force_active_anon: bool,
     /// A call that reclaimed nothing leaves fresh statistics of its group to the next attempt.
     pub flush_after_failure: bool,
+    /// Who writes dirty pages of files.
+    pub file_writeback: FileWriteback,
+    /// Who writes pages to swap.
+    pub anon_writeback: AnonWriteback,
+    /// When flushers are asked to write.
+    pub flusher_wake: FlusherWake,
+    /// Whether reclaim for a group of cgroup v1 waits then.
+    pub v1_throttle: V1Throttle,
+    /// How reclaimers wait for pages under writeback.
+    pub stalls: Stalls,
 }
 
 impl ReclaimRules {
+    /// Of 6.12, for two lists.
     pub(crate) fn linux_6_12() -> ReclaimRules {
         ReclaimRules {
             stat_flush: FlushRule::WorkerLate,
@@ -72,6 +153,31 @@ impl ReclaimRules {
             drain_before_giving_up: false,
             force_active_anon: false,
             flush_after_failure: false,
+            file_writeback: FileWriteback::Never,
+            anon_writeback: AnonWriteback::Any,
+            flusher_wake: FlusherWake::Batch,
+            v1_throttle: V1Throttle::Batch,
+            stalls: Stalls::Throttle,
+        }
+    }
+
+    /// Of 2.6.35, and of that with the series against deep stacks (its third posting).
+    pub(crate) fn linux_2_6_35() -> ReclaimRules {
+        ReclaimRules {
+            file_writeback: FileWriteback::Any,
+            flusher_wake: FlusherWake::Scanned,
+            v1_throttle: V1Throttle::Off,
+            stalls: Stalls::CongestionWait,
+            ..ReclaimRules::linux_6_12()
+        }
+    }
+
+    /// Of 6.12, for generations.
+    pub(crate) fn generations_6_12() -> ReclaimRules {
+        ReclaimRules {
+            flusher_wake: FlusherWake::Pass,
+            v1_throttle: V1Throttle::Off,
+            ..ReclaimRules::linux_6_12()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
 use crate::lru::Deactivation;
-use crate::reclaim::{Reclaimer, TreeWalk};
+use crate::reclaim::tally::Stall;
+use crate::reclaim::{Reclaimer, Tally, TreeWalk};
 use crate::story::ThrottleCause;
 use crate::swap::plug::Plug;
 use crate::units::{Nanos, NodeId};
@@ -58,9 +59,11 @@ pub(crate) struct ScanControl {
     pub(crate) may_write: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
-    /// In the pass over a pool so far: pages of files taken, and those of them that are dirty and nobody writes yet.
-    pub(crate) file_taken: u64,
-    pub(crate) unqueued_dirty: u64,
+    /// What the pass over a pool has met so far.
+    pub(crate) tally: Tally,
+    /// What its last batch has left to wait for, and whether it has waited for such.
+    pub(crate) stall: Option<Stall>,
+    pub(crate) has_stalled: bool,
     /// Enough is free for compaction to make the block that is wanted.
     pub(crate) compaction_ready: bool,
     /// Swap writes that the pass under way has begun.
@@ -96,8 +99,9 @@ impl ScanControl {
             may_swap: true,
             may_write: true,
             cost: [0; 2],
-            file_taken: 0,
-            unqueued_dirty: 0,
+            tally: Tally::default(),
+            stall: None,
+            has_stalled: false,
             compaction_ready: false,
             plug: Plug::default(),
         }

@@ -11,11 +11,10 @@ use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
-use crate::reclaim::ScanControl;
+use crate::reclaim::{ScanControl, Tally};
 use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
-use crate::writeback::WritebackReason;
 
 /// What became of a batch. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -25,8 +24,8 @@ pub(crate) struct ReclaimStat {
     pub(crate) reclaimed: u64,
     /// Of those, and of those still there, what was written or is being written.
     pub(crate) written: u64,
-    /// Dirty pages of files that nobody writes yet.
-    pub(crate) unqueued_dirty: u64,
+    /// What it has met of dirty pages.
+    pub(crate) tally: Tally,
 }
 
 impl Core {
@@ -50,8 +49,11 @@ impl Core {
         sc.nr_scanned += taken;
         self.note_isolated(node, kind, taken, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
+        stat.tally.taken = taken;
+        stat.tally.file_taken = if kind == LruType::File { taken } else { 0 };
         self.shrink_folio_list(lruvec, batch, sc, &mut stat);
         self.trace_shrunk(lruvec, kind, looked_at, stat.reclaimed, sc);
+        self.note_batch(lru, lruvec, stat.tally, sc);
         if lru == Lru::Generations {
             // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
             let mut again = Vec::new();
@@ -73,14 +75,6 @@ impl Core {
         }
         for pfn in batch.drain(..) {
             self.put_back(pfn);
-        }
-        sc.unqueued_dirty += stat.unqueued_dirty;
-        if kind == LruType::File {
-            sc.file_taken += taken;
-        }
-        if lru != Lru::Generations && stat.unqueued_dirty == taken {
-            // Dirty pages have come to the end of the list before they were written: the flusher is late.
-            self.wakeup_flusher_threads(WritebackReason::Vmscan);
         }
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
         stat

@@ -4,9 +4,7 @@
 //! [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either freed or in the caller's
 //! batch. The caller puts the batch back on the lists, each folio by its state.
 //!
-//! Reclaim writes to swap, but no files: the order in which it meets their pages is none in which to write them. A dirty one is
-//! passed by, marked for the time when the flusher has written it. Where a batch holds nothing but such, the flusher is asked to
-//! write at once.
+//! What becomes of a dirty page of a file, and of one that is being written, is `pageout.rs`.
 
 use crate::config::SwapKind;
 use crate::core::Core;
@@ -83,18 +81,9 @@ impl Core {
         if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
             return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
-        if folio.has(FolioFlags::DIRTY)
-            && !folio.has(FolioFlags::WRITEBACK)
-            && folio.lru_type() == LruType::File
-            && !folio.has(FolioFlags::ANON)
-        {
-            stat.unqueued_dirty += folio.pages();
-        }
+        self.tally_folio(&folio, stat);
         if folio.has(FolioFlags::WRITEBACK) {
-            // Met before its write has ended: the list turns faster than the device writes. Out of the way with it; the
-            // write's end brings it to the tail.
-            self.change_reclaim(pfn, true);
-            return self.verdict(pfn, Verdict::Activate, Because::BeingWritten);
+            return self.judge_writeback(pfn, sc, stat);
         }
         let references = self.folio_check_references(pfn, sc);
         match references {
@@ -130,6 +119,9 @@ impl Core {
             if !may_enter {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
             }
+            if !self.may_write_anon(folio.pages(), sc, stat) {
+                return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
+            }
             match self.pageout(pfn, &mut sc.plug) {
                 Pageout::Keep => {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
@@ -138,9 +130,13 @@ impl Core {
                 Pageout::Activate => return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot),
                 Pageout::Started => {
                     stat.written += folio.pages();
+                    self.count_pageout(folio.pages(), sc);
                     return self.verdict(pfn, Verdict::Keep, Because::WriteBegun);
                 }
-                Pageout::Clean => stat.written += folio.pages(),
+                Pageout::Clean => {
+                    stat.written += folio.pages();
+                    self.count_pageout(folio.pages(), sc);
+                }
             }
         }
         if folio.has(FolioFlags::DIRTY) && folio.has(FolioFlags::INDEXED) && folio.lru_type() == LruType::File
@@ -150,10 +146,7 @@ impl Core {
                 self.forget_dirty(pfn);
                 return if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep };
             }
-            // Out of the way until it is written.
-            self.change_reclaim(pfn, true);
-            self.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
-            return self.verdict(pfn, Verdict::Activate, Because::FlusherWrites);
+            return self.judge_dirty_file(pfn, references, sc, stat);
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
             self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);

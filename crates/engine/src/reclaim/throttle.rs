@@ -92,7 +92,13 @@ impl Core {
     }
 
     /// A reclaimer waits with others of a node.
-    fn throttle(&self, node: NodeId, sc: &mut ScanControl, ticks: u64, cause: ThrottleCause) -> Wait {
+    pub(crate) fn throttle(
+        &self,
+        node: NodeId,
+        sc: &mut ScanControl,
+        ticks: u64,
+        cause: ThrottleCause,
+    ) -> Wait {
         sc.throttled_on = Some(node);
         sc.throttled = Some((self.now, Nanos::from_ticks(ticks, self.config.hz), cause));
         self.ticks_at_most(ticks)

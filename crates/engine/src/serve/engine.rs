@@ -14,6 +14,7 @@ use crate::memory::table::{ReadaheadStats, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
+use crate::reclaim::{Pageouts, ThrottleReason};
 use crate::serve::access;
 use crate::serve::task::Task;
 use crate::stat::Stat;
@@ -139,6 +140,21 @@ impl Engine {
     /// Pages of files whose write was begun for this reason.
     pub fn pages_written_by(&self, reason: WritebackReason) -> u64 {
         self.core.writeback.written_by(reason)
+    }
+
+    /// Pages that reclaim has begun to write, to files and to swap.
+    pub fn pageouts(&self) -> Pageouts {
+        self.core.pageouts
+    }
+
+    /// How often reclaim has asked the flushers to write.
+    pub fn flusher_wakeups(&self) -> u64 {
+        self.core.writeback.wakeups()
+    }
+
+    /// How often a reclaimer has waited for writes, for this reason.
+    pub fn throttled(&self, reason: ThrottleReason) -> u64 {
+        self.core.throttled[reason as usize]
     }
 
     /// Pages of files whose write the device has failed.

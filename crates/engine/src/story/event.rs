@@ -193,7 +193,9 @@ pub enum Because {
     Dirty,
     /// It is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// Its write to swap has begun; it can go when that has ended.
+    /// It would have to be written, and a task that needs a page writes none.
+    MayNotWrite,
+    /// Its write has begun; it can go when that has ended.
     WriteBegun,
     /// Its owner said that its contents may be forgotten.
     Forgettable,
@@ -332,6 +334,11 @@ pub enum PageEvent {
     },
     /// Eviction met it on the list of an old generation, and moved it to the one that it carries.
     Sorted,
+    /// Eviction met it dirty or being written, and moved it to the next generation.
+    PassedOn {
+        /// Which.
+        to: u64,
+    },
     /// Eviction spared it for its tier.
     Protected {
         /// Its tier.

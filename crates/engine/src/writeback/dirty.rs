@@ -21,7 +21,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
+use crate::units::{BdiId, FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
 use crate::writeback::WritebackReason;
 
 impl Core {
@@ -70,17 +70,23 @@ impl Core {
 
     /// The wb that a file's dirty pages count for.
     fn inode_wb(&mut self, file: FileId, memcg: MemcgId) -> WbId {
-        let inode = &self.memory.file(file).inode;
-        if let Some(wb) = inode.wb {
+        let (wb, bdi) = (self.memory.file(file).inode.wb, self.memory.file(file).inode.bdi);
+        if let Some(wb) = wb {
             return wb;
         }
-        let wb = self.writeback.wb_of(inode.bdi, memcg);
+        let wb = self.wb_for(bdi, memcg);
         self.memory.file_mut(file).inode.wb = Some(wb);
         wb
     }
 
+    /// The wb of who dirties pages as this group: its own, or in cgroup v1 the machine's.
+    pub(super) fn wb_for(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
+        let memcg = if self.config.cgroup_version == 1 { MemcgId::ROOT } else { memcg };
+        self.writeback.wb_of(bdi, memcg)
+    }
+
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
-    pub(super) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
+    pub(crate) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
         self.page_mkclean(pfn);
         let folio = &mut self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::DIRTY) && !folio.has(FolioFlags::WRITEBACK));

@@ -43,8 +43,8 @@ pub(super) struct Worker {
     stage: Option<Stage>,
     /// Something was written since the cycle began.
     has_written: bool,
-    /// Everything was asked to be written, and why.
-    all: Option<WritebackReason>,
+    /// Everything was asked to be written, or so many pages, and why.
+    all: Option<(WritebackReason, u64)>,
     work: Option<Work>,
     /// When periodic work ran last, and when to look for some again.
     last_periodic: Option<Nanos>,
@@ -171,13 +171,19 @@ impl Core {
 
     /// Has everything written that is dirty now, on all devices.
     pub(crate) fn wakeup_flusher_threads(&mut self, reason: WritebackReason) {
+        self.wakeup_flusher_threads_for(reason, u64::MAX);
+    }
+
+    /// Has so many pages written on each device, if that many are dirty: what reclaim asked for in 2010.
+    pub(crate) fn wakeup_flusher_threads_for(&mut self, reason: WritebackReason, pages: u64) {
+        self.writeback.wakeups += u64::from(reason == WritebackReason::Vmscan);
         for at in 0..self.writeback.wbs.len() {
             let wb = WbId(at as u32);
             if !self.writeback.wb(wb).has_dirty_files() || self.writeback.wb(wb).worker.all.is_some() {
                 continue;
             }
             let worker = &mut self.writeback.wb_mut(wb).worker;
-            worker.all = Some(reason);
+            worker.all = Some((reason, pages));
             if !worker.is_at_work() {
                 worker.stage = Some(Stage::All);
                 worker.has_written = false;
@@ -241,8 +247,13 @@ impl Core {
             let now = self.now;
             let worker = &mut self.writeback.wb_mut(wb).worker;
             let stage = worker.stage?;
+            let mut most = u64::MAX;
             let (next, reason) = match stage {
-                Stage::All => (Some(Stage::Periodic), worker.all.take()),
+                Stage::All => {
+                    let asked = worker.all.take();
+                    most = asked.map_or(most, |(_, pages)| pages);
+                    (Some(Stage::Periodic), asked.map(|(reason, _)| reason))
+                }
                 Stage::Periodic => {
                     let is_due = self.periodic_is_due(wb);
                     (Some(Stage::Background), is_due.then_some(WritebackReason::Periodic))
@@ -261,7 +272,7 @@ impl Core {
                 // What is dirty now; in the background, as far as it takes.
                 let budget = match reason {
                     WritebackReason::Background => u64::MAX,
-                    _ => self.global_limits().nr_dirty,
+                    _ => self.global_limits().nr_dirty.min(most),
                 };
                 return Some(Work { reason, budget, begun: now, pass: None, chunk: None });
             }
@@ -332,7 +343,7 @@ impl Core {
         let cutoff = match work.reason {
             WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.now),
-            WritebackReason::Vmscan | WritebackReason::Sync => Some(work.begun),
+            WritebackReason::Vmscan | WritebackReason::Sync | WritebackReason::Pageout => Some(work.begun),
         };
         if self.writeback.wb(wb).b_io.is_empty() {
             self.queue_io(wb, cutoff);

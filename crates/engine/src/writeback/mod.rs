@@ -59,10 +59,12 @@ reasons! {
     Background = "background",
     /// Reclaim met dirty pages only, and asked for them to be written.
     Vmscan = "vmscan",
-    /// A task waits for its file to be on the device.
+    /// A task waits for its file to be on the device (fsync), or for all of them.
     Sync = "sync",
     /// They have been dirty for long enough.
     Periodic = "periodic",
+    /// Reclaim wrote them itself, one by one, where its era allows that.
+    Pageout = "pageout",
 }
 
 /// All writeback of the machine.
@@ -79,6 +81,8 @@ pub(crate) struct Writeback {
     ratelimit_pages: u64,
     written_by: [u64; WritebackReason::ALL.len()],
     failed: u64,
+    /// How often reclaim has asked the flushers to write.
+    wakeups: u64,
 }
 
 /// A backing device.
@@ -160,12 +164,17 @@ impl Writeback {
         self.written_by[reason as usize]
     }
 
+    /// How often reclaim has asked the flushers to write.
+    pub(crate) fn wakeups(&self) -> u64 {
+        self.wakeups
+    }
+
     /// Pages whose write the device has failed.
     pub(crate) fn failed(&self) -> u64 {
         self.failed
     }
 
-    /// The wb of a group on a device.
+    /// The wb of a group on a device. (In cgroup v1 all are the root's: `Core::wb_for`.)
     fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
         let wbs = &self.bdis[bdi.index()].wbs;
         let found = wbs.iter().copied().find(|wb| self.wbs[wb.index()].memcg == memcg);

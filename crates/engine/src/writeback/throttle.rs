@@ -121,7 +121,7 @@ impl Core {
             }
         }
         self.flush_stats_ratelimited();
-        let wb = self.writeback.wb_of(self.memory.file(file).inode.bdi, memcg);
+        let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
         let now = self.ticks() as i64;
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));

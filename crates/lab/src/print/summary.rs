@@ -11,6 +11,7 @@ use crate::result::run_result::{
     Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult, RunResult,
     TaskResult, ThreadResult, counter,
 };
+use crate::result::writeback::WritebackResult;
 
 /// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
 /// what was moved. Those that are zero are left out.
@@ -88,6 +89,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &pressure_line(&result.pressure, result.end_ns);
     }
     text += &threads_line(&result.threads, result.end_ns);
+    text += &writeback_lines(&result.writeback);
     text += &swap_line(result);
     text += &readahead_line(result.readahead);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
@@ -249,6 +251,26 @@ fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
         })
         .collect();
     if stalled.is_empty() { String::new() } else { format!("  pressure: {}\n", stalled.join(", ")) }
+}
+
+/// Who wrote pages of files, and why; what reclaim wrote itself, and how often it waited.
+fn writeback_lines(writeback: &WritebackResult) -> String {
+    let said = |counters: &Counters| {
+        let pages = counters.keys().map(|name| (name, counter(counters, name).unsigned_abs()));
+        let some = pages.filter(|&(_, pages)| pages > 0);
+        some.map(|(name, pages)| format!("{} {name}", figures::count(pages))).collect::<Vec<_>>().join(", ")
+    };
+    let lines = [
+        ("pages of files written", said(&writeback.pages_by_reason)),
+        ("pages written by reclaim", said(&writeback.pages_by_reclaim)),
+        ("waits of reclaim for writes", said(&writeback.waits_of_reclaim)),
+    ];
+    let lines: Vec<String> = lines
+        .iter()
+        .filter(|(_, what)| !what.is_empty())
+        .map(|(name, what)| format!("{name}: {what}\n"))
+        .collect();
+    if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
 }
 
 /// What kernel threads did on CPUs, of those that did anything.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::print::figures;
 use crate::print::summary::STORY;
 use crate::result::run_result::{Counters, Latency, PressureResult, RunResult, TaskResult, counter};
+use crate::result::writeback::WritebackResult;
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,6 +125,10 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     if all || result.memcgs.is_empty() {
         list.machine(result, all);
     }
+    if !result.writeback.is_empty() {
+        list.group = "writeback".to_string();
+        list.writeback(&result.writeback);
+    }
     if all {
         list.group = "work".to_string();
         list.counters(&result.work, all);
@@ -210,6 +215,20 @@ impl List {
         for (name, value) in counters {
             self.add(name, value.as_f64().unwrap_or(0.0), Unit::Count);
         }
+    }
+
+    fn writeback(&mut self, writeback: &WritebackResult) {
+        let each = [
+            ("pages written, reason", &writeback.pages_by_reason),
+            ("pages written by reclaim,", &writeback.pages_by_reclaim),
+            ("waits of reclaim,", &writeback.waits_of_reclaim),
+        ];
+        for (what, counters) in each {
+            for name in counters.keys() {
+                self.add(&format!("{what} {name}"), counter(counters, name) as f64, Unit::Count);
+            }
+        }
+        self.add("flusher wake-ups by reclaim", writeback.wakeups_by_reclaim as f64, Unit::Count);
     }
 
     fn latency(&mut self, what: &str, latency: &Latency) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod simulate; // a machine built, run, and turned into figures
 pub(crate) mod run_result; // the figures, as plain data
+pub(crate) mod writeback; // who wrote pages
 pub(crate) mod timeline; // the figures of a run over time, row by row
 pub(crate) mod samples; // the same for a picture
 pub(crate) mod notes; // what a run leaves out that its user would miss

@@ -9,6 +9,7 @@ use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned, ThreadReport};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
+use crate::result::writeback::WritebackResult;
 
 /// The figures of one run. Times are in simulated nanoseconds.
 #[derive(Debug, Clone, Serialize)]
@@ -60,6 +61,9 @@ pub(crate) struct RunResult {
     pub(crate) context_switches: u64,
     /// `/proc/vmstat` at the end.
     pub(crate) vmstat: Counters,
+    /// Who wrote pages.
+    #[serde(skip_serializing_if = "WritebackResult::is_empty")]
+    pub(crate) writeback: WritebackResult,
     /// Files read by events.
     pub(crate) reads: Vec<ReadResult>,
     /// Files written by events.
@@ -310,6 +314,7 @@ impl RunResult {
             aging_ns: report.aging.0,
             context_switches: report.context_switches,
             vmstat,
+            writeback: WritebackResult::of(machine.engine()),
             events_not_reached: report.timed_left,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),

@@ -67,7 +67,7 @@ impl Machine {
         let iowait = match next {
             // Reclaim waits for a while, even if it is until a device has done something.
             Next::Stop => state == State::Asleep && memstall != Some(Memstall::Reclaim),
-            Next::ComeBack(_) => self.runner_mut(index).is_queueing(),
+            Next::ComeBack(_) => self.runner_mut(index).waits_for_device(),
             Next::GoOn | Next::Nap(_) => false,
         };
         let doing = Doing { runnable: false, on_cpu: false, iowait, memstall: memstall.is_some() };

@@ -9,7 +9,9 @@
 //! isolates up to 64. If it leaves the generation empty, the generation is closed. [reclaim 4.9 and its 6.12 form]
 
 use super::aging::Budget;
-use super::{Aging, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY};
+use super::{
+    Aging, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY,
+};
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
@@ -19,7 +21,6 @@ use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
-use crate::writeback::WritebackReason;
 
 /// Pages to isolate in a round: as many as a machine word has bits.
 pub(crate) const MIN_LRU_BATCH: u64 = 64;
@@ -75,7 +76,7 @@ impl Core {
             };
         }
         let swappiness = self.effective_swappiness(lruvec, sc);
-        let round = match self.generations_budget(lruvec, swappiness, sc) {
+        match self.generations_budget(lruvec, swappiness, sc) {
             Budget::Scan(0) => Round::Last,
             Budget::Scan(budget) => {
                 let scanned = self.evict(lruvec, swappiness, sc);
@@ -87,12 +88,7 @@ impl Core {
                 pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
                 Round::More
             }
-        };
-        if round == Round::Last && sc.unqueued_dirty > 0 && sc.unqueued_dirty == sc.file_taken {
-            // Nothing but dirty pages came to the old end: the flusher is late.
-            self.wakeup_flusher_threads(WritebackReason::Vmscan);
         }
-        round
     }
 
     /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
@@ -123,7 +119,7 @@ impl Core {
         lruvec: LruvecId,
         swappiness: u8,
         batch: &mut Vec<Pfn>,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
     ) -> (u64, LruType) {
         let CheaperType { kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
         self.tell_type(lruvec, kind, limit, reason);
@@ -171,7 +167,7 @@ impl Core {
         kind: LruType,
         limit: RefTierLimit,
         batch: &mut Vec<Pfn>,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
     ) -> u64 {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
@@ -185,7 +181,7 @@ impl Core {
             let pfn = Pfn(item);
             let pages = self.memory.folios[pfn].pages();
             scanned += pages;
-            if self.sort_folio(lruvec, pfn, limit) {
+            if self.sort_folio(lruvec, pfn, limit) || self.sort_dirty(lruvec, pfn, sc) {
                 sorted += pages;
             } else {
                 self.isolate_from_generation(lruvec, pfn);
@@ -249,6 +245,33 @@ impl Core {
         self.generation_list_remove(lruvec, pfn);
         self.generation_update(lruvec, pfn, next);
         self.generation_list_add(lruvec, pfn, next, rules.protect_to == ProtectTo::Tail);
+        true
+    }
+
+    /// Moves a folio that can't be freed before it is written to the next generation, where the rules say so; false if it is to
+    /// be isolated.
+    fn sort_dirty(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl) -> bool {
+        let folio = self.memory.folios[pfn];
+        let is_file = folio.lru_type() == LruType::File && !folio.has(FolioFlags::ANON);
+        let is_written = folio.has(FolioFlags::WRITEBACK);
+        let is_dirty = is_written || is_file && folio.has(FolioFlags::DIRTY);
+        if !is_dirty
+            || folio.has(FolioFlags::MLOCKED)
+            || self.generation_rules(lruvec).dirty != DirtyAtTail::NextGeneration
+        {
+            return false;
+        }
+        if is_file && folio.has(FolioFlags::DIRTY) {
+            sc.tally.file_taken += folio.pages();
+            sc.tally.unqueued_dirty += if is_written { 0 } else { folio.pages() };
+        }
+        self.change_reclaim(pfn, true);
+        let to = self.generations(lruvec).min_seq[folio.lru_type() as usize] + 1;
+        let next = self.generations(lruvec).slot(to);
+        self.tell(pfn, |_| PageEvent::PassedOn { to });
+        self.generation_list_remove(lruvec, pfn);
+        self.generation_update(lruvec, pfn, next);
+        self.generation_list_add(lruvec, pfn, next, false);
         true
     }
 

@@ -35,6 +35,8 @@ pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use lists::{GenerationLists, Place};
 pub use references::References;
 pub(crate) use rules::SWAPPINESS_ANON_ONLY;
-pub use rules::{AgingRule, FaultIn, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, Rejected};
+pub use rules::{
+    AgingRule, DirtyAtTail, FaultIn, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, Rejected,
+};
 pub use user::GenerationInfo;
 pub(crate) use user::{GenerationRequest, GenerationWork, Refused, Requested, WorkStep};

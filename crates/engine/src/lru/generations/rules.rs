@@ -6,6 +6,18 @@ use crate::switch::choice;
 use crate::workingset::Restore;
 
 choice! {
+    /// What eviction does with a page of a file at the old end that is dirty or being written. It can't be freed either way.
+    DirtyAtTail {
+        /// Takes it as any other; reclaim activates it, and the end of its write brings it back to the old end. Linux up to 6.13,
+        /// and since 7.2.
+        Isolate = "isolate",
+        /// Moves it to the next generation, where it soon is at the old end again: the page goes to and fro between the two as long
+        /// as its write takes. Linux 6.14 to 7.1.
+        NextGeneration = "next_generation",
+    }
+}
+
+choice! {
     /// Where a page goes that was added inside a fault, and so is known to be in use.
     FaultIn {
         /// 6.12: to the youngest generation.
@@ -123,6 +135,8 @@ pub struct GenerationRules {
     pub restore: Restore,
     /// Where a protected page goes.
     pub protect_to: ProtectTo,
+    /// What eviction does with a page at the old end that is dirty or being written.
+    pub dirty: DirtyAtTail,
     /// When eviction ages.
     pub aging: AgingRule,
     /// Reclaim for the whole machine comes by groups in the order of the memcg LRU (since 6.2); else it walks their tree.
@@ -163,6 +177,7 @@ impl GenerationRules {
             full_count: true,
             restore: Restore::NearlyFull,
             protect_to: ProtectTo::Tail,
+            dirty: DirtyAtTail::Isolate,
             aging: AgingRule::Linux6_12,
             memcg_lru: true,
             memcg_lru_restart: false,
@@ -183,6 +198,7 @@ impl GenerationRules {
             full_count: true,
             restore: Restore::NearlyFull,
             protect_to: ProtectTo::Head,
+            dirty: DirtyAtTail::NextGeneration,
             aging: AgingRule::Linux6_16,
             memcg_lru: true,
             memcg_lru_restart: false,

@@ -141,6 +141,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::Placed { arrival, rule } => json!({ "arrival": name(arrival), "rule": name(rule) }),
         PageEvent::FoundYoung { by } => json!({ "by": name(by) }),
         PageEvent::MadeYoungest { seq } => json!({ "seq": seq }),
+        PageEvent::PassedOn { to } => json!({ "to": to }),
         PageEvent::Protected { tier, limit: up_to, spared, at_top, to } => json!({
             "tier": tier,
             "limit": limit(up_to),

@@ -260,6 +260,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             ),
             _ => "moved to the list of its generation".to_string(),
         },
+        PageEvent::PassedOn { to } => format!("dirty or being written: passed on to generation {to}"),
         PageEvent::Protected { tier, limit, spared, at_top, to } => {
             protected(*tier, limit, spared, *at_top, *to, state.kind)
         }
@@ -286,6 +287,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
                 WritebackReason::Vmscan => "reclaim met nothing but dirty pages",
                 WritebackReason::Sync => "a task waits for its file to be on the device",
                 WritebackReason::Periodic => "it has been dirty for long enough",
+                WritebackReason::Pageout => "reclaim writes it itself",
             };
             format!("its write to its file begins: {why}")
         }
@@ -467,7 +469,8 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::FlusherWrites => {
             "it is dirty, and to write files is the flusher's work; it will go to the cold end when it is written".to_string()
         }
-        Because::WriteBegun => "its write to swap has begun, and it can go when that has ended".to_string(),
+        Because::MayNotWrite => "it would have to be written, and this reclaimer writes nothing itself".to_string(),
+        Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
     };
     match verdict {
@@ -683,6 +686,7 @@ fn is_decisive(event: &PageEvent) -> bool {
             | PageEvent::MovedToHead
             | PageEvent::MadeYoungest { .. }
             | PageEvent::Sorted
+            | PageEvent::PassedOn { .. }
             | PageEvent::Protected { .. }
             | PageEvent::MovedUp { .. }
             | PageEvent::Evicted { .. }

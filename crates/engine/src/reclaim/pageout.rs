@@ -1,0 +1,157 @@
+//! Dirty pages of files in reclaim's hands, and pages under writeback: who writes, who passes them by, and who waits.
+//!
+//! ```text
+//!   being written   kswapd meets it again where all are being written ─► passed by, and kswapd waits
+//!                   cgroup v1: met again ─► its write is waited for          2010: kept as it is
+//!                   else ─► marked, passed by; the write's end brings it to the cold end
+//!   dirty           may be written by this reclaimer, now ─► its write begins, marked likewise
+//!                   may not ─► marked, passed by            2010: kept, and counted for the flusher
+//! ```
+//! A page that reclaim writes is a request of its own, as its neighbours in the file are elsewhere in the list. Where reclaim
+//! writes, the device seeks. [reclaim 5.1, 5.2, 5.5; machine 9.4]
+
+use crate::core::Core;
+use crate::memory::folio::{Folio, FolioFlags};
+use crate::reclaim::rules::{AnonWriteback, FileWriteback, Stalls};
+use crate::reclaim::shrink::ReclaimStat;
+use crate::reclaim::shrink_list::FolioReferences;
+use crate::reclaim::tally::Stall;
+use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
+use crate::stat::Stat;
+use crate::story::{Because, Tracepoint, Verdict};
+use crate::units::{LruType, Pfn};
+use crate::writeback::WritebackReason;
+
+/// Pages that reclaim has begun to write, by who did: tasks on their way to a page, kswapd, reclaim for a group.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Pageouts {
+    /// Reclaim for the machine by a task that needs a page.
+    pub direct: u64,
+    /// Likewise, in a pass that waits for each write.
+    pub direct_sync: u64,
+    /// kswapd.
+    pub kswapd: u64,
+    /// Reclaim for a group, and on request.
+    pub group: u64,
+}
+
+impl Core {
+    /// Counts a folio in the hands of reclaim as dirty or being written, if it is a file's.
+    #[inline]
+    pub(super) fn tally_folio(&self, folio: &Folio, stat: &mut ReclaimStat) {
+        let state = FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+        if !folio.flags().intersects(state)
+            || folio.lru_type() != LruType::File
+            || folio.has(FolioFlags::ANON)
+        {
+            return;
+        }
+        let pages = folio.pages();
+        stat.tally.dirty += pages;
+        if !folio.has(FolioFlags::WRITEBACK) {
+            stat.tally.unqueued_dirty += pages;
+        } else if folio.has(FolioFlags::RECLAIM) {
+            stat.tally.congested += pages;
+        }
+    }
+
+    /// The verdict on a folio that is being written: the list turns faster than the device writes.
+    pub(super) fn judge_writeback(
+        &mut self,
+        pfn: Pfn,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) -> Verdict {
+        let folio = self.memory.folios[pfn];
+        let was_met = folio.has(FolioFlags::RECLAIM);
+        if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
+            return self.verdict(pfn, Verdict::Keep, Because::BeingWritten);
+        }
+        if sc.by.is_kswapd() && was_met && self.writes_of[folio.node.index()].is_writeback {
+            stat.tally.immediate += folio.pages();
+        } else if self.is_throttled_at_source(sc) || !was_met || !sc.by.may_enter_fs {
+            // Out of the way with it; the write's end brings it to the tail.
+            self.change_reclaim(pfn, true);
+            stat.tally.writeback += folio.pages();
+        } else {
+            // Nothing has slowed down those who dirtied the group's pages, so that here is nothing but such.
+            sc.stall = Some(Stall::Folio(pfn));
+            return self.verdict(pfn, Verdict::Keep, Because::BeingWritten);
+        }
+        self.verdict(pfn, Verdict::Activate, Because::BeingWritten)
+    }
+
+    /// The verdict on a dirty page of a file that nobody uses.
+    pub(super) fn judge_dirty_file(
+        &mut self,
+        pfn: Pfn,
+        references: FolioReferences,
+        sc: &ScanControl,
+        stat: &mut ReclaimStat,
+    ) -> Verdict {
+        let folio = self.memory.folios[pfn];
+        let rule = self.memcgs[sc.by.target].policy.reclaim.file_writeback;
+        if !self.may_write_file(&folio, rule, sc) {
+            if matches!(rule, FileWriteback::Any | FileWriteback::NotDirect) {
+                stat.tally.refused += folio.pages();
+                return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
+            }
+            // Out of the way until it is written.
+            self.change_reclaim(pfn, true);
+            self.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
+            return self.verdict(pfn, Verdict::Activate, Because::FlusherWrites);
+        }
+        if references == FolioReferences::ReclaimClean {
+            return self.verdict(pfn, Verdict::Keep, Because::NotWorthAWrite);
+        }
+        if !sc.by.may_enter_fs {
+            return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
+        }
+        if folio.refs > 0 {
+            // Anyone else's reference may be used to change the page under the write.
+            return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
+        }
+        self.count_pageout(folio.pages(), sc);
+        self.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
+        self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File });
+        stat.written += folio.pages();
+        self.start_file_write(pfn, WritebackReason::Pageout);
+        // Only now: of a clean page the bit is the mark of readahead.
+        self.change_reclaim(pfn, true);
+        self.verdict(pfn, Verdict::Keep, Because::WriteBegun)
+    }
+
+    fn may_write_file(&self, folio: &Folio, rule: FileWriteback, sc: &ScanControl) -> bool {
+        sc.may_write
+            && match rule {
+                FileWriteback::Any => true,
+                FileWriteback::NotDirect => sc.by.why != Why::Direct,
+                FileWriteback::KswapdOnly => sc.by.is_kswapd() && sc.priority < PRIORITY_DEFAULT - 2,
+                FileWriteback::SeenTwice => {
+                    let is_dirty = self.writes_of[folio.node.index()].is_dirty;
+                    sc.by.is_kswapd() && folio.has(FolioFlags::RECLAIM) && is_dirty
+                }
+                FileWriteback::Never => false,
+            }
+    }
+
+    /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
+    pub(super) fn may_write_anon(&self, pages: u64, sc: &ScanControl, stat: &mut ReclaimStat) -> bool {
+        let rule = self.memcgs[sc.by.target].policy.reclaim.anon_writeback;
+        let may = rule == AnonWriteback::Any || sc.by.why != Why::Direct;
+        if !may {
+            stat.tally.refused += pages;
+        }
+        may
+    }
+
+    /// A reclaimer has begun to write so many pages.
+    pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
+        let by = &mut self.pageouts;
+        *match sc.by.why {
+            Why::Direct => &mut by.direct,
+            Why::Kswapd => &mut by.kswapd,
+            _ => &mut by.group,
+        } += pages;
+    }
+}

@@ -1,0 +1,295 @@
+//! What reclaimers have met of dirty pages, and what they do about it: ask for writes, and wait.
+//!
+//! ```text
+//!   batch   nothing but dirty pages            flushers write all there is          cgroup v1: and the reclaimer waits
+//!   pass    kswapd: all taken are being written     the node is marked WRITEBACK: pages met again hold kswapd up
+//!           kswapd: all of files are dirty          the node is marked DIRTY: it may write such pages, if anyone may
+//!           all dirty ones were met before          the group, or the node, is congested: who reclaims there waits a tick
+//!   kswapd can rest: nothing is marked any more
+//! ```
+//! Reclaim goes round its lists faster than any device writes. Without these waits it would call what is being written
+//! unreclaimable, and kill. A wait for writes ends early when as many pages are written as would feed all who wait. [reclaim 5.2 to
+//! 5.4; mglru-2026 2.7]
+//!
+//! Sums are of two lists, and of generations since 7.2, where both go by batches. Generations are taken for the machine without
+//! any of these waits.
+
+use crate::core::Core;
+use crate::lru::Lru;
+use crate::lru::lruvec::LruvecId;
+use crate::machine::step::{DelayReason, Wait};
+use crate::reclaim::rules::{FlusherWake, Stalls, V1Throttle};
+use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
+use crate::story::ThrottleCause;
+use crate::units::{Nanos, NodeId, Pfn, TaskId};
+use crate::writeback::WritebackReason;
+
+/// What batches have met. Unit: pages.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) taken: u64,
+    pub(crate) file_taken: u64,
+    /// Of files: dirty or being written.
+    pub(crate) dirty: u64,
+    /// Dirty ones that nobody writes yet.
+    pub(crate) unqueued_dirty: u64,
+    /// Those being written that were met before.
+    pub(crate) congested: u64,
+    /// Met while they are being written, and passed by.
+    pub(crate) writeback: u64,
+    /// Likewise, by a kswapd that should wait.
+    pub(crate) immediate: u64,
+    /// Dirty ones that the reclaimer may not write.
+    pub(crate) refused: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.taken += other.taken;
+        self.file_taken += other.file_taken;
+        self.dirty += other.dirty;
+        self.unqueued_dirty += other.unqueued_dirty;
+        self.congested += other.congested;
+        self.writeback += other.writeback;
+        self.immediate += other.immediate;
+        self.refused += other.refused;
+    }
+}
+
+/// Why a reclaimer waits for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThrottleReason {
+    /// For pages under writeback.
+    Writeback,
+    /// All dirty pages that it met were met before.
+    Congested,
+    /// For a device's queue, as in 2010.
+    CongestionWait,
+}
+
+impl ThrottleReason {
+    /// All of them.
+    pub const ALL: [ThrottleReason; 3] =
+        [ThrottleReason::Writeback, ThrottleReason::Congested, ThrottleReason::CongestionWait];
+
+    /// What results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThrottleReason::Writeback => "writeback",
+            ThrottleReason::Congested => "congested",
+            ThrottleReason::CongestionWait => "congestion_wait",
+        }
+    }
+}
+
+/// What a batch leaves a reclaimer to wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stall {
+    /// Pages of the node to be written.
+    Writeback(NodeId),
+    /// This one.
+    Folio(Pfn),
+    /// A device to have room for requests.
+    Congestion,
+}
+
+/// What is known of a node's dirty pages, and who waits for them.
+#[derive(Default)]
+pub(crate) struct NodeWrites {
+    /// Nothing but dirty pages of files came to the end of its lists.
+    pub(crate) is_dirty: bool,
+    /// Nothing but pages under writeback did.
+    pub(crate) is_writeback: bool,
+    /// Tasks that wait for pages to be written, and how many were since the first of them came.
+    waiting: Vec<TaskId>,
+    written: u64,
+}
+
+impl NodeWrites {
+    /// Whether a task waits here: nothing else is to wake it.
+    pub(crate) fn holds(&self, task: TaskId) -> bool {
+        self.waiting.contains(&task)
+    }
+}
+
+/// Requests of a device from which on its queue counts as congested, and down to which it does.
+const CONGESTED_FROM: usize = 113;
+const CONGESTED_TO: usize = 103;
+
+impl Core {
+    /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
+    /// for a group since cgroup v2.
+    pub(crate) fn is_throttled_at_source(&self, sc: &ScanControl) -> bool {
+        sc.by.is_global() || self.config.cgroup_version == 2
+    }
+
+    /// A batch is over: asks for writes, and says what its reclaimer is to wait for.
+    pub(crate) fn note_batch(&mut self, lru: Lru, lruvec: LruvecId, tally: Tally, sc: &mut ScanControl) {
+        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        if tally.unqueued_dirty == tally.taken && rules.flusher_wake == FlusherWake::Batch {
+            // Dirty pages have come to the end of the list before they were written: the flusher is late.
+            self.wakeup_flusher_threads(WritebackReason::Vmscan);
+            if rules.v1_throttle == V1Throttle::Batch && !self.is_throttled_at_source(sc) {
+                sc.stall = Some(Stall::Writeback(self.lruvecs[lruvec].node));
+            }
+        }
+        if tally.refused > 0 && rules.stalls == Stalls::CongestionWait {
+            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, tally.refused);
+            sc.stall = Some(Stall::Congestion);
+        }
+        if lru == Lru::Generations && rules.flusher_wake != FlusherWake::Batch {
+            // All that their own rule asks for.
+            sc.tally.unqueued_dirty += tally.unqueued_dirty;
+            sc.tally.file_taken += tally.file_taken;
+        } else {
+            sc.tally += tally;
+        }
+    }
+
+    /// A pass over a group's lists is over.
+    pub(crate) fn note_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) {
+        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let has_met_dirty_only =
+            sc.tally.unqueued_dirty > 0 && sc.tally.unqueued_dirty == sc.tally.file_taken;
+        if has_met_dirty_only && rules.flusher_wake == FlusherWake::Pass {
+            self.wakeup_flusher_threads(WritebackReason::Vmscan);
+            if rules.v1_throttle == V1Throttle::AfterPass && !self.is_throttled_at_source(sc) {
+                sc.stall = Some(Stall::Writeback(self.lruvecs[lruvec].node));
+            }
+        }
+    }
+
+    /// A pass over a node is over: marks what it has found out, and says whether the reclaimer is to wait.
+    pub(crate) fn note_node(&mut self, target: LruvecId, sc: &mut ScanControl) -> Option<Wait> {
+        let tally = sc.tally;
+        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle {
+            return None;
+        }
+        let node = self.lruvecs[target].node;
+        let mut wait = None;
+        if sc.by.is_kswapd() {
+            let writes = &mut self.writes_of[node.index()];
+            writes.is_writeback |= tally.writeback > 0 && tally.writeback == tally.taken;
+            // Where none was taken, none was clean either.
+            writes.is_dirty |= tally.unqueued_dirty == tally.file_taken;
+            if tally.immediate > 0 {
+                sc.has_stalled = true;
+                wait = Some(self.wait_for_writes(node, sc));
+            }
+        }
+        if tally.dirty > 0 && tally.dirty == tally.congested {
+            let lruvec = &mut self.lruvecs[target];
+            lruvec.is_group_congested |= !sc.by.is_global() && self.config.cgroup_version == 2;
+            lruvec.is_node_congested |= sc.by.is_kswapd();
+        }
+        let lruvec = &self.lruvecs[target];
+        let is_congested = lruvec.is_group_congested || lruvec.is_node_congested;
+        if is_congested && !sc.by.is_kswapd() && self.is_much_pending(node) {
+            self.throttled[ThrottleReason::Congested as usize] += 1;
+            wait = Some(self.throttle(node, sc, 1, ThrottleCause::Congested));
+        }
+        wait
+    }
+
+    /// kswapd can rest: what it has found out is over.
+    pub(crate) fn forget_writes(&mut self, node: NodeId, root: LruvecId) {
+        let writes = &mut self.writes_of[node.index()];
+        (writes.is_dirty, writes.is_writeback) = (false, false);
+        let lruvec = &mut self.lruvecs[root];
+        (lruvec.is_group_congested, lruvec.is_node_congested) = (false, false);
+    }
+
+    /// Turns what a batch has left to wait for into a wait.
+    pub(crate) fn take_stall(&mut self, sc: &mut ScanControl) -> Option<Wait> {
+        let stall = sc.stall.take()?;
+        sc.has_stalled = true;
+        Some(match stall {
+            Stall::Writeback(node) => self.wait_for_writes(node, sc),
+            Stall::Congestion => self.congestion_wait(),
+            Stall::Folio(pfn) => {
+                self.wait_for_folio(pfn, self.task);
+                Wait::Io
+            }
+        })
+    }
+
+    /// The task waits for writes on a node: a tenth of a second at most.
+    fn wait_for_writes(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
+        let (task, writes) = (self.task, &mut self.writes_of[node.index()]);
+        if writes.waiting.is_empty() {
+            writes.written = 0;
+        }
+        writes.waiting.push(task);
+        self.throttled[ThrottleReason::Writeback as usize] += 1;
+        self.throttle(node, sc, self.tenth_of_a_second(), ThrottleCause::Writeback)
+    }
+
+    /// A reclaimer goes on. If it has waited for writes, nobody need wake it any more.
+    pub(crate) fn leave_stall(&mut self, sc: &mut ScanControl) {
+        if !std::mem::take(&mut sc.has_stalled) {
+            return;
+        }
+        let task = self.task;
+        for writes in &mut self.writes_of {
+            writes.waiting.retain(|&waiting| waiting != task);
+        }
+        self.io.congestion_waiters.retain(|&waiting| waiting != task);
+    }
+
+    /// A page of a node was written: enough of them, and those who wait for that go on.
+    pub(crate) fn note_written(&mut self, node: NodeId, pages: u64) {
+        let writes = &mut self.writes_of[node.index()];
+        if writes.waiting.is_empty() {
+            return;
+        }
+        writes.written += pages;
+        if writes.written > self.config.reclaim_batch * writes.waiting.len() as u64 {
+            for task in std::mem::take(&mut writes.waiting) {
+                self.wake(task);
+            }
+        }
+    }
+
+    /// In ticks.
+    fn tenth_of_a_second(&self) -> u64 {
+        u64::from(self.config.hz / 10).max(1)
+    }
+
+    /// 2010: a tenth of a second, or until a device that was congested no longer is.
+    pub(crate) fn congestion_wait(&mut self) -> Wait {
+        let task = self.task;
+        self.io.congestion_waiters.push(task);
+        self.throttled[ThrottleReason::CongestionWait as usize] += 1;
+        Wait::WokenOr(Nanos::from_ticks(self.tenth_of_a_second(), self.config.hz), DelayReason::Reclaim)
+    }
+
+    /// A write has been submitted.
+    pub(crate) fn note_request_begun(&mut self) {
+        self.io.is_congested |= self.io.write_requests() >= CONGESTED_FROM;
+    }
+
+    /// A write has ended.
+    pub(crate) fn note_request_ended(&mut self) {
+        if self.io.write_requests() < CONGESTED_TO && std::mem::take(&mut self.io.is_congested) {
+            for task in std::mem::take(&mut self.io.congestion_waiters) {
+                self.wake(task);
+            }
+        }
+    }
+
+    /// All nodes have been shrunk at a priority, in 2010: asks for writes if much was looked at in vain, and waits where that was
+    /// in earnest.
+    pub(crate) fn stall_of_2010(&mut self, sc: &mut ScanControl) -> Option<Wait> {
+        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        if rules.flusher_wake == FlusherWake::Scanned
+            && sc.nr_scanned > sc.nr_to_reclaim + sc.nr_to_reclaim / 2
+            && sc.by.why != Why::Kswapd
+        {
+            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, sc.nr_scanned);
+        }
+        let is_earnest = sc.nr_scanned > 0 && sc.priority < PRIORITY_DEFAULT - 2;
+        sc.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;
+        sc.has_stalled.then(|| self.congestion_wait())
+    }
+}

@@ -1,0 +1,47 @@
+//! Who wrote pages in a run: flushers, by reason, and reclaim itself; and how often reclaimers waited for writes.
+
+use pageout_engine::{Engine, Pageouts, ThrottleReason, WritebackReason};
+use serde::Serialize;
+
+use super::run_result::Counters;
+
+/// What became of dirty pages in a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct WritebackResult {
+    /// Pages of files whose write was begun, by reason.
+    pub(crate) pages_by_reason: Counters,
+    /// Pages that reclaim began to write, to files and to swap, by who did.
+    pub(crate) pages_by_reclaim: Counters,
+    /// How often reclaim asked the flushers to write.
+    pub(crate) wakeups_by_reclaim: u64,
+    /// How often reclaimers waited for writes, by reason.
+    pub(crate) waits_of_reclaim: Counters,
+}
+
+impl WritebackResult {
+    pub(crate) fn of(engine: &Engine) -> WritebackResult {
+        let reasons = WritebackReason::ALL.iter();
+        let Pageouts { direct, direct_sync, kswapd, group } = engine.pageouts();
+        let by = [("direct", direct), ("direct_sync", direct_sync), ("kswapd", kswapd), ("group", group)];
+        let waits = ThrottleReason::ALL.into_iter();
+        WritebackResult {
+            pages_by_reason: reasons
+                .map(|&reason| (reason.name().to_string(), engine.pages_written_by(reason).into()))
+                .collect(),
+            pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
+            wakeups_by_reclaim: engine.flusher_wakeups(),
+            waits_of_reclaim: waits
+                .map(|reason| (reason.name().to_string(), engine.throttled(reason).into()))
+                .collect(),
+        }
+    }
+
+    /// Nothing was written and nobody waited.
+    pub(crate) fn is_empty(&self) -> bool {
+        let none = |counters: &Counters| counters.values().all(|value| value.as_u64() == Some(0));
+        none(&self.pages_by_reason)
+            && none(&self.pages_by_reclaim)
+            && none(&self.waits_of_reclaim)
+            && self.wakeups_by_reclaim == 0
+    }
+}
