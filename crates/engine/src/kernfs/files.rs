@@ -124,6 +124,7 @@ pub(super) enum MachineTarget {
     LruGen,
     LruGenFull,
     CompactMemory,
+    StatRefresh,
     Enabled,
     MinTtl,
     /// The pool of huge pages of an order.
@@ -157,6 +158,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),
     sysctl("/proc/sys/vm/percpu_pagelist_high_fraction", "vm.percpu_pagelist_high_fraction"),
     MachineFile { path: "/proc/sys/vm/compact_memory", is_writable: true, target: MachineTarget::CompactMemory },
+    MachineFile { path: "/proc/sys/vm/stat_refresh", is_writable: false, target: MachineTarget::StatRefresh },
     sysctl("/proc/sys/vm/dirty_ratio", "vm.dirty_ratio"),
     sysctl("/proc/sys/vm/dirty_background_ratio", "vm.dirty_background_ratio"),
     sysctl("/proc/sys/vm/dirty_bytes", "vm.dirty_bytes"),

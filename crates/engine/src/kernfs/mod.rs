@@ -9,6 +9,7 @@
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
+//! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
@@ -139,6 +140,7 @@ impl Engine {
             Target::Machine(MachineTarget::CompactMemory) => {
                 return Err(FileError::NotPermitted(path.to_owned()));
             }
+            Target::Machine(MachineTarget::StatRefresh) => self.core.refresh_all_lists(),
             Target::Machine(MachineTarget::LruGenFull) => text = self.lru_gen_text(true),
             Target::Machine(MachineTarget::Enabled) => text = self.enabled_text(),
             Target::Machine(MachineTarget::NrHugepages(order)) => {
@@ -203,6 +205,7 @@ impl Engine {
                 | MachineTarget::Meminfo
                 | MachineTarget::Swaps
                 | MachineTarget::Zoneinfo
+                | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),
             Target::Machine(MachineTarget::CompactMemory) if value == "1" => {

@@ -7,6 +7,7 @@
 //! | compressed page of a zram device | its class of sizes, several in 1 to 8 pages | nobody | with its swap slot |
 //! | kernel stack | 4 pages | the group of the task | when the task ends |
 //! | pool of huge pages | blocks of an order | nobody | when `nr_hugepages` says fewer |
+//! | what the kernel holds from its start on | pages | nobody | never |
 //!
 //! Each takes frames of the machine, whoever pays. With `memcg.kmem` groups pay too, and reclaim at their limits makes room for
 //! it. The root pays for nothing. Page tables and stacks are charged by the page. Objects that share a page are charged by their

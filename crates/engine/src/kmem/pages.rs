@@ -1,8 +1,10 @@
 //! Frames for the kernel's own use, and their charge where one is paid by the page.
 
+use crate::config::ConfigError;
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
 use crate::units::{MemcgId, PAGE_SIZE, Pfn};
 
@@ -24,6 +26,21 @@ impl Core {
     pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
         self.memory.folios[pfn].clear(FolioFlags::KERNEL);
         self.free_folio(pfn);
+    }
+
+    /// Takes so many pages for good, for what is not modelled one by one. Those free above the low mark have to do.
+    pub(crate) fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
+        let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.current_node());
+        for held in 0..pages {
+            let Some(pfn) = self.alloc_pages(&request, MemcgId::ROOT) else {
+                let what = "pages that the kernel holds";
+                return Err(ConfigError::OutOfRange { what, value: pages, min: 0, max: held });
+            };
+            self.kernel_page_new(pfn, MemcgId::ROOT);
+        }
+        // What CPUs had fetched beyond that is anybody's.
+        self.memory.drain_all_pages();
+        Ok(())
     }
 
     /// Makes an allocated frame a page-table page or part of a stack. Where a group pays for it, it has been charged.

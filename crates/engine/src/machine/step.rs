@@ -73,6 +73,8 @@ pub enum Served {
         /// Pages that it has reclaimed.
         reclaimed: u64,
     },
+    /// A file of `/proc` is open: what the kernel takes for its reader is there.
+    Opened,
     /// What was to be read ahead is on its way, as far as there is memory for it.
     Advised,
     /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.

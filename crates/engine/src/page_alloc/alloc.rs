@@ -6,7 +6,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::stat::PGALLOC;
 use crate::story::GfpFlags;
-use crate::units::{MemcgId, Nanos, NodeId, Pfn};
+use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn};
 
 impl Core {
     /// Pages for a request, if a zone can give them and stay above its low mark. If not, the slow path goes on
@@ -39,6 +39,13 @@ impl Core {
         if self.now >= cpu.refresh_at {
             cpu.refresh_at = self.now + Nanos::SECOND;
             self.memory.refresh_lists(self.cpu);
+        }
+    }
+
+    /// All CPUs do that now, because someone wants to see figures that are up to date.
+    pub(crate) fn refresh_all_lists(&mut self) {
+        for cpu in 0..self.config.cpus {
+            self.memory.refresh_lists(CpuId(cpu));
         }
     }
 

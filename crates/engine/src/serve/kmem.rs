@@ -5,6 +5,7 @@
 //! nodes after it. Each may reclaim at a limit, so each is a place where the access pauses and goes on from the start. Frames and
 //! charges that it has got by then stay in its hands. [machine 7]
 
+use crate::config::ConfigError;
 use crate::kmem::{IndexRoom, STACK_PAGES};
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::serve::access::Object;
@@ -183,6 +184,12 @@ impl Engine {
                 IndexRoom::Frame => return Ok(false),
             }
         }
+    }
+
+    /// Takes pages of the machine for good: what a kernel holds from its start on beside what the engine follows one by one. They can't be
+    /// moved, and nobody is charged for them.
+    pub fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
+        self.core.hold_kernel_memory(pages)
     }
 
     /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is. None

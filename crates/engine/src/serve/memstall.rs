@@ -24,6 +24,7 @@ impl Engine {
             Stage::High(_) => true,
             Stage::ResizePool(resize) => resize.is_stalled(),
             Stage::Thread(thread) => thread.in_reclaim(),
+            Stage::OpenProc(opening) => opening.in_reclaim(),
             // It has made its access, and a device may have no room yet for what was to be read ahead with it.
             Stage::Idle => return attempt.submits_refault.then_some(Memstall::Refault),
             Stage::UserReclaim(_)

@@ -5,6 +5,7 @@ mod objects; // what a task accesses: open files and mappings
 pub(crate) mod task; // what each task is in the middle of
 pub(crate) mod access; // hits: what an access to a resident page writes
 mod kmem; // kernel memory that an access needs
+pub(crate) mod proc; // what a reader of `/proc` takes
 mod miss; // misses: finding the page, charging and allocating for it
 mod read_ahead; // readahead as a part of an access
 mod swap_ahead; // the same of swapped pages

@@ -11,7 +11,8 @@ use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::exit::Exit;
 use crate::serve::miss::Attempt;
-use crate::units::{CpuId, MemcgId, MmId, TaskId};
+use crate::serve::proc::Opening;
+use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync};
 
 /// A thread of execution.
@@ -22,6 +23,8 @@ pub(crate) struct Task {
     pub(crate) objects: Vec<Object>,
     /// Its kernel stack, from when it first needs memory.
     pub(crate) stack: Option<Stack>,
+    /// What it holds of the kernel's while it reads a file of `/proc`.
+    pub(crate) buffers: Vec<Pfn>,
     /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
     pub(crate) high_debt: u64,
     /// Pages of files that it has dirtied lately.
@@ -44,6 +47,8 @@ pub(crate) enum Stage {
     Compact(Box<CompactMemory>),
     /// A write to `nr_hugepages`.
     ResizePool(Box<PoolResize>),
+    /// A file of `/proc` is being opened.
+    OpenProc(Box<Opening>),
     /// A write to `lru_gen`.
     LruGen(Box<LruGenWrite>),
     /// fsync(2).
@@ -82,6 +87,7 @@ impl Task {
             cpu,
             objects: Vec::new(),
             stack: None,
+            buffers: Vec::new(),
             high_debt: 0,
             dirty: DirtyThrottle::default(),
             read_failed: false,
@@ -147,6 +153,7 @@ impl Engine {
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::Compact(request) => self.compact_memory(task, request),
             Stage::ResizePool(resize) => self.resize_pool(task, resize),
+            Stage::OpenProc(opening) => self.open_proc_file_step(task, opening),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
@@ -212,6 +219,7 @@ impl Engine {
             | Stage::Exited => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
+            Stage::OpenProc(opening) => opening.in_reclaim(),
             Stage::High(debt) => debt.reclaim.in_reclaim(),
             Stage::ResizePool(resize) => resize.in_reclaim(),
             Stage::Thread(thread) => thread.in_reclaim(),

@@ -10,6 +10,7 @@ mod zones; // translations that hide accesses
 mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
+mod kernel_memory; // what the kernel takes for itself
 mod metadata; // bytes a page
 mod layers; // state, core, engine: who may name whom
 

@@ -152,6 +152,18 @@ impl<'a> Plan<'a> {
             let limit = format!("the limit `{limit}` of class `{}`", class.name);
             return Ok(Err(Unplayable::Missing(vec![limit])));
         }
+        if run.is_of_machine() {
+            // Without such limits there is nothing to judge a machine by.
+            let reason = format!(
+                "class `{}` has no limit on `shares`, which a whole machine is judged by",
+                class.name
+            );
+            return Ok(class
+                .limits
+                .shares
+                .map(|_| Plan { playable, class })
+                .ok_or(Unplayable::Missing(vec![reason])));
+        }
         // What comes into a cache that nothing is taken from doesn't depend on statistics.
         if class.limits.insertions.is_none() {
             recording.require_flushes(run, &class)?;

@@ -106,7 +106,20 @@ fn blanking_the_answers_changes_no_simulated_figure() {
     ];
     let informed = simulated(&validate(&ground_truth(), &runs));
     let blank = copy_of_ground_truth();
-    change_runs(blank.path(), |run| {
+    blank_answers(blank.path());
+    let ignorant = simulated(&validate(blank.path(), &runs));
+    let mut compared = 0;
+    for (name, figures) in &ignorant {
+        let (_, known) = informed.iter().find(|(other, _)| other == name).expect("nothing new appears");
+        assert_eq!(figures, known, "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 30, "only {compared} figures were compared");
+}
+
+/// Leaves nothing of what the kernel did.
+fn blank_answers(dir: &Path) {
+    change_runs(dir, |run| {
         for key in ["vmstat_delta", "memcg_delta", "vmstat_end", "memcg_end", "memcg_events", "task", "disk"]
         {
             run[key] = serde_json::json!({});
@@ -118,16 +131,47 @@ fn blanking_the_answers_changes_no_simulated_figure() {
             *window = serde_json::json!({ "op": window["op"], "t": window["t"] });
         }
     });
-    fs::remove_dir_all(blank.path().join("misses")).unwrap();
-    fs::remove_dir_all(blank.path().join("evictions")).unwrap();
+    fs::remove_dir_all(dir.join("misses")).unwrap();
+    let _ = fs::remove_dir_all(dir.join("evictions"));
+}
+
+fn copy_of_machine() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(&ground_truth().join("machine"), copy.path());
+    copy
+}
+
+#[test]
+fn blanking_the_answers_of_a_whole_machine_changes_no_simulated_figure() {
+    let runs = ["--json", "ft-global.*", "gl-zipf090.mglru.1"];
+    let informed = simulated(&validate(&ground_truth().join("machine"), &runs));
+    let blank = copy_of_machine();
+    blank_answers(blank.path());
     let ignorant = simulated(&validate(blank.path(), &runs));
-    let mut compared = 0;
     for (name, figures) in &ignorant {
         let (_, known) = informed.iter().find(|(other, _)| other == name).expect("nothing new appears");
         assert_eq!(figures, known, "{name}");
-        compared += 1;
     }
-    assert!(compared >= 30, "only {compared} figures were compared");
+    assert!(ignorant.len() >= 30, "only {} figures were compared", ignorant.len());
+}
+
+#[test]
+fn a_whole_machine_is_played_where_its_class_limits_shares() {
+    let json = text(&validate(&ground_truth().join("machine"), &["ft-global.classic.t", "--json"]).stdout);
+    let judged: Value = serde_json::from_str(&json).unwrap();
+    let rows = judged[0]["rows"].as_array().unwrap();
+    for name in ["stalls", "pages a stall", "pageoutrun", "low_wmark_hit_quickly", "mean free pages"] {
+        let row = rows.iter().find(|row| row["name"] == name).expect(name);
+        assert!(row["passes"].is_boolean() && row["simulated"].as_f64() > Some(0.0), "{row}");
+        assert!(row["envelope"].is_array(), "what is not recorded is spread over several simulations: {row}");
+    }
+    let copy = copy_of_machine();
+    let path = copy.path().join("tolerances.toml");
+    let without = fs::read_to_string(&path).unwrap().replace("shares = 1.5", "# shares");
+    fs::write(path, without).unwrap();
+    let output = validate(copy.path(), &["ft-global.classic.t"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stdout).contains("has no limit on `shares`"), "{}", text(&output.stdout));
 }
 
 #[test]

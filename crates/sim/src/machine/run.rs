@@ -166,6 +166,11 @@ impl Machine {
             return self.finish_step(index, step, observer);
         }
         if self.tasks[index].is_marked() {
+            let task = &self.tasks[index];
+            if task.opens_files && !task.has_opened {
+                let step = self.engine.open_proc_file(task.runner.id);
+                return self.finish_step(index, step, observer);
+            }
             self.pass_marks(index, observer)?;
         }
         if self.tasks[index].runner.memstall.is_some() {
@@ -264,6 +269,10 @@ impl Machine {
         if served == Served::Advised {
             return Ok(Next::GoOn);
         }
+        if served == Served::Opened {
+            self.tasks[index].has_opened = true;
+            return Ok(Next::GoOn);
+        }
         let task = &mut self.tasks[index];
         observer.access(index, task.accesses.index, &served);
         let is_mapped = task.is_next_mapped();
@@ -280,6 +289,7 @@ impl Machine {
             | Served::Synced(_)
             | Served::Refused(_)
             | Served::Exited
+            | Served::Opened
             | Served::Advised => {
                 unreachable!("an access writes no kernel file and ends no task")
             }
@@ -340,6 +350,7 @@ impl Machine {
 
     /// Does what is to be done before the next access.
     fn pass_marks(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let number = self.tasks[index].accesses.index;
         while let Some(mark) = self.tasks[index].take_mark() {
             match mark.read {
                 None => self.engine.flush_stats(),
@@ -348,6 +359,10 @@ impl Machine {
                     self.read_file(&path).map_err(|source| RunError::File { at, source })?;
                 }
             }
+        }
+        observer.marked(index, number, self);
+        if std::mem::take(&mut self.tasks[index].has_opened) {
+            self.engine.close_proc_file(self.tasks[index].runner.id);
         }
         let cpu = self.tasks[index].runner.cpu;
         self.after_kernel_work(cpu, observer);

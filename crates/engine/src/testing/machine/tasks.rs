@@ -152,6 +152,7 @@ impl Machine {
                     | Served::Synced(_)
                     | Served::Refused(_)
                     | Served::Exited
+                    | Served::Opened
                     | Served::Advised => {
                         panic!("an access ended as {served:?}")
                     }

@@ -529,6 +529,7 @@ impl Machine {
                         Served::Synced(Err(IoError::Device)) => "failed".to_owned(),
                         Served::Exited => "exited".to_owned(),
                         Served::Advised => "advised".to_owned(),
+                        Served::Opened => "opened".to_owned(),
                         Served::Refused(error) => panic!("{error}"),
                         Served::Failed(error) => {
                             self.failure = error.to_string();

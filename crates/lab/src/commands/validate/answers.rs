@@ -25,15 +25,72 @@ pub(crate) struct Answer {
     pub(crate) workload: String,
     pub(crate) policy: String,
     pub(crate) rep: String,
+    limit_pages: u64,
     pub(crate) vmstat_delta: BTreeMap<String, i64>,
     #[serde(default)]
     pub(crate) memcg_delta: BTreeMap<String, i64>,
+    #[serde(default)]
+    pub(crate) windows: Vec<WindowEnd>,
+    state_at_start: Option<Noted>,
+    second: Option<SecondAnswer>,
     misses_file: Option<PathBuf>,
     page_cache_stream: Option<PathBuf>,
     events_file: Option<PathBuf>,
     /// Lines of `lru_gen`, the group's own without its first; of classic runs a text that says so.
     #[serde(default)]
     lru_gen: serde_json::Value,
+}
+
+/// The machine at the end of a window, and what happened in it.
+#[derive(Deserialize)]
+pub(crate) struct WindowEnd {
+    #[serde(default)]
+    pub(crate) nr_free_pages: u64,
+    #[serde(default)]
+    pgscan_kswapd: u64,
+    #[serde(default)]
+    pgscan_direct: u64,
+    pressure: Option<Pressure>,
+}
+
+impl WindowEnd {
+    pub(crate) fn has_reclaimed(&self) -> bool {
+        self.pgscan_kswapd + self.pgscan_direct > 0
+    }
+}
+
+/// What was noted before the first access.
+#[derive(Deserialize)]
+struct Noted {
+    pressure: Option<Pressure>,
+}
+
+/// `/proc/pressure`, a line each for some and full: three averages and the total in microseconds.
+#[derive(Deserialize)]
+struct Pressure {
+    memory: Lines,
+    io: Lines,
+    cpu: Lines,
+}
+
+#[derive(Deserialize)]
+struct Lines {
+    some: [f64; 4],
+    full: [f64; 4],
+}
+
+/// Microseconds lost for want of a resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stalls {
+    pub(crate) some: f64,
+    pub(crate) full: f64,
+}
+
+/// What came of the second program.
+#[derive(Deserialize)]
+struct SecondAnswer {
+    ops: usize,
+    misses_file: Option<PathBuf>,
 }
 
 /// A row of `lru_gen`.
@@ -59,6 +116,11 @@ pub(crate) const REMOVED: u32 = 1 << 31;
 const MISSED: u8 = 2 | 4;
 
 impl Answer {
+    /// No group was limited, so there are no counters of one.
+    fn is_of_machine(&self) -> bool {
+        self.limit_pages == 0
+    }
+
     /// Whether it was recorded which accesses missed.
     pub(crate) fn tells_of_accesses(&self) -> bool {
         self.misses_file.is_some() || self.page_cache_stream.is_some() || self.events_file.is_some()
@@ -67,7 +129,11 @@ impl Answer {
     /// Which of its fields says nothing, if one does that should: a counter that stayed as it was is left out, but not all did.
     pub(crate) fn blank(&self, misses: Option<&MissMap>) -> Option<&'static str> {
         let counters = [("vmstat_delta", &self.vmstat_delta), ("memcg_delta", &self.memcg_delta)];
-        let field = counters.iter().find(|(_, counters)| counters.is_empty()).map(|&(field, _)| field);
+        let is_asked = |field: &str| field == "vmstat_delta" || !self.is_of_machine();
+        let field = counters
+            .iter()
+            .find(|(field, counters)| is_asked(field) && counters.is_empty())
+            .map(|&(field, _)| field);
         let has_no_miss = misses.is_some_and(|map| !map.contains(&true));
         field.or(has_no_miss.then_some("misses_file"))
     }
@@ -92,11 +158,7 @@ impl Answers {
     /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.
     pub(crate) fn misses(&self, answer: &Answer, sequence: &[Access]) -> anyhow::Result<Option<MissMap>> {
         if let Some(path) = &answer.misses_file {
-            let map: MissMap = self.bytes(path)?.iter().map(|flags| flags & MISSED != 0).collect();
-            if map.len() != sequence.len() {
-                bail!("{}: holds {} accesses instead of {}", path.display(), map.len(), sequence.len());
-            }
-            return Ok(Some(map));
+            return self.miss_map(path, sequence.len()).map(Some);
         }
         let Some(stream) = self.stream(answer)? else { return Ok(None) };
         missed_by_stream(&stream, sequence).map(Some).with_context(|| {
@@ -104,6 +166,31 @@ impl Answers {
             let path = self.dir.join(path);
             format!("{} is damaged, or of another run than {}", path.display(), answer.id)
         })
+    }
+
+    fn miss_map(&self, path: &Path, accesses: usize) -> anyhow::Result<MissMap> {
+        let map: MissMap = self.bytes(path)?.iter().map(|flags| flags & MISSED != 0).collect();
+        if map.len() != accesses {
+            bail!("{}: holds {} accesses instead of {accesses}", path.display(), map.len());
+        }
+        Ok(map)
+    }
+
+    /// Which accesses of the second program missed, where there was one.
+    pub(crate) fn missed_by_second(&self, answer: &Answer) -> anyhow::Result<Option<MissMap>> {
+        let Some(second) = &answer.second else { return Ok(None) };
+        second.misses_file.as_ref().map(|path| self.miss_map(path, second.ops)).transpose()
+    }
+
+    /// Time lost for want of memory, I/O and a CPU between the first and the last access, where it was noted.
+    pub(crate) fn pressure(answer: &Answer) -> Option<[Stalls; 3]> {
+        let before = answer.state_at_start.as_ref()?.pressure.as_ref()?;
+        let after = answer.windows.last()?.pressure.as_ref()?;
+        let lines = [(&before.memory, &after.memory), (&before.io, &after.io), (&before.cpu, &after.cpu)];
+        Some(lines.map(|(before, after)| Stalls {
+            some: after.some[3] - before.some[3],
+            full: after.full[3] - before.full[3],
+        }))
     }
 
     /// The rows of `lru_gen` when the run had ended, oldest first; none where generations were not used.

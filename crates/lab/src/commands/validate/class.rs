@@ -48,15 +48,32 @@ pub(crate) struct Limits {
     pub(crate) insertions: Option<Same>,
     /// `same`: the reads of the device that each access causes.
     pub(crate) requests: Option<Same>,
+    /// Of a whole machine: a factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
+    pub(crate) shares: Option<f64>,
+    /// The same on the time that all tasks lost, to the time that some did.
+    pub(crate) pressure: Option<f64>,
     // Limits on what mechanisms do that are not modelled yet.
-    shares: Option<IgnoredAny>,
-    pressure: Option<IgnoredAny>,
+    classic: Option<IgnoredAny>,
+    mglru: Option<IgnoredAny>,
+    pgrotated: Option<IgnoredAny>,
+    activity_mglru: Option<IgnoredAny>,
+    activity_classic: Option<IgnoredAny>,
+    promoted: Option<IgnoredAny>,
+    faults: Option<IgnoredAny>,
 }
 
 impl Limits {
     /// One that nothing can be judged by yet.
     pub(crate) fn later(&self) -> Option<&'static str> {
-        let all = [("shares", &self.shares), ("pressure", &self.pressure)];
+        let all = [
+            ("classic", &self.classic),
+            ("mglru", &self.mglru),
+            ("pgrotated", &self.pgrotated),
+            ("activity_mglru", &self.activity_mglru),
+            ("activity_classic", &self.activity_classic),
+            ("promoted", &self.promoted),
+            ("faults", &self.faults),
+        ];
         all.into_iter().find_map(|(key, limit)| limit.as_ref().map(|_| key))
     }
 
@@ -68,6 +85,8 @@ impl Limits {
             ("misses", self.misses),
             ("activity", self.activity),
             ("agreement_slack", self.agreement_slack),
+            ("shares", self.shares),
+            ("pressure", self.pressure),
         ];
         all.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
     }
@@ -95,6 +114,9 @@ struct Rule {
     class: String,
 }
 
+/// Simulations of a whole machine: what the recording leaves open is spread over them, and the median of each figure is judged.
+const MACHINES: usize = 5;
+
 /// A run's class.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
@@ -105,7 +127,8 @@ pub(crate) struct Class {
 impl Class {
     /// How many simulations it takes.
     pub(crate) fn simulations(&self) -> usize {
-        self.limits.phases.unwrap_or(1)
+        let of_machine = self.limits.shares.map(|_| MACHINES);
+        self.limits.phases.or(of_machine).unwrap_or(1)
     }
 }
 

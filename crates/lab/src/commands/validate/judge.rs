@@ -5,6 +5,8 @@
 //! simulation (by misses) must agree with the run as well as the repeats do. Its misses, refaults and stolen pages must lie
 //! within the class's fraction of the repeats' span.
 
+mod machine; // figures of a whole machine
+
 use pageout_workload::Access;
 use serde::Serialize;
 
@@ -167,8 +169,11 @@ pub(crate) fn judge(
     let answer = answers.of(&run.id);
     let real_map = answers.misses(answer, &played[0].sequence)?;
     let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
-    let mut rows =
-        if class.limits.phases.is_some() { comparison.envelope()? } else { comparison.single()? };
+    let mut rows = match () {
+        () if run.is_of_machine() => comparison.machine()?,
+        () if class.limits.phases.is_some() => comparison.envelope()?,
+        () => comparison.single()?,
+    };
     let blank = answer.blank(comparison.real_map.as_ref());
     if blank.is_some() {
         // An envelope widened by such a repeat would let it pass.

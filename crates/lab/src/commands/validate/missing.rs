@@ -9,12 +9,16 @@ use super::recording::Run;
 /// What of a run's settings and objects is not modelled; empty where all is.
 pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
     let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
+    let is_machine = run.is_of_machine();
     let is_read_ahead = objects.iter().any(Object::is_read_ahead);
     let known = [
-        (run.limit_pages == 0, "a machine short of memory as a whole (kswapd, watermarks)"),
-        (run.second.is_some(), "a second task"),
-        (run.cpus != 1, "more than one CPU"),
-        (is_read_ahead && has(&[Kind::Anon]), "readahead beside anonymous memory"),
+        (run.second.is_some() && !is_machine, "a second task"),
+        (run.cpus != 1 && !is_machine, "more than one CPU"),
+        (is_read_ahead && has(&[Kind::Anon]) && !is_machine, "readahead beside anonymous memory"),
+        (
+            has(&[Kind::Half, Kind::WillNeed]) && is_machine,
+            "calls for less or more than a page on a whole machine",
+        ),
         (run.zswap != 0, "zswap"),
     ];
     let mut missing: Vec<String> =

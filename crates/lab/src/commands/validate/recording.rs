@@ -63,10 +63,58 @@ pub(crate) struct Run {
     /// Pages that the program charged on its way out, before `lru_gen` was read.
     #[serde(default = "exit_pages")]
     pub(crate) exit_pages: u64,
-    /// Another task at the same time.
-    pub(crate) second: Option<IgnoredAny>,
+    /// Seconds since the boot at the first access.
+    #[serde(default)]
+    pub(crate) start_s: f64,
+    /// Free memory before the first access.
+    pub(crate) state_at_start: Option<StartState>,
+    /// Another program at the same time.
+    pub(crate) second: Option<Second>,
     pub(crate) ops: u64,
     pub(crate) windows: Vec<Window>,
+}
+
+/// A second program.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Second {
+    pub(crate) sequence: String,
+    pub(crate) objects: Vec<String>,
+    pub(crate) ops: u64,
+    pub(crate) start_s: f64,
+    pub(crate) state_at_start: Option<StartState>,
+    pub(crate) windows: Vec<Window>,
+}
+
+/// Free memory of the machine at a moment, by zone.
+#[derive(Debug, Deserialize)]
+pub(crate) struct StartState {
+    zones: BTreeMap<String, StartZone>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StartZone {
+    free: u64,
+    min: u64,
+    /// What is on top of the marks.
+    #[serde(default)]
+    boost: u64,
+    #[serde(default)]
+    per_cpu: Vec<u64>,
+}
+
+impl StartState {
+    /// Free pages, and those that CPUs hold.
+    pub(crate) fn spare_pages(&self) -> u64 {
+        self.zones
+            .values()
+            .map(|zone| zone.per_cpu.iter().fold(zone.free, |sum, &pages| sum.saturating_add(pages)))
+            .sum()
+    }
+
+    /// The marks below which who allocates reclaims first, without a boost.
+    pub(crate) fn min_pages(&self) -> u64 {
+        self.zones.values().map(|zone| zone.min.saturating_sub(zone.boost)).sum()
+    }
 }
 
 /// A page of the group's that belongs to none of the objects.
@@ -178,32 +226,46 @@ impl Run {
         self.wl_options.split_whitespace().any(|option| option == "-m")
     }
 
+    /// Nothing but the machine's memory limits it.
+    pub(crate) fn is_of_machine(&self) -> bool {
+        self.limit_pages == 0
+    }
+
     /// Refuses what no simulation could make sense of.
     fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.ops > 0, "run {}: `ops` is 0", self.id);
-        ensure!(!self.windows.is_empty(), "run {}: without `windows` its clock is unknown", self.id);
-        let mut before = Window { op: 0, t: 0.0 };
-        for (at, window) in self.windows.iter().enumerate() {
-            let which = format!("run {}: `windows[{at}]`", self.id);
-            ensure!(
-                window.op > before.op && window.op <= self.ops,
-                "{which}: `op` is {}, and must be above {} and at most `ops`, {}",
-                window.op,
-                before.op,
-                self.ops
-            );
-            ensure!(
-                window.t.is_finite() && window.t >= before.t,
-                "{which}: `t` is {} s, and must not be before {} s",
-                window.t,
-                before.t
-            );
-            before = Window { op: window.op, t: window.t };
-        }
-        Ok(())
+        check_clock(&self.id, self.ops, self.start_s, &self.windows)?;
+        let Some(second) = &self.second else { return Ok(()) };
+        check_clock(&format!("{}, `second`", self.id), second.ops, second.start_s, &second.windows)
     }
 }
 
+fn check_clock(run: &str, ops: u64, start_s: f64, windows: &[Window]) -> anyhow::Result<()> {
+    ensure!(ops > 0, "run {run}: `ops` is 0");
+    ensure!(
+        start_s.is_finite() && start_s >= 0.0,
+        "run {run}: `start_s` is {start_s}, and must be a number from 0"
+    );
+    ensure!(!windows.is_empty(), "run {run}: without `windows` its clock is unknown");
+    let mut before = Window { op: 0, t: 0.0 };
+    for (at, window) in windows.iter().enumerate() {
+        let which = format!("run {}: `windows[{at}]`", run);
+        ensure!(
+            window.op > before.op && window.op <= ops,
+            "{which}: `op` is {}, and must be above {} and at most `ops`, {}",
+            window.op,
+            before.op,
+            ops
+        );
+        ensure!(
+            window.t.is_finite() && window.t >= before.t,
+            "{which}: `t` is {} s, and must not be before {} s",
+            window.t,
+            before.t
+        );
+        before = Window { op: window.op, t: window.t };
+    }
+    Ok(())
+}
 /// Repeats have numbers. What was recorded in another way has a letter first: the trace of it is in the way.
 pub(crate) fn is_repeat(rep: &str) -> bool {
     rep.starts_with(|first: char| first.is_ascii_digit())
@@ -269,12 +331,12 @@ impl Recording {
         self.runs.iter().filter(same).any(|other| other.id != run.id && is_repeat(&other.rep))
     }
 
-    /// The run's accesses, in order.
-    pub(crate) fn sequence(&self, run: &Run) -> anyhow::Result<Arc<[Access]>> {
-        let accesses = read_words(&self.dir, &run.sequence)?;
-        if accesses.len() as u64 != run.ops {
-            let path = words_path(&self.dir, &run.sequence);
-            bail!("{}: holds {} accesses, but {} made {}", path.display(), accesses.len(), run.id, run.ops);
+    /// The accesses of a run's program, in order.
+    pub(crate) fn sequence(&self, run: &str, sequence: &str, ops: u64) -> anyhow::Result<Arc<[Access]>> {
+        let accesses = read_words(&self.dir, sequence)?;
+        if accesses.len() as u64 != ops {
+            let path = words_path(&self.dir, sequence);
+            bail!("{}: holds {} accesses, but {run} made {ops}", path.display(), accesses.len());
         }
         Ok(accesses.into())
     }

@@ -5,6 +5,7 @@
 
 mod base_pages; // what a group holds besides the objects
 mod group; // runs of one group, by the recorded clock
+mod machine; // runs of a whole machine
 mod readahead; // runs with readahead, call by call
 mod serve; // accesses outside any machine
 mod snapshot; // counters at a moment
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use pageout_engine::{GenerationInfo, Nanos, PROFILES, Policy};
+use pageout_sim::Stall;
 use pageout_workload as workload;
 
 pub(super) use self::serve::transfer_of;
@@ -42,6 +44,18 @@ pub(crate) struct Played {
     pub(crate) sequence: Arc<[workload::Access]>,
     /// The object whose file may have a hole at page 0: reading it misses, but needs no block.
     pub(crate) hole: Option<u32>,
+    /// Of a whole machine.
+    pub(crate) machine: Option<OfMachine>,
+}
+
+/// What only a whole machine has.
+pub(crate) struct OfMachine {
+    /// Free pages at the end of each window.
+    pub(crate) free: Vec<u64>,
+    /// Time lost for want of memory, I/O and a CPU.
+    pub(crate) pressure: [Stall; 3],
+    /// By access of the second program's sequence, as far as it came before the first one ended.
+    pub(crate) missed_by_second: Option<Vec<bool>>,
 }
 
 /// Why a run could not be played.
@@ -107,6 +121,7 @@ pub(crate) struct Playable<'a> {
     objects: Vec<Object>,
     policy: Policy,
     sequence: Arc<[workload::Access]>,
+    second: Option<(Vec<Object>, Arc<[workload::Access]>)>,
     flushes: Option<&'a [u64]>,
 }
 
@@ -116,22 +131,41 @@ impl<'a> Playable<'a> {
         if run.objects.is_empty() {
             return Err(anyhow!("the run has no objects").into());
         }
-        let objects =
-            run.objects.iter().map(|text| Object::parse(text)).collect::<anyhow::Result<Vec<Object>>>()?;
-        let missing = missing::mechanisms(run, &objects);
+        let parse = |texts: &[String]| {
+            texts.iter().map(|text| Object::parse(text)).collect::<anyhow::Result<Vec<Object>>>()
+        };
+        let objects = parse(&run.objects)?;
+        let mut missing = missing::mechanisms(run, &objects);
+        let second = run.second.as_ref().map(|second| parse(&second.objects)).transpose()?;
+        missing.extend(second.iter().flat_map(|objects| missing::mechanisms(run, objects)));
+        missing.dedup();
         if !missing.is_empty() {
             return Err(Unplayable::Missing(missing));
         }
         let policy = policy_of(run)?;
-        let sequence = recording.sequence(run)?;
-        check_sequence(&objects, &sequence)?;
-        if let Some(missing) = missing::mechanisms_of_accesses(&objects, &sequence) {
-            return Err(Unplayable::Missing(vec![missing]));
-        }
-        Ok(Playable { run, objects, policy, sequence, flushes: recording.flushes(run) })
+        let read = |objects: &[Object], sequence: &str, ops| {
+            let sequence = recording.sequence(&run.id, sequence, ops)?;
+            check_sequence(objects, &sequence)?;
+            match missing::mechanisms_of_accesses(objects, &sequence) {
+                Some(missing) => Err(Unplayable::Missing(vec![missing])),
+                None => Ok(sequence),
+            }
+        };
+        let sequence = read(&objects, &run.sequence, run.ops)?;
+        let second = match run.second.as_ref().zip(second) {
+            Some((second, objects)) => {
+                let sequence = read(&objects, &second.sequence, second.ops)?;
+                Some((objects, sequence))
+            }
+            None => None,
+        };
+        Ok(Playable { run, objects, policy, sequence, second, flushes: recording.flushes(run) })
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
+        if self.run.is_of_machine() {
+            return machine::perform(self, unrecorded);
+        }
         let stage = Stage::build(self, unrecorded)?;
         if self.is_read_ahead() { stage.perform_calls(self) } else { stage.perform(self, unrecorded) }
     }

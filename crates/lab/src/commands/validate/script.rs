@@ -89,6 +89,11 @@ impl Script {
         spans.map(|span| marks[span[0] as usize..span[1] as usize].contains(&true)).collect()
     }
 
+    /// How many accesses of the sequence are over when the script has come to an access of its own.
+    pub(super) fn accesses_done(&self, at: u64) -> usize {
+        self.starts.partition_point(|&start| start <= at).saturating_sub(1)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.accesses.len()
     }

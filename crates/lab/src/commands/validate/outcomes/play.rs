@@ -168,6 +168,7 @@ impl Play {
                     | Served::Written { .. }
                     | Served::Synced(_)
                     | Served::Exited
+                    | Served::Opened
                     | Served::Advised => {}
                     Served::Minor(_) | Served::Major(_) => {
                         major_faults += u64::from(matches!(served, Served::Major(_)));

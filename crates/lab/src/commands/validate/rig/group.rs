@@ -98,6 +98,7 @@ impl Stage {
             generations,
             sequence: sequence.clone(),
             hole: self.hole,
+            machine: None,
         })
     }
 
@@ -128,7 +129,7 @@ impl Observer for Watcher {
 }
 
 /// One that is done at once.
-fn instant_disk() -> DeviceSpec {
+pub(super) fn instant_disk() -> DeviceSpec {
     use pageout_sim::device::Latency;
     DeviceSpec {
         name: "disk".to_string(),

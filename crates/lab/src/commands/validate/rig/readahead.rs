@@ -50,6 +50,7 @@ impl Stage {
             generations: self.engine.lru_gen(self.group, NodeId(0)),
             sequence: sequence.clone(),
             hole: None,
+            machine: None,
         })
     }
 

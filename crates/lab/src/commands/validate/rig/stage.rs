@@ -109,7 +109,7 @@ impl Stage {
             flags: None,
             first_flags: first_flags(objects),
             is_read_ahead: playable.is_read_ahead(),
-            ra_pages: u32::try_from(run.read_ahead_kb / 4).unwrap_or(u32::MAX).min(Bdi::PAGES_MAX),
+            ra_pages: ra_pages(run),
             shared: Vec::new(),
         };
         for page in base_pages(run, objects) {
@@ -141,8 +141,7 @@ impl Stage {
         if let Some(&(_, file)) = self.shared.iter().find(|(path, _)| *path == object.path) {
             return Ok(file);
         }
-        let pages = FILES.iter().find(|(path, _)| *path == object.path).map_or(0, |&(_, pages)| pages);
-        let pages = pages.max(object.pages);
+        let pages = file_pages(object);
         let bdi = Bdi { ra_pages: self.ra_pages, ..Bdi::default() };
         let spec = FileSpec { name: object.path.clone(), pages, kind: FileKind::Regular, bdi };
         let file = self.engine.file_create(spec)?;
@@ -225,11 +224,22 @@ fn tlb_entries(run: &Run) -> u32 {
     run.tlb_entries.unwrap_or(if is_flushed { 0 } else { 256 })
 }
 
+/// Pages of a readahead window.
+pub(super) fn ra_pages(run: &Run) -> u32 {
+    u32::try_from(run.read_ahead_kb / 4).unwrap_or(u32::MAX).min(Bdi::PAGES_MAX)
+}
+
+/// An object may be smaller than its file.
+pub(super) fn file_pages(object: &Object) -> u64 {
+    let known = FILES.iter().find(|(path, _)| *path == object.path).map_or(0, |&(_, pages)| pages);
+    known.max(object.pages)
+}
+
 /// A run that doesn't say maps each page by itself.
-fn fault_around_bytes(run: &Run) -> u32 {
+pub(super) fn fault_around_bytes(run: &Run) -> u32 {
     run.fault_around_bytes.clamp(pageout_engine::PAGE_SIZE, 2 << 20) as u32
 }
-fn first_flags(objects: &[Object]) -> Vec<Option<u64>> {
+pub(super) fn first_flags(objects: &[Object]) -> Vec<Option<u64>> {
     let mut next = 0;
     let first = |object: &Object| {
         let is_anon = object.kind == Kind::Anon;

@@ -1,0 +1,73 @@
+//! Memory that the kernel takes for itself: from the start on, and for who reads a file of `/proc`.
+
+#![allow(clippy::unwrap_used)] // a test: failing is what it is for
+
+use pageout_engine::{Access, Advice, Config, CpuId, Engine, MemcgId, Served, Step};
+
+/// Free pages and those that CPUs hold.
+fn spare(engine: &Engine) -> u64 {
+    engine
+        .zones()
+        .map(|zone| zone.free + zone.pagesets.iter().map(|set| u64::from(set.count)).sum::<u64>())
+        .sum()
+}
+
+fn recorded() -> Engine {
+    Engine::new(Config { node_pages: vec![28_005], min_free_kbytes: 1324, cpus: 2, ..Config::default() })
+        .unwrap()
+}
+
+#[test]
+fn what_the_kernel_holds_is_free_no_more() {
+    let mut engine = recorded();
+    engine.hold_kernel_memory(3_000).unwrap();
+    assert_eq!(spare(&engine), 28_005 - 3_000);
+    assert_eq!(
+        engine.zones().map(|zone| zone.free).sum::<u64>(),
+        28_005 - 3_000,
+        "no CPU keeps any of the rest"
+    );
+    engine.check_invariants();
+    let refusal = engine.hold_kernel_memory(28_005).unwrap_err().to_string();
+    assert!(refusal.contains("pages that the kernel holds: 28005 is not in the range 0 to 245"), "{refusal}");
+}
+
+#[test]
+fn a_reader_of_proc_holds_ten_pages_until_the_file_is_closed() {
+    let mut engine = recorded();
+    let mm = engine.process_create(MemcgId::ROOT);
+    let task = engine.task_create(mm, CpuId(1));
+    for _ in 0..2 {
+        assert_eq!(engine.open_proc_file(task), Step::Done(Served::Opened));
+        assert_eq!(spare(&engine), 28_005 - 10, "a slab of eight pages, and two more");
+        engine.close_proc_file(task);
+        assert_eq!(spare(&engine), 28_005);
+        engine.check_invariants();
+    }
+    // It is in the middle of nothing.
+    let memory = engine.map_anon(task, 1, Advice::Normal).unwrap();
+    assert!(matches!(engine.start(task, Access::new(memory, 0, true)), Step::Done(Served::Minor(_))));
+}
+
+#[test]
+fn who_wants_fresh_statistics_has_all_cpus_give_back_what_they_hold_too_many_of() {
+    let mut engine = recorded();
+    let mm = engine.process_create(MemcgId::ROOT);
+    let task = engine.task_create(mm, CpuId(1));
+    let memory = engine.map_anon(task, 4_000, Advice::Normal).unwrap();
+    for page in 0..4_000 {
+        assert!(matches!(engine.start(task, Access::new(memory, page, true)), Step::Done(Served::Minor(_))));
+    }
+    let held = |engine: &Engine| engine.zones().next().unwrap().pagesets[1];
+    let before = held(&engine);
+    assert_eq!(engine.read_file("/proc/sys/vm/stat_refresh").unwrap(), "");
+    let after = held(&engine);
+    assert_eq!(
+        after.high,
+        (before.high - before.high / 8).max(after.high_min),
+        "an eighth of the limit a time"
+    );
+    assert!(before.high > before.high_min && after.count <= after.high, "{before:?} {after:?}");
+    let task_reads = engine.write_file(task, "/proc/sys/vm/stat_refresh", "1");
+    assert!(task_reads.is_err(), "it is for reading");
+}
