@@ -25,6 +25,10 @@ const FILES: &[(&str, &str)] = shipped![
     "mglru-v4/fio-io-uring-small.toml",
     "mglru-v4/browser.toml",
     "mglru-v4/browser-small.toml",
+    "mglru-v4/drift.toml",
+    "loop-larger-than-memory.toml",
+    "regressions/m12-idle-memory-out-of-reach.toml",
+    "regressions/m13-no-refault-distance.toml",
 ];
 
 /// Where a chapter was found, and so the scenarios that it names.
