@@ -64,8 +64,9 @@ pub use reclaim::{
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
-    Because, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp,
-    StoryEvent, StoryFilter, ThrottleCause, Told, Tracepoint, TypeChoice, Verdict, Whereabouts,
+    Because, FilePage, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState,
+    RefaultRule, Stamp, StoryEvent, StoryFilter, ThrottleCause, Told, TracedInode, TracedPause, TracedWb,
+    Tracepoint, TypeChoice, Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

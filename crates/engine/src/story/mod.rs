@@ -32,7 +32,9 @@ pub use event::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
-pub use tracepoint::{GfpFlags, Kept, ThrottleCause, Tracepoint};
+pub use tracepoint::{
+    FilePage, GfpFlags, Kept, ThrottleCause, TracedInode, TracedPause, TracedWb, Tracepoint,
+};
 
 /// What is told, and what has yet to be handed over.
 #[derive(Default)]

@@ -9,7 +9,8 @@
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
-use crate::units::{LruType, Nanos, Pfn};
+use crate::units::{BdiId, FileId, LruType, MemcgId, Nanos, Pfn};
+use crate::writeback::WritebackReason;
 
 macro_rules! tracepoints {
     ($($(#[$doc:meta])* $variant:ident = $name:literal $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })?,)*) => {
@@ -141,6 +142,180 @@ tracepoints! {
         /// For what.
         reason: ThrottleCause,
     },
+    /// A page of a file becomes dirty.
+    DirtyFolio = "writeback_dirty_folio" {
+        /// Its place.
+        folio: FilePage,
+    },
+    /// A task waits until a page is written.
+    WaitWriteback = "folio_wait_writeback" {
+        /// Its place.
+        folio: FilePage,
+    },
+    /// A task that dirties pages is looked at: what is dirty, and how much may be. Unit: pages.
+    GlobalDirtyState = "global_dirty_state" {
+        /// Dirty.
+        dirty: u64,
+        /// Under writeback.
+        writeback: u64,
+        /// From here on the flusher writes.
+        bg_thresh: u64,
+        /// From here on nobody goes on.
+        thresh: u64,
+        /// The same, as it follows a threshold that falls.
+        limit: u64,
+        /// Dirtied since the start.
+        dirtied: u64,
+        /// Written since the start.
+        written: u64,
+    },
+    /// What came of such a look beyond the free run.
+    BalanceDirtyPages = "balance_dirty_pages" {
+        /// Whose share is looked at.
+        wb: TracedWb,
+        /// The numbers.
+        pause: TracedPause,
+    },
+    /// The rate of a wb's writers is set anew. Unit: pages a second.
+    BdiDirtyRatelimit = "bdi_dirty_ratelimit" {
+        /// Whose.
+        wb: TracedWb,
+        /// Written lately.
+        write_bw: u64,
+        /// On average.
+        awrite_bw: u64,
+        /// Dirtied lately.
+        dirty_rate: u64,
+        /// What a writer may dirty.
+        dirty_ratelimit: u64,
+        /// The same, as the number of dirty pages makes it.
+        task_ratelimit: u64,
+        /// The rate at which dirtied and written would be equal.
+        balanced_dirty_ratelimit: u64,
+    },
+    /// The flusher is woken for what is dirty beyond the background threshold.
+    WakeBackground = "writeback_wake_background" {
+        /// For whom.
+        wb: TracedWb,
+    },
+    /// A pass over dirty files begins.
+    WritebackStart = "writeback_start" {
+        /// Of whom.
+        wb: TracedWb,
+        /// Pages still to write.
+        nr_pages: u64,
+        /// Why.
+        reason: WritebackReason,
+    },
+    /// It is over.
+    WritebackWritten = "writeback_written" {
+        /// Of whom.
+        wb: TracedWb,
+        /// Pages still to write.
+        nr_pages: u64,
+        /// Why.
+        reason: WritebackReason,
+    },
+    /// A flusher has done what there was to do.
+    PagesWritten = "writeback_pages_written" {
+        /// Pages that it has begun to write since it was woken.
+        pages: u64,
+    },
+    /// Files are chosen for a pass.
+    QueueIo = "writeback_queue_io" {
+        /// Of whom.
+        wb: TracedWb,
+        /// Those dirty since then. Unit: ticks.
+        older: u64,
+        /// That is so long ago.
+        age: Nanos,
+        /// So many files.
+        enqueue: u64,
+        /// Why.
+        reason: WritebackReason,
+    },
+    /// A file's turn begins.
+    SingleInodeStart = "writeback_single_inode_start" {
+        /// Of whom.
+        wb: TracedWb,
+        /// The file and its turn.
+        inode: TracedInode,
+    },
+    /// It is over.
+    SingleInode = "writeback_single_inode" {
+        /// Of whom.
+        wb: TracedWb,
+        /// The file and its turn.
+        inode: TracedInode,
+    },
+}
+
+/// A page of a file, on the device that it is written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FilePage {
+    /// The device.
+    pub bdi: BdiId,
+    /// The file.
+    pub file: FileId,
+    /// Page of it.
+    pub index: u64,
+}
+
+/// A device's writeback on behalf of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedWb {
+    /// The device.
+    pub bdi: BdiId,
+    /// The group.
+    pub memcg: MemcgId,
+}
+
+/// A look at a task that dirties pages. Unit: pages, pages a second, and times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedPause {
+    /// More must not be dirty.
+    pub limit: u64,
+    /// Where dirty pages are to settle.
+    pub setpoint: u64,
+    /// What is dirty.
+    pub dirty: u64,
+    /// The wb's share of the setpoint.
+    pub wb_setpoint: u64,
+    /// What is dirty of it.
+    pub wb_dirty: u64,
+    /// What a writer may dirty.
+    pub dirty_ratelimit: u64,
+    /// The same, as the number of dirty pages makes it.
+    pub task_ratelimit: u64,
+    /// Dirtied by the task since the last look.
+    pub dirtied: u64,
+    /// After so many it is looked at.
+    pub dirtied_pause: u64,
+    /// How long it sleeps; less than nothing where it goes on.
+    pub pause_ms: i64,
+    /// The time that its pages should have taken.
+    pub period_ms: i64,
+    /// Since its last sleep.
+    pub think_ms: i64,
+}
+
+/// A file that is being written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedInode {
+    /// Which.
+    pub file: FileId,
+    /// It has dirty pages.
+    pub is_dirty: bool,
+    /// Dirty since. Unit: ticks.
+    pub dirtied_when: u64,
+    /// That is so long ago.
+    pub age: Nanos,
+    /// The page at which its next turn begins.
+    pub index: u64,
+    /// Pages that its turn may take.
+    pub to_write: u64,
+    /// Pages that it has taken.
+    pub wrote: u64,
 }
 
 /// What became of those of a batch that were not freed. Unit: pages.

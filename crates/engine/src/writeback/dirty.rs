@@ -20,7 +20,7 @@ use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Word;
 use crate::stat::Stat;
-use crate::story::PageEvent;
+use crate::story::{PageEvent, Tracepoint};
 use crate::units::{BdiId, FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
 use crate::writeback::WritebackReason;
 
@@ -65,6 +65,7 @@ impl Core {
             }
         }
         self.tell(pfn, |_| PageEvent::Dirtied);
+        self.trace(folio.node, |core| Tracepoint::DirtyFolio { folio: core.traced_page(file, page) });
         true
     }
 

@@ -25,7 +25,8 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
-use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};
+use crate::story::{TracedInode, Tracepoint};
+use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::{Wb, WritebackReason};
 
 /// The thread of a device.
@@ -43,6 +44,8 @@ pub(super) struct Worker {
     stage: Option<Stage>,
     /// Something was written since the cycle began.
     has_written: bool,
+    /// Pages that it has begun to write since it was woken.
+    written: u64,
     /// Everything was asked to be written, or so many pages, and why.
     all: Option<(WritebackReason, u64)>,
     work: Option<Work>,
@@ -99,7 +102,8 @@ struct Pass {
 #[derive(Debug)]
 struct Chunk {
     file: FileId,
-    /// Pages that may still be written of it.
+    /// Pages that may be written of it, and those of them that are left.
+    pages: u64,
     left: u64,
     cursor: u64,
     /// The index at which it began, once it has come by the end of the file.
@@ -165,6 +169,7 @@ impl Core {
         if !worker.is_at_work() {
             worker.stage = Some(Stage::All);
             worker.has_written = false;
+            self.trace(NodeId(0), |core| Tracepoint::WakeBackground { wb: core.traced_wb(wb) });
             self.wake_flusher(wb);
         }
     }
@@ -233,6 +238,7 @@ impl Core {
             if let Some(written) = written {
                 let worker = &mut self.writeback.wb_mut(wb).worker;
                 worker.has_written |= written > 0;
+                worker.written += written;
                 worker.work = Some(work);
                 if written > 0 {
                     return true;
@@ -297,6 +303,8 @@ impl Core {
     /// A cycle has found nothing to do.
     fn go_to_sleep(&mut self, wb: WbId) {
         let timer = self.periodic_interval().map(|interval| self.now + interval);
+        let pages = std::mem::take(&mut self.writeback.wb_mut(wb).worker.written);
+        self.trace(NodeId(0), |_| Tracepoint::PagesWritten { pages });
         let of = self.writeback.wb_mut(wb);
         of.worker.timer = timer.filter(|_| of.has_dirty_files());
         // Those who hoped for a write look for themselves.
@@ -324,6 +332,9 @@ impl Core {
             let is_spent = pass.written > 0 && work.budget == 0;
             is_spent || self.now.0 - pass.begun.0 >= PASS.0 || self.writeback.wb(wb).b_io.is_empty()
         });
+        if is_pass_over && work.pass.is_some() {
+            self.trace_written(wb, work);
+        }
         if is_pass_over && !self.begin_flush(wb, work) {
             return None;
         }
@@ -334,7 +345,7 @@ impl Core {
 
     /// Looks whether the work goes on, and which files are next.
     fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
-        let has_moved = work.pass.as_ref().is_none_or(|pass| pass.written + pass.cleaned > 0);
+        let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.cleaned > 0);
         let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
         if work.budget == 0 || !has_moved || !is_needed {
             return false;
@@ -345,11 +356,49 @@ impl Core {
             WritebackReason::Background => Some(self.now),
             WritebackReason::Vmscan | WritebackReason::Sync | WritebackReason::Pageout => Some(work.begun),
         };
+        let (nr_pages, reason) = (work.budget, work.reason);
+        self.trace(NodeId(0), |core| Tracepoint::WritebackStart { wb: core.traced_wb(wb), nr_pages, reason });
         if self.writeback.wb(wb).b_io.is_empty() {
             self.queue_io(wb, cutoff);
+            self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, reason));
         }
         work.pass = Some(Pass { begun: self.now, written: 0, cleaned: 0 });
-        !self.writeback.wb(wb).b_io.is_empty()
+        let has_files = !self.writeback.wb(wb).b_io.is_empty();
+        if !has_files {
+            self.trace_written(wb, work);
+        }
+        has_files
+    }
+
+    fn trace_written(&mut self, wb: WbId, work: &Work) {
+        let (nr_pages, reason) = (work.budget, work.reason);
+        self.trace(NodeId(0), |core| Tracepoint::WritebackWritten {
+            wb: core.traced_wb(wb),
+            nr_pages,
+            reason,
+        });
+    }
+
+    /// Files were chosen for a pass.
+    fn traced_queue_io(&self, wb: WbId, cutoff: Option<Nanos>, reason: WritebackReason) -> Tracepoint {
+        let cutoff = cutoff.unwrap_or(Nanos::ZERO);
+        let (older, age) = (self.ticks_of(cutoff), Nanos(self.now.0 - cutoff.0));
+        let enqueue = self.writeback.wb(wb).b_io.len() as u64;
+        Tracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
+    }
+
+    /// A file's turn, as it stands.
+    fn traced_inode(&self, chunk: &Chunk) -> TracedInode {
+        let inode = &self.memory.file(chunk.file).inode;
+        TracedInode {
+            file: chunk.file,
+            is_dirty: !inode.dirty.is_empty(),
+            dirtied_when: self.ticks_of(inode.dirtied_when),
+            age: Nanos(self.now.0 - inode.dirtied_when.0),
+            index: inode.writeback_index,
+            to_write: chunk.pages,
+            wrote: chunk.pages - chunk.left,
+        }
     }
 
     /// Fills b_io: what had its turn and was not clean then is served first, then what has been dirty for longest.
@@ -378,7 +427,13 @@ impl Core {
         let inode = &mut self.memory.file_mut(file).inode;
         inode.on = InodeList::Sync;
         let cursor = inode.writeback_index;
-        Chunk { file, left: pages / CHUNK_PAGES * CHUNK_PAGES, cursor, wrapped: None, begun_at: cursor }
+        let pages = pages / CHUNK_PAGES * CHUNK_PAGES;
+        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor };
+        self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {
+            wb: core.traced_wb(wb),
+            inode: core.traced_inode(&chunk),
+        });
+        chunk
     }
 
     /// Starts to write a plug of a file's dirty pages; true when the file's turn is over.
@@ -430,6 +485,10 @@ impl Core {
     /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
     fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
         let now = self.now;
+        self.trace(NodeId(0), |core| Tracepoint::SingleInode {
+            wb: core.traced_wb(wb),
+            inode: core.traced_inode(chunk),
+        });
         let inode = &mut self.memory.files[chunk.file.index()].inode;
         let of = &mut self.writeback.wbs[wb.index()];
         if inode.dirty.is_empty() {

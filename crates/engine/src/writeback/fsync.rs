@@ -6,6 +6,7 @@
 use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::folio::FolioFlags;
+use crate::story::Tracepoint;
 use crate::units::{FileId, Pfn};
 use crate::writeback::WritebackReason;
 
@@ -45,7 +46,7 @@ impl Core {
         {
             let pfn = self.cached_folio(call.file, page);
             if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
-                return FsyncStep::WaitFor(pfn);
+                return self.wait_for_written(pfn);
             }
             if pages == STEP_PAGES {
                 return FsyncStep::Again;
@@ -60,9 +61,16 @@ impl Core {
         }
         if self.memory.file(call.file).inode.writeback > 0 {
             let pfn = self.folio_under_writeback(call.file);
-            return FsyncStep::WaitFor(pfn);
+            return self.wait_for_written(pfn);
         }
         let has_failed = std::mem::take(&mut self.memory.file_mut(call.file).inode.has_failed);
         FsyncStep::Done(if has_failed { Err(IoError::Device) } else { Ok(()) })
+    }
+
+    fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {
+        let folio = &self.memory.folios[pfn];
+        let (node, file, page) = (folio.node, FileId(folio.owner), u64::from(folio.index));
+        self.trace(node, |core| Tracepoint::WaitWriteback { folio: core.traced_page(file, page) });
+        FsyncStep::WaitFor(pfn)
     }
 }

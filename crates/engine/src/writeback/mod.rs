@@ -22,6 +22,7 @@ mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
 mod flusher; // the thread that writes
 mod fsync; // a task that waits until its file is written
+mod traced; // all of that as tracepoints show it
 mod invariants; // what must always be true
 
 use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};

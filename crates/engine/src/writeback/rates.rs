@@ -63,7 +63,7 @@ pub(super) struct Position {
 
 impl Position {
     /// Where dirty pages are to settle.
-    fn setpoint(&self) -> u64 {
+    pub(super) fn setpoint(&self) -> u64 {
         (self.freerun + self.limit) / 2
     }
 
@@ -129,6 +129,22 @@ impl Rates {
         }
         self.update_bandwidth((self.written - self.written_then) * hz, elapsed, hz);
         self.restart(ticks);
+    }
+
+    /// The rates at which pages were dirtied since the last update, and a task may dirty them, as the next update sees them.
+    pub(super) fn traced(&self, ratio: i64, hz: u64, elapsed: u64) -> (u64, u64) {
+        let dirty_rate = (self.dirtied - self.dirtied_then) * hz / elapsed.max(1);
+        (dirty_rate, (self.ratelimit as i64 * ratio / ONE) as u64 + 1)
+    }
+
+    /// What was written lately, and the balanced rate.
+    pub(super) fn traced_now(&self) -> [u64; 2] {
+        [self.bandwidth, self.balanced]
+    }
+
+    /// Ticks since the last update.
+    pub(super) fn elapsed(&self, ticks: u64) -> u64 {
+        ticks.saturating_sub(self.updated_at)
     }
 
     /// `pages`: written since the last update, times the ticks in a second.

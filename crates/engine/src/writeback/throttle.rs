@@ -54,6 +54,14 @@ const LOOK_WHEN_EXCEEDED: u64 = 8;
 /// A sleep should be for so many pages at least.
 const PAUSE_PAGES: u64 = 32;
 
+impl DirtyThrottle {
+    /// Pages since the last look, after how many the next is due, and ticks since the last sleep.
+    pub(super) fn traced(&self, now: i64) -> (u64, u64, i64) {
+        let think = if self.paused_when == 0 { 0 } else { now - self.paused_when };
+        (self.nr_dirtied, self.nr_dirtied_pause, think)
+    }
+}
+
 impl Default for DirtyThrottle {
     fn default() -> DirtyThrottle {
         DirtyThrottle { nr_dirtied: 0, nr_dirtied_pause: LOOK_AT_FIRST, paused_when: 0, asleep: None }
@@ -125,6 +133,7 @@ impl Core {
         let now = self.ticks() as i64;
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
+        self.trace_global_dirty_state(&global);
         if global.nr_dirty > global.background {
             self.start_background(wb);
         }
@@ -164,6 +173,7 @@ impl Core {
         if rate == 0 {
             // A device with next to nothing left to write can't be the one that all others wait for.
             let leaves = position.wb_dirty <= TINY;
+            self.trace_pause(throttle, wb, position, rate, (pauses.most, pauses.most));
             return self
                 .sleep(throttle, Asleep { now, pause: pauses.most, next_look: pauses.next_look, leaves });
         }
@@ -173,6 +183,7 @@ impl Core {
             pause -= now - throttle.paused_when;
         }
         if pause < pauses.least {
+            self.trace_pause(throttle, wb, position, rate, (pause.min(0), period));
             if pause < -(hz as i64) {
                 throttle.paused_when = now;
                 throttle.nr_dirtied = 0;
@@ -186,6 +197,7 @@ impl Core {
         }
         let shifted = now + (pause - pauses.most).clamp(0, pauses.most);
         let pause = pause.min(pauses.most);
+        self.trace_pause(throttle, wb, position, rate, (pause, period));
         self.sleep(throttle, Asleep { now: shifted, pause, next_look: pauses.next_look, leaves: true })
     }
 
@@ -214,7 +226,11 @@ impl Core {
         let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), u64::from(self.config.hz));
         let rates = &mut self.writeback.wb_mut(wb).rates;
         if rates.is_due(ticks, interval) {
+            let before = *rates;
             rates.update(ticks, hz, position);
+            if let Some((_, ratio)) = position {
+                self.trace_ratelimit(wb, &before, ratio, before.elapsed(ticks));
+            }
         }
     }
 }

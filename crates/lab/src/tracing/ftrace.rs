@@ -10,7 +10,10 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use pageout_engine::{GfpFlags, Kept, LruType, Nanos, Pfn, ThrottleCause, Tracepoint};
+use pageout_engine::{
+    BdiId, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleCause, TracedInode,
+    TracedPause, TracedWb, Tracepoint, WritebackReason,
+};
 use pageout_sim::TraceRecord;
 
 use super::Task;
@@ -96,6 +99,7 @@ fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
     match (dialect, event) {
         (Dialect::Early, Tracepoint::WriteFolio { .. }) => Some("mm_vmscan_writepage"),
         (Dialect::Early, Tracepoint::LruShrinkActive { .. } | Tracepoint::Throttled { .. }) => None,
+        (Dialect::Early, _) if !event.name().starts_with("mm_vmscan_") => None,
         _ => Some(event.name()),
     }
 }
@@ -103,7 +107,7 @@ fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
 /// The state of the CPU: interrupts are off under the lock of a list.
 fn flags(event: &Tracepoint) -> &'static str {
     match event {
-        Tracepoint::LruIsolate { .. } => "d....",
+        Tracepoint::LruIsolate { .. } | Tracepoint::DirtyFolio { .. } => "d....",
         _ => ".....",
     }
 }
@@ -197,7 +201,144 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
                 ),
             );
         }
+        ref writeback => of_writeback(writeback, out),
     }
+}
+
+/// Fields of writeback. Rates are KiB a second there, and times ms.
+fn of_writeback(event: &Tracepoint, out: &mut Vec<u8>) {
+    let kib = |pages: u64| pages * (PAGE_SIZE / 1024);
+    match *event {
+        Tracepoint::DirtyFolio { folio } | Tracepoint::WaitWriteback { folio } => {
+            let FilePage { bdi, file, index } = folio;
+            put(out, format_args!("bdi {}: ino={} index={index}", Bdi(bdi), ino(file)));
+        }
+        Tracepoint::GlobalDirtyState { dirty, writeback, bg_thresh, thresh, limit, dirtied, written } => put(
+            out,
+            format_args!(
+                "dirty={dirty} writeback={writeback} bg_thresh={bg_thresh} thresh={thresh} limit={limit} \
+                 dirtied={dirtied} written={written}"
+            ),
+        ),
+        Tracepoint::BalanceDirtyPages { wb, pause } => {
+            let (dirty_rate, task_rate) = (kib(pause.dirty_ratelimit), kib(pause.task_ratelimit));
+            let TracedPause { limit, setpoint, dirty, wb_setpoint, wb_dirty, dirtied, dirtied_pause, .. } =
+                pause;
+            let TracedPause { pause_ms, period_ms, think_ms, .. } = pause;
+            put(
+                out,
+                format_args!(
+                    "bdi {}: limit={limit} setpoint={setpoint} dirty={dirty} bdi_setpoint={wb_setpoint} \
+                     bdi_dirty={wb_dirty} dirty_ratelimit={dirty_rate} task_ratelimit={task_rate} dirtied={dirtied} \
+                     dirtied_pause={dirtied_pause} paused=0 pause={pause_ms} period={period_ms} think={think_ms} cgroup_ino={}",
+                    Bdi(wb.bdi),
+                    cgroup_ino(wb)
+                ),
+            );
+        }
+        Tracepoint::BdiDirtyRatelimit {
+            wb,
+            write_bw,
+            awrite_bw,
+            dirty_rate,
+            dirty_ratelimit,
+            task_ratelimit,
+            balanced_dirty_ratelimit,
+        } => put(
+            out,
+            format_args!(
+                "bdi {}: write_bw={} awrite_bw={} dirty_rate={} dirty_ratelimit={} task_ratelimit={} \
+                 balanced_dirty_ratelimit={} cgroup_ino={}",
+                Bdi(wb.bdi),
+                kib(write_bw),
+                kib(awrite_bw),
+                kib(dirty_rate),
+                kib(dirty_ratelimit),
+                kib(task_ratelimit),
+                kib(balanced_dirty_ratelimit),
+                cgroup_ino(wb)
+            ),
+        ),
+        Tracepoint::WakeBackground { wb } => {
+            put(out, format_args!("bdi {}: cgroup_ino={}", Bdi(wb.bdi), cgroup_ino(wb)));
+        }
+        Tracepoint::WritebackStart { wb, nr_pages, reason }
+        | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
+            let is = |of: WritebackReason| u8::from(reason == of);
+            // A long's largest stands for no limit.
+            let nr_pages = nr_pages.min(i64::MAX as u64);
+            put(
+                out,
+                format_args!(
+                    "bdi {}: sb_dev 0:0 nr_pages={nr_pages} sync_mode=0 kupdate={} range_cyclic=1 background={} \
+                     reason={} cgroup_ino={}",
+                    Bdi(wb.bdi),
+                    is(WritebackReason::Periodic),
+                    is(WritebackReason::Background),
+                    reason.name(),
+                    cgroup_ino(wb)
+                ),
+            );
+        }
+        Tracepoint::PagesWritten { pages } => put(out, format_args!("{pages}")),
+        Tracepoint::QueueIo { wb, older, age, enqueue, reason } => put(
+            out,
+            format_args!(
+                "bdi {}: older={older} age={} enqueue={enqueue} reason={} cgroup_ino={}",
+                Bdi(wb.bdi),
+                micros(age) / 1000,
+                reason.name(),
+                cgroup_ino(wb)
+            ),
+        ),
+        Tracepoint::SingleInodeStart { wb, inode } | Tracepoint::SingleInode { wb, inode } => {
+            let state =
+                if inode.is_dirty { "I_DIRTY_PAGES|I_SYNC|I_SYNC_QUEUED" } else { "I_SYNC|I_SYNC_QUEUED" };
+            let TracedInode { file, dirtied_when, age, index, to_write, wrote, .. } = inode;
+            put(
+                out,
+                format_args!(
+                    "bdi {}: ino={} state={state} dirtied_when={dirtied_when} age={} index={index} to_write={to_write} \
+                     wrote={wrote} cgroup_ino={}",
+                    Bdi(wb.bdi),
+                    ino(file),
+                    age.0 / Nanos::SECOND.0,
+                    cgroup_ino(wb)
+                ),
+            );
+        }
+        Tracepoint::KswapdSleep
+        | Tracepoint::KswapdWake { .. }
+        | Tracepoint::WakeupKswapd { .. }
+        | Tracepoint::DirectReclaimBegin { .. }
+        | Tracepoint::DirectReclaimEnd { .. }
+        | Tracepoint::MemcgReclaimBegin { .. }
+        | Tracepoint::MemcgReclaimEnd { .. }
+        | Tracepoint::LruIsolate { .. }
+        | Tracepoint::LruShrinkInactive { .. }
+        | Tracepoint::LruShrinkActive { .. }
+        | Tracepoint::WriteFolio { .. }
+        | Tracepoint::Throttled { .. } => unreachable!("an event of reclaim"),
+    }
+}
+
+/// A device by its number, as of virtio disks.
+struct Bdi(BdiId);
+
+impl std::fmt::Display for Bdi {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(out, "254:{}", u32::from(self.0.0) * 16)
+    }
+}
+
+/// Inodes below are those of directories.
+fn ino(file: FileId) -> u32 {
+    file.0 + 12
+}
+
+/// The root group is 1.
+fn cgroup_ino(wb: TracedWb) -> u32 {
+    u32::from(wb.memcg.0) + 1
 }
 
 /// Fields as the first kernels with these events have them; of others, those of today.

@@ -53,6 +53,25 @@ size = "128MiB"
 workload = { pattern = "zipf", alpha = 0.9, ops = 60000 }
 "#;
 
+/// A task that dirties pages faster than its device writes them.
+const WRITER: &str = r#"
+[machine]
+cpus = 2
+memory = "128MiB"
+
+[[device]]
+name = "disk"
+preset = "hdd"
+
+[[task]]
+name = "writer"
+
+[[task.object]]
+channel = "file"
+size = "48MiB"
+workload = { pattern = "uniform", ops = 30000, write_ratio = 1.0 }
+"#;
+
 /// A run of `scenario` with `--trace NAME` and more options: its result, and the trace.
 #[track_caller]
 fn traced(scenario: &str, name: &str, more: &[&str]) -> (Value, Vec<u8>) {
@@ -181,8 +200,9 @@ fn events_have_the_fields_of_recorded_ones_in_their_order() {
         recorded.extend(trace.lines().filter(|line| !line.starts_with('#')).filter_map(shape));
     }
     let mut met = BTreeSet::new();
-    for more in [&[][..], &["--set", "kernel.profile=mglru@6.12"]] {
-        let (_, trace) = traced(BUSY, "trace.txt", more);
+    for (scenario, more) in [(BUSY, &[][..]), (BUSY, &["--set", "kernel.profile=mglru@6.12"]), (WRITER, &[])]
+    {
+        let (_, trace) = traced(scenario, "trace.txt", more);
         for line in text(&trace).lines().filter(|line| !line.starts_with('#')) {
             let (event, names) = shape(line).expect(line);
             if let Some(of_kernel) = recorded.get(&event) {
@@ -202,6 +222,13 @@ fn events_have_the_fields_of_recorded_ones_in_their_order() {
         "mm_vmscan_memcg_reclaim_end",
         "mm_vmscan_wakeup_kswapd",
         "mm_vmscan_write_folio",
+        "global_dirty_state",
+        "writeback_dirty_folio",
+        "writeback_queue_io",
+        "writeback_single_inode",
+        "writeback_single_inode_start",
+        "writeback_start",
+        "writeback_written",
     ];
     for event in expected {
         assert!(met.contains(event), "{event} is not in the trace, or was not recorded");
@@ -331,4 +358,39 @@ fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
     assert!(threads.contains(&"kswapd0") && threads.contains(&"kworker/0:1 [x]"), "{threads:?}");
     let isolated = of("i").into_iter().find(|event| event["name"] == "mm_vmscan_lru_isolate").unwrap();
     assert!(isolated["args"]["nr_taken"].is_u64() && isolated["ts"].is_f64(), "{isolated}");
+}
+
+#[test]
+fn writeback_tells_of_every_page_dirtied_and_ends_what_it_begins() {
+    let (result, trace) = traced(WRITER, "trace.txt", &[]);
+    let trace = text(&trace);
+    let fields = |event: &str| -> Vec<BTreeMap<String, String>> {
+        let lines = trace.lines().filter(|line| line.contains(&format!(": {event}: ")));
+        let of_line = |line: &str| {
+            let pairs = line.split(' ').filter_map(|field| field.split_once('='));
+            pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        };
+        lines.map(of_line).collect()
+    };
+    let count = |event: &str| fields(event).len();
+    assert_eq!(count("writeback_dirty_folio") as u64, number(&result["vmstat"]["nr_dirtied"]));
+    assert!(count("writeback_start") > 0);
+    // The run may end in the middle of a turn.
+    for (begin, end) in
+        [("writeback_start", "writeback_written"), ("writeback_single_inode_start", "writeback_single_inode")]
+    {
+        assert!(count(begin) - count(end) <= 1, "{} of {begin}, {} of {end}", count(begin), count(end));
+    }
+    let looks = fields("balance_dirty_pages");
+    let names = "limit setpoint dirty bdi_setpoint bdi_dirty dirty_ratelimit task_ratelimit dirtied dirtied_pause \
+                 paused pause period think cgroup_ino";
+    let names: BTreeSet<&str> = names.split(' ').collect();
+    let as_number = |look: &BTreeMap<String, String>, name: &str| look[name].parse::<i64>().unwrap();
+    assert!(looks.iter().any(|look| as_number(look, "pause") > 0), "nobody was slowed down");
+    for look in &looks {
+        assert_eq!(look.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+        assert!(as_number(look, "dirty") <= as_number(look, "limit") + 1000, "{look:?}");
+    }
+    let rates = fields("bdi_dirty_ratelimit");
+    assert!(rates.iter().all(|rate| rate.contains_key("balanced_dirty_ratelimit")) && !rates.is_empty());
 }

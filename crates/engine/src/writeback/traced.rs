@@ -1,0 +1,95 @@
+//! Writeback as its tracepoints show it: whose, of which page, and what a look at a writer has found.
+
+use super::limits::Limits;
+use super::rates::{Position, Rates};
+use super::throttle::DirtyThrottle;
+use crate::core::Core;
+use crate::stat::Stat;
+use crate::story::{FilePage, TracedPause, TracedWb, Tracepoint};
+use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
+
+impl Core {
+    pub(super) fn traced_wb(&self, wb: WbId) -> TracedWb {
+        let of = self.writeback.wb(wb);
+        TracedWb { bdi: of.bdi, memcg: of.memcg }
+    }
+
+    pub(super) fn traced_page(&self, file: FileId, index: u64) -> FilePage {
+        FilePage { bdi: self.memory.file(file).inode.bdi, file, index }
+    }
+
+    pub(super) fn ticks_of(&self, time: Nanos) -> u64 {
+        time.0 / Nanos::from_ticks(1, self.config.hz).0
+    }
+
+    /// What is dirty in the whole machine, and how much may be.
+    pub(super) fn trace_global_dirty_state(&mut self, limits: &Limits) {
+        let Limits { background, thresh, nr_dirty, dirty, .. } = *limits;
+        self.trace(NodeId(0), |core| {
+            let stat = |stat| core.vmstat(stat).max(0) as u64;
+            Tracepoint::GlobalDirtyState {
+                dirty: nr_dirty,
+                writeback: dirty - nr_dirty,
+                bg_thresh: background,
+                thresh,
+                limit: core
+                    .writeback
+                    .domain(MemcgId::ROOT)
+                    .map_or(thresh, |domain| domain.dirty_limit.max(thresh)),
+                dirtied: stat(Stat::NrDirtied),
+                written: stat(Stat::NrWritten),
+            }
+        });
+    }
+
+    /// A look has ended in a sleep, or in none: `pause` and `period` are ticks.
+    pub(super) fn trace_pause(
+        &mut self,
+        throttle: &DirtyThrottle,
+        wb: WbId,
+        position: &Position,
+        rate: i64,
+        (pause, period): (i64, i64),
+    ) {
+        let (tick_ms, now) = (1000 / i64::from(self.config.hz).clamp(1, 1000), self.ticks() as i64);
+        let Position { limit, dirty, wb_thresh, wb_dirty, thresh, .. } = *position;
+        let setpoint = position.setpoint();
+        let (dirtied, dirtied_pause, think) = throttle.traced(now);
+        self.trace(NodeId(0), |core| Tracepoint::BalanceDirtyPages {
+            wb: core.traced_wb(wb),
+            pause: TracedPause {
+                limit,
+                setpoint,
+                dirty,
+                wb_setpoint: setpoint * wb_thresh / (thresh + 1),
+                wb_dirty,
+                dirty_ratelimit: core.writeback.wb(wb).rates.ratelimit,
+                task_ratelimit: rate.max(0) as u64,
+                dirtied,
+                dirtied_pause,
+                pause_ms: pause * tick_ms,
+                period_ms: period * tick_ms,
+                think_ms: think * tick_ms,
+            },
+        });
+    }
+
+    /// A wb's rates were set anew, from what they were `before`.
+    pub(super) fn trace_ratelimit(&mut self, wb: WbId, before: &Rates, ratio: i64, elapsed: u64) {
+        let hz = u64::from(self.config.hz);
+        let (dirty_rate, task_ratelimit) = before.traced(ratio, hz, elapsed);
+        self.trace(NodeId(0), |core| {
+            let rates = &core.writeback.wb(wb).rates;
+            let [write_bw, balanced_dirty_ratelimit] = rates.traced_now();
+            Tracepoint::BdiDirtyRatelimit {
+                wb: core.traced_wb(wb),
+                write_bw,
+                awrite_bw: rates.average,
+                dirty_rate,
+                dirty_ratelimit: rates.ratelimit,
+                task_ratelimit,
+                balanced_dirty_ratelimit,
+            }
+        });
+    }
+}
