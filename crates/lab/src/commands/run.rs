@@ -7,10 +7,12 @@ use std::path::Path;
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
 use pageout_sim::scenario::{Scenario, TraceFile};
+use pageout_sim::{Machine, TraceRecord};
 use serde_json::json;
 
 use crate::cli::{OutputOptions, RunArgs};
 use crate::commands::trace::remark_interpretation;
+use crate::commands::vmscan_report::Listener;
 use crate::failure::{Failure, Outcome};
 use crate::print::summary::summary;
 use crate::print::{output, progress};
@@ -25,6 +27,7 @@ use crate::scenario::load::load;
 use crate::scenario::own_variants;
 use crate::scenario::source::Source;
 use crate::tracing::Tracing;
+use page::Seen;
 
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
 /// `--json` standard output says so too.
@@ -45,14 +48,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
-    let mut samples = Samples::new();
+    let mut seen = None;
     let result = match (&args.timeline, &args.page.report, &args.trace) {
         (None, None, None) => simulate(&scenario, &bar),
-        _ => over_time(args, &scenario, &bar, &mut samples)?,
+        _ => over_time(args, &scenario, &bar, &mut seen)?,
     };
     bar.finish_and_clear();
-    if let (Some(path), Ok(result)) = (&args.page.report, &result) {
-        page::page(&source, args, &scenario, result, &samples).write(path)?;
+    if let (Some(path), Ok(result), Some(seen)) = (&args.page.report, &result, &seen) {
+        page::page(&source, args, &scenario, result, seen).write(path)?;
     }
     match result {
         Ok(result) if args.options.output.json => output::print_json(&result),
@@ -75,7 +78,7 @@ fn over_time(
     args: &RunArgs,
     scenario: &Scenario,
     bar: &ProgressBar,
-    samples: &mut Samples,
+    seen: &mut Option<Seen>,
 ) -> Result<Result<RunResult, Stopped>, Failure> {
     let takers = [("--timeline -", args.timeline.as_deref()), ("--trace -", args.trace.as_deref())];
     let mut takers: Vec<&str> = takers
@@ -103,8 +106,10 @@ fn over_time(
     let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args));
     let mut tracing = tracing.transpose().map_err(Failure::Input)?;
     if let Some(tracing) = &mut tracing {
-        machine.tell_tracepoints();
         tracing.begin();
+    }
+    if tracing.is_some() || args.page.report.is_some() {
+        machine.tell_tracepoints();
     }
     if timeline.is_some()
         || args.page.report.is_some()
@@ -115,9 +120,20 @@ fn over_time(
     if let Some(timeline) = &mut timeline {
         timeline.begin();
     }
-    let samples = args.page.report.is_some().then_some(samples);
-    let over_time = OverTime { timeline: timeline.as_mut(), samples, tracing: tracing.as_mut() };
+    let mut picture = args.page.report.is_some().then(|| (Samples::new(&machine), Listener::new()));
+    let (samples, listener) = picture.as_mut().map(|(samples, listener)| (samples, listener)).unzip();
+    let mut hear =
+        listener.map(|listener| |record: &TraceRecord, machine: &Machine| listener.hear(record, machine));
+    let over_time = OverTime {
+        timeline: timeline.as_mut(),
+        samples,
+        tracing: tracing.as_mut(),
+        listener: hear.as_mut().map(|hear| hear as _),
+    };
     let result = simulate_on(machine, scenario, bar, over_time);
+    if let (Some((samples, listener)), Ok(result)) = (picture, &result) {
+        *seen = Some(Seen { samples, heard: listener.finish(result.end_ns) });
+    }
     timeline.map_or(Ok(()), Timeline::finish)?;
     tracing.map_or(Ok(()), Tracing::finish)?;
     Ok(result)

@@ -15,6 +15,7 @@ pub mod ftrace; // from bytes to events of reclaim
 mod input; // from a file to bytes
 mod tally; // from events to sums
 mod report; // from sums to tables and JSON
+mod live; // from the tracepoints of a run to sums
 
 use std::path::Path;
 
@@ -26,11 +27,15 @@ use crate::print::{figures, output, progress};
 use crate::report::check_name;
 use ftrace::{Reader, Totals};
 use input::Input;
+pub(super) use live::{Heard, Listener};
 use report::{Report, Times};
 use tally::{Options, Sums, Tally};
 
 /// Single calls that the script's list of latencies has room for.
 const ITEMS_MAX: usize = 1_000_000;
+
+/// What a trace shows of work whose begin it doesn't: `memory.reclaim`, madvise, a call that began before it.
+const OUTSIDE: &str = "outside of any call";
 
 /// What one trace says.
 struct Reading {
@@ -40,6 +45,8 @@ struct Reading {
     times: Times,
     /// Why the figures are not all there is.
     faults: Vec<String>,
+    /// What work outside of any call is, as far as is known.
+    outside: &'static str,
 }
 
 /// Reads the traces and prints what they say about reclaim.
@@ -136,7 +143,7 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
     if !totals.is_trace() {
         return Err(Failure::Input(no_trace(&name, &totals, &faults)));
     }
-    Ok(Reading { name, sums: tally.finish(totals.span_ns), totals, times, faults })
+    Ok(Reading { name, sums: tally.finish(totals.span_ns), totals, times, faults, outside: OUTSIDE })
 }
 
 /// Reads bytes as a trace and makes every form of the report; for fuzzers.
@@ -152,7 +159,9 @@ pub fn drain(bytes: &[u8]) {
     assert!(totals.late <= totals.displaced && totals.bytes <= bytes.len() as u64);
     let sums = tally.finish(totals.span_ns);
     let faults = faults(&totals);
-    let readings = [Reading { name: "fuzzed".to_string(), totals, sums, times: Times::default(), faults }];
+    let times = Times::default();
+    let name = "fuzzed".to_string();
+    let readings = [Reading { name, totals, sums, times, faults, outside: OUTSIDE }];
     let report = Report { readings: &readings, ignore_pid: false, all: true };
     for text in [report.to_text(), output::to_json(&report.to_json()), report.to_script()] {
         assert!(!text.contains('\u{1b}'), "no terminal obeys what a trace says");

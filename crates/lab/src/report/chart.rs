@@ -89,6 +89,10 @@ pub(crate) enum Shape {
     Points,
     /// A level that holds until the next point, filled below, each on top of the one before.
     Stacked,
+    /// Levels side by side, as lines; where steps are joined, their mean.
+    Levels,
+    /// The same; where steps are joined, the lowest.
+    Lowest,
 }
 
 /// Lines over a common axis.
@@ -144,6 +148,8 @@ impl Chart {
         let shape = match self.shape {
             Shape::Points => "points",
             Shape::Stacked => "stacked",
+            Shape::Levels => "levels",
+            Shape::Lowest => "lowest",
         };
         json!({
             "kind": "lines",

@@ -5,6 +5,7 @@ pub(crate) mod run_result; // the figures, as plain data
 pub(crate) mod writeback; // who wrote pages
 pub(crate) mod timeline; // the figures of a run over time, row by row
 pub(crate) mod samples; // the same for a picture
+pub(crate) mod marks; // moments in it
 pub(crate) mod notes; // what a run leaves out that its user would miss
 pub(crate) mod parallel; // runs side by side
 pub(crate) mod variants; // several scenarios with several seeds

@@ -2,8 +2,10 @@
 //!
 //! What is counted is kept as it stands, so a row that goes takes nothing along: the next one has it.
 
-use pageout_engine::{MemcgId, Nanos, PAGE_SIZE, Stat};
+use pageout_engine::{MemcgId, Nanos, PAGE_SIZE, Stat, Tracepoint};
 use pageout_sim::{Machine, Resource};
+
+use super::marks::{Mark, Marks};
 
 /// Rows at most.
 const ROWS_MAX: usize = 1024;
@@ -13,56 +15,134 @@ const ROWS_MAX: usize = 1024;
 pub(crate) enum Sampled {
     /// A size or counter of `/proc/vmstat`; sizes are in pages.
     Vmstat(Stat),
-    /// Time in all that some task has waited for it, in nanoseconds.
-    Pressure(Resource),
+    /// A mark of all zones together, in pages.
+    Watermark(Level),
+    /// Time in all that some task, or all of them, waited for it, in nanoseconds.
+    Pressure(Resource, Extent),
+    /// Time in all that a device was busy, in nanoseconds, and pages that it has read and written.
+    Device(usize, Load),
 }
 
-/// What is sampled.
-pub(crate) const SAMPLED: [Sampled; 13] = [
-    Sampled::Vmstat(Stat::NrActiveAnon),
-    Sampled::Vmstat(Stat::NrInactiveAnon),
-    Sampled::Vmstat(Stat::NrActiveFile),
-    Sampled::Vmstat(Stat::NrInactiveFile),
-    Sampled::Vmstat(Stat::PgscanDirect),
-    Sampled::Vmstat(Stat::PgscanKswapd),
-    Sampled::Vmstat(Stat::PgstealDirect),
-    Sampled::Vmstat(Stat::PgstealKswapd),
-    Sampled::Vmstat(Stat::WorkingsetRefaultAnon),
-    Sampled::Vmstat(Stat::WorkingsetRefaultFile),
-    Sampled::Vmstat(Stat::Pswpout),
-    Sampled::Pressure(Resource::Memory),
-    Sampled::Pressure(Resource::Io),
+/// Which of the marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Min,
+    Low,
+    High,
+}
+
+/// How many tasks waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Some,
+    Full,
+}
+
+/// What a device did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    Busy,
+    Read,
+    Written,
+}
+
+/// What is sampled of every machine.
+const STATS: [Stat; 12] = [
+    Stat::NrFreePages,
+    Stat::NrActiveAnon,
+    Stat::NrInactiveAnon,
+    Stat::NrActiveFile,
+    Stat::NrInactiveFile,
+    Stat::NrDirty,
+    Stat::NrWriteback,
+    Stat::WorkingsetRefaultAnon,
+    Stat::WorkingsetRefaultFile,
+    Stat::Pswpin,
+    Stat::Pswpout,
+    Stat::OomKill,
 ];
 
 /// Rows at equal distances.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Samples {
-    rows: Vec<(Nanos, [i64; SAMPLED.len()])>,
-    /// One in so many is kept.
-    stride: u64,
+    columns: Vec<Sampled>,
+    devices: Vec<String>,
+    rows: Vec<(Nanos, Vec<i64>)>,
+    /// One in so many is kept, less one.
+    skipped: u64,
     seen: u64,
+    /// Kills so far.
+    kills: i64,
+    pub(crate) marks: Marks,
 }
 
 impl Samples {
-    pub(crate) fn new() -> Samples {
-        Samples { rows: Vec::new(), stride: 1, seen: 0 }
+    /// What there is to sample of a machine.
+    pub(crate) fn new(machine: &Machine) -> Samples {
+        let devices: Vec<String> =
+            machine.devices_by(Nanos::ZERO).into_iter().map(|device| device.name).collect();
+        let mut columns: Vec<Sampled> = STATS.map(Sampled::Vmstat).to_vec();
+        columns.extend([Level::Min, Level::Low, Level::High].map(Sampled::Watermark));
+        for resource in Resource::ALL {
+            columns.extend([Extent::Some, Extent::Full].map(|extent| Sampled::Pressure(resource, extent)));
+        }
+        for device in 0..devices.len() {
+            columns.extend([Load::Busy, Load::Read, Load::Written].map(|load| Sampled::Device(device, load)));
+        }
+        Samples { columns, devices, ..Samples::default() }
     }
 
     pub(crate) fn add(&mut self, at: Nanos, machine: &Machine) {
-        let is_kept = self.seen.is_multiple_of(self.stride);
+        let kills = machine.engine().vmstat(Stat::OomKill);
+        if kills > self.kills {
+            self.marks.add(Mark::OomKill, at, (kills - self.kills) as u64);
+            self.kills = kills;
+        }
+        let is_kept = self.seen.is_multiple_of(self.skipped + 1);
         self.seen += 1;
         if !is_kept {
             return;
         }
-        self.rows.push((at, SAMPLED.map(|sampled| sampled.value(machine))));
+        self.rows.push((at, self.row(at, machine)));
         if self.rows.len() == ROWS_MAX {
             let mut nth = 0;
             self.rows.retain(|_| {
                 nth += 1;
                 nth % 2 == 1
             });
-            self.stride *= 2;
+            self.skipped = 2 * self.skipped + 1;
         }
+    }
+
+    /// A tracepoint, which may be worth a mark.
+    pub(crate) fn hear(&mut self, at: Nanos, event: &Tracepoint) {
+        if let Some(mark) = Mark::of(event) {
+            self.marks.add(mark, at, 1);
+        }
+    }
+
+    fn row(&self, at: Nanos, machine: &Machine) -> Vec<i64> {
+        let engine = machine.engine();
+        let marks = engine.zones().fold([0; 3], |sum, zone| {
+            [sum[0] + zone.min as i64, sum[1] + zone.low as i64, sum[2] + zone.high as i64]
+        });
+        let devices = machine.devices_by(at);
+        let value = |sampled: &Sampled| match *sampled {
+            Sampled::Vmstat(stat) => engine.vmstat(stat),
+            Sampled::Watermark(level) => marks[level as usize],
+            Sampled::Pressure(resource, extent) => {
+                machine.stall_totals(MemcgId::ROOT, resource)[extent as usize].0 as i64
+            }
+            Sampled::Device(device, Load::Busy) => devices[device].busy.0 as i64,
+            Sampled::Device(device, Load::Read) => devices[device].pages_read as i64,
+            Sampled::Device(device, Load::Written) => devices[device].pages_written as i64,
+        };
+        self.columns.iter().map(value).collect()
+    }
+
+    /// The devices, in the order of their numbers.
+    pub(crate) fn devices(&self) -> &[String] {
+        &self.devices
     }
 
     /// When each row was taken, in seconds.
@@ -71,8 +151,8 @@ impl Samples {
     }
 
     /// A size in pages as bytes, in each row.
-    pub(crate) fn bytes(&self, of: Stat) -> Vec<f64> {
-        self.column(Sampled::Vmstat(of)).map(|pages| (pages.max(0) as u64 * PAGE_SIZE) as f64).collect()
+    pub(crate) fn bytes(&self, of: Sampled) -> Vec<f64> {
+        self.column(of).map(|pages| (pages.max(0) as u64 * PAGE_SIZE) as f64).collect()
     }
 
     /// How fast something grew from each row to the next, in its unit a second; the last repeats the one before.
@@ -87,16 +167,8 @@ impl Samples {
     }
 
     fn column(&self, of: Sampled) -> impl Iterator<Item = i64> + '_ {
-        let at = SAMPLED.iter().position(|known| *known == of).expect("only what is sampled is asked for");
+        let at =
+            self.columns.iter().position(|known| *known == of).expect("only what is sampled is asked for");
         self.rows.iter().map(move |(_, row)| row[at])
-    }
-}
-
-impl Sampled {
-    fn value(self, machine: &Machine) -> i64 {
-        match self {
-            Sampled::Vmstat(stat) => machine.engine().vmstat(stat),
-            Sampled::Pressure(resource) => machine.stall_totals(MemcgId::ROOT, resource)[0].0 as i64,
-        }
     }
 }

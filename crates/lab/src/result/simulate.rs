@@ -45,14 +45,16 @@ pub(crate) struct OverTime<'a> {
     pub(crate) timeline: Option<&'a mut Timeline>,
     pub(crate) samples: Option<&'a mut Samples>,
     pub(crate) tracing: Option<&'a mut Tracing>,
+    /// Who hears tracepoints besides.
+    pub(crate) listener: Option<&'a mut dyn FnMut(&TraceRecord, &Machine)>,
 }
 
 /// The same on a machine that is built already, with its figures over time.
-pub(crate) fn simulate_on(
+pub(crate) fn simulate_on<'a>(
     mut machine: Machine,
     scenario: &Scenario,
-    bar: &ProgressBar,
-    over_time: OverTime,
+    bar: &'a ProgressBar,
+    over_time: OverTime<'a>,
 ) -> Result<RunResult, Stopped> {
     let mut observer = Watcher { bar, seen: 0, over_time };
     let ended = match scenario.until {
@@ -109,6 +111,12 @@ impl Observer for Watcher<'_> {
     fn tracepoint(&mut self, record: &TraceRecord, machine: &Machine) {
         if let Some(tracing) = &mut self.over_time.tracing {
             tracing.add(record, machine);
+        }
+        if let Some(samples) = &mut self.over_time.samples {
+            samples.hear(record.at, &record.event);
+        }
+        if let Some(listener) = &mut self.over_time.listener {
+            listener(record, machine);
         }
     }
 

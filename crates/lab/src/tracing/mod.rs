@@ -56,12 +56,12 @@ struct Wanted(Option<Vec<glob::Pattern>>);
 
 /// What the kernel calls those who run.
 #[derive(Default)]
-struct Tasks(Vec<Option<Task>>);
+pub(crate) struct Tasks(Vec<Option<Task>>);
 
 /// One of them.
-struct Task {
-    comm: String,
-    pid: u32,
+pub(crate) struct Task {
+    pub(crate) comm: String,
+    pub(crate) pid: u32,
 }
 
 /// The number of the first task: lower ones are of those who were there when the machine started.
@@ -100,7 +100,7 @@ impl Wanted {
 
 impl Tasks {
     /// Who ran; nobody is the idle task of a CPU.
-    fn get(&mut self, task: Option<TaskId>, machine: &Machine) -> &Task {
+    pub(crate) fn get(&mut self, task: Option<TaskId>, machine: &Machine) -> &Task {
         // The first place is nobody's.
         let place = task.map_or(0, |task| task.index() + 1);
         if self.0.len() <= place {
@@ -109,7 +109,7 @@ impl Tasks {
         self.0[place].get_or_insert_with(|| match task {
             None => Task { comm: "<idle>".to_string(), pid: 0 },
             Some(task) => {
-                let name = machine.comm(task).map_or("?", |(name, _)| name);
+                let name = machine.comm(task).unwrap_or("?");
                 let end = (0..=COMM_MAX.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
                 let comm = name[..end.unwrap_or(0)].replace(char::is_control, "?");
                 Task { comm, pid: FIRST_PID + task.0 }

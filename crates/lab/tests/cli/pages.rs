@@ -175,3 +175,78 @@ fn a_shipped_scenario_has_its_page() {
     let page = page(directory.path(), &["run", scenario.to_str().unwrap()]);
     assert!(page.contains("Does a hot set survive a scan four times the size of memory?"));
 }
+
+/// A machine that is short of memory as a whole, and writes.
+const SHORT: &str = r#"
+[machine]
+cpus = 2
+memory = "64MiB"
+[[device]]
+name = "nvme"
+[[swap]]
+size = "64MiB"
+kind = "disk"
+[[event]]
+at = "500ms"
+write = "/sys/fs/cgroup/memory.reclaim"
+value = "1M"
+[[task]]
+name = "reader"
+[[task.object]]
+channel = "file"
+size = "128MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 60000 }
+[[task]]
+name = "writer"
+[[task.object]]
+channel = "file"
+size = "16MiB"
+workload = { pattern = "uniform", ops = 8000, write_ratio = 0.5 }
+"#;
+
+#[test]
+fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
+    let directory = with_scenario(SHORT);
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    for part in [
+        "was stalled longest",
+        "When: the longest call lasted",
+        "kswapd, for which nobody waits",
+        "Who waited, and when",
+        "What happened to memory, and when",
+        "kswapd woken",
+        "Free memory and its marks",
+        "Dirty pages",
+        "Pages freed a second, by whom",
+        "on request (memory.reclaim)",
+        "Memory pressure",
+        "I/O pressure",
+        "Devices at work",
+        "What devices move a second",
+        "How long a call takes",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let data = page.split_once("id=\"charts\">").unwrap().1.split_once("</script>").unwrap().0;
+    let charts: Vec<serde_json::Value> = serde_json::from_str(data).unwrap();
+    let marks = charts.iter().find(|chart| chart["title"] == "Free memory and its marks").unwrap();
+    let names: Vec<&str> =
+        marks["lines"].as_array().unwrap().iter().map(|line| line["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["free", "high", "low", "min"]);
+    let level = |at: usize, row: usize| marks["lines"][at]["ys"][row].as_f64().unwrap();
+    assert!(level(1, 0) > level(2, 0) && level(2, 0) > level(3, 0) && level(3, 0) > 0.0);
+    // All that has a time is on the same axis.
+    let timed = charts.iter().filter(|chart| chart["x"]["unit"] == "s").count();
+    assert!(timed >= 10, "{timed} of {} charts over time", charts.len());
+}
+
+#[test]
+fn the_page_of_a_run_does_not_grow_with_the_run() {
+    let length = |ops: &str| {
+        let directory = with_scenario(&MIXED.replace("ops = 3000", ops));
+        let arguments = ["run", "scenario.toml", "--timeline-every", "100us"];
+        page(directory.path(), &arguments).len()
+    };
+    let (short, long) = (length("ops = 20000"), length("ops = 200000"));
+    assert!(long < 400_000 && long < 2 * short, "{short} and {long} bytes");
+}

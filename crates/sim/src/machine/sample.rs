@@ -6,6 +6,7 @@
 use pageout_engine::{MemcgId, Nanos};
 
 use super::Machine;
+use crate::device::DeviceReport;
 use crate::observe::Observer;
 use crate::psi::Resource;
 use crate::report::{TaskReport, ThreadReport};
@@ -44,6 +45,11 @@ impl Machine {
     /// For how long some and all of a group's tasks were stalled up to the sample that is being taken.
     pub fn stall_totals(&self, memcg: MemcgId, resource: Resource) -> [Nanos; 2] {
         self.psi.totals(memcg, resource).unwrap_or_default()
+    }
+
+    /// What each device did up to `at`.
+    pub fn devices_by(&self, at: Nanos) -> Vec<DeviceReport> {
+        self.devices.iter().map(|device| device.report(at)).collect()
     }
 
     /// What each process did up to `at`.

@@ -96,16 +96,23 @@ impl Machine {
         self.tells_story = true;
     }
 
-    /// What the kernel calls a task, and whether it is one of the kernel's own.
-    pub fn comm(&self, task: TaskId) -> Option<(&str, bool)> {
+    /// What the kernel calls a task.
+    pub fn comm(&self, task: TaskId) -> Option<&str> {
         let index = self.task_index.get(task.0 as usize).copied().flatten()?;
         match index.checked_sub(THREAD) {
-            None => Some((&self.tasks[index as usize].name, false)),
+            None => Some(&self.tasks[index as usize].name),
             Some(thread) => match &self.threads[thread as usize].role {
-                Role::Kernel(name) => Some((name, true)),
-                Role::Control(_) => Some(("control", false)),
+                Role::Kernel(name) => Some(name),
+                Role::Control(_) => Some("control"),
             },
         }
+    }
+
+    /// Whether a task only writes kernel files when a timed event says so.
+    pub fn is_control_task(&self, task: TaskId) -> bool {
+        let index = self.task_index.get(task.0 as usize).copied().flatten();
+        let thread = index.and_then(|index| index.checked_sub(THREAD));
+        thread.is_some_and(|thread| matches!(self.threads[thread as usize].role, Role::Control(_)))
     }
 
     /// Hands over what an engine call has told: stories at once, tracepoints in the order of time.

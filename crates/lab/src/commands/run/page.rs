@@ -1,33 +1,41 @@
 //! The page: where the time of the tasks went, the machine over time, what the terminal says, and the scenario.
+//!
+//! ```text
+//!   samples ─────▶ what memory holds, free memory and its marks, dirty pages, pressure, devices ──┐
+//!   tracepoints ─▶ who waited and when, reclaim by whom, how long calls took (as vmscan-report) ──┼─▶ one axis of time
+//!              └─▶ marks: kswapd woken, throttled, killed ────────────────────────────────────────┘
+//! ```
 
 use pageout_engine::Stat;
 use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
 
 use crate::cli::RunArgs;
+use crate::commands::vmscan_report::Heard;
 use crate::print::figures;
 use crate::print::summary::summary;
-use crate::report::{Axis, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Unit, scenario};
+use crate::report::{Axis, Bar, Bars, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit, scenario};
+use crate::result::marks::{Mark, Marked};
 use crate::result::run_result::{RunResult, TaskResult};
-use crate::result::samples::{Sampled, Samples};
+use crate::result::samples::{Extent, Level, Load, Sampled, Samples};
 use crate::scenario::source::Source;
 
 /// Tasks in the picture.
 const TASKS: usize = 12;
 
-pub(super) fn page(
-    source: &Source,
-    args: &RunArgs,
-    of: &Scenario,
-    result: &RunResult,
-    samples: &Samples,
-) -> Page {
+/// What was seen and heard of the run while it ran.
+pub(super) struct Seen {
+    pub(super) samples: Samples,
+    pub(super) heard: Heard,
+}
+
+pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunResult, seen: &Seen) -> Page {
     let name = args.scenario.display().to_string();
     let variant = args.variant.as_ref().map_or(String::new(), |variant| format!(", variant {variant}"));
     let title = if result.question.is_empty() { name.clone() } else { result.question.clone() };
     let text = summary(of, result);
     let mut parts = vec![Part::Bars(waits(&result.tasks))];
-    parts.extend(over_time(samples));
+    parts.extend(over_time(seen, result.end_ns));
     parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
     parts.push(scenario(source, &args.options, &[]));
     Page {
@@ -39,15 +47,16 @@ pub(super) fn page(
             result.profile,
             result.seed
         ),
-        story: story(of, result),
+        story: story(of, result, seen),
         parts,
     }
 }
 
-/// Who waited longest, and for what; then what the scenario wants to be looked at.
-fn story(of: &Scenario, result: &RunResult) -> Vec<String> {
+/// Who waited longest, and for what; who was stalled by reclaim, when and why; then what the scenario wants to be looked at.
+fn story(of: &Scenario, result: &RunResult, seen: &Seen) -> Vec<String> {
+    let reclaim = if seen.heard.is_silent() { Vec::new() } else { seen.heard.story() };
     let look_at = (!of.look_at.is_empty()).then(|| format!("Look at: {}", of.look_at));
-    std::iter::once(longest_wait(result)).chain(look_at).collect()
+    std::iter::once(longest_wait(result)).chain(reclaim).chain(look_at).collect()
 }
 
 fn longest_wait(result: &RunResult) -> String {
@@ -102,18 +111,86 @@ fn waits(tasks: &[TaskResult]) -> Bars {
     }
 }
 
-/// The whole machine over time.
-fn over_time(samples: &Samples) -> Vec<Part> {
-    let xs = samples.times();
-    // Two rows make a step.
-    if xs.len() < 2 {
-        return Vec::new();
+/// The whole machine over time: who waited and what happened first, then what memory held, what reclaim did, and what it cost.
+fn over_time(seen: &Seen, end_ns: u64) -> Vec<Part> {
+    let (mut lanes, mut reclaim, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
+    let pictures = if seen.heard.is_silent() { Vec::new() } else { seen.heard.pictures() };
+    for part in pictures {
+        match &part {
+            Part::Lanes(_) => lanes.push(part),
+            Part::Chart(chart) if chart.shape == Shape::Points => latencies.push(part),
+            _ => reclaim.push(part),
+        }
     }
-    let chart = |title: &str, says: &str, unit: Unit, lines: Vec<(&str, Colour, Vec<f64>)>| {
+    let samples = &seen.samples;
+    let mut parts = lanes;
+    parts.extend(marks(samples, end_ns).map(Part::Lanes));
+    // Two rows make a step.
+    if samples.times().len() >= 2 {
+        let over_time = OverTime { samples, xs: samples.times() };
+        parts.extend(over_time.memory().into_iter().flatten());
+        parts.append(&mut reclaim);
+        parts.extend(over_time.pressure_and_load().into_iter().flatten());
+    }
+    parts.append(&mut reclaim);
+    parts.append(&mut latencies);
+    parts
+}
+
+/// What happened at single moments, a lane for each kind.
+fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
+    let kinds = Mark::ALL.into_iter().filter(|mark| !samples.marks.of(*mark).is_empty());
+    let (mut names, mut spans) = (Vec::new(), Vec::new());
+    for mark in kinds {
+        let (name, what, colour) = match mark {
+            Mark::KswapdWoken => ("kswapd woken", "kswapd was woken", Colour::KSWAPD),
+            Mark::Throttled => ("reclaim throttled", "a reclaimer waited for others", Colour::MEMCG),
+            Mark::OomKill => ("out of memory", "the OOM killer ended a task", Colour::DIRECT),
+        };
+        let lane = names.len();
+        names.push(name.to_string());
+        spans.extend(samples.marks.of(mark).iter().map(|marked| {
+            let Marked { from, to, count } = *marked;
+            let at = |time: pageout_engine::Nanos| time.0 as f64 / 1e9;
+            let says = match count {
+                1 => format!("{what} at {:.6} s", at(from)),
+                _ => {
+                    format!("{what} {} times from {:.6} to {:.6} s", figures::count(count), at(from), at(to))
+                }
+            };
+            Span { lane, from: at(from), to: at(to), colour, says }
+        }));
+    }
+    (!names.is_empty()).then(|| Lanes {
+        title: "What happened to memory, and when".to_string(),
+        says: "Each mark is a moment; of very many, neighbours are joined. Point at one to see how many it stands for."
+            .to_string(),
+        x: (0.0, end_ns as f64 / 1e9),
+        names,
+        spans,
+    })
+}
+
+/// Samples, as charts want them.
+struct OverTime<'a> {
+    samples: &'a Samples,
+    xs: Vec<f64>,
+}
+
+impl OverTime<'_> {
+    /// A chart; nothing where all of its lines are 0 throughout.
+    fn chart<N: Into<String>>(
+        &self,
+        title: &str,
+        says: &str,
+        unit: Unit,
+        shape: Shape,
+        lines: Vec<(N, Colour, Vec<f64>)>,
+    ) -> Option<Part> {
         let lines = lines.into_iter().filter(|(.., ys)| ys.iter().any(|y| *y != 0.0));
         let lines = lines.map(|(name, colour, ys)| {
             let ys = ys.into_iter().map(|y| Some((y * 1e4).round() / 1e4)).collect();
-            Line { name: name.to_string(), colour, ys }
+            Line { name: name.into(), colour, ys }
         });
         let lines: Vec<Line> = lines.collect();
         (!lines.is_empty()).then(|| {
@@ -122,72 +199,135 @@ fn over_time(samples: &Samples) -> Vec<Part> {
                 says: says.to_string(),
                 x: Axis::linear("time (s)", Unit::Seconds),
                 y: Axis::linear("", unit),
-                xs: xs.clone(),
+                xs: self.xs.clone(),
                 lines,
-                shape: Shape::Stacked,
+                shape,
             })
         })
-    };
-    let rate = |stat: Stat| samples.rates(Sampled::Vmstat(stat));
-    let share =
-        |resource: Resource| samples.rates(Sampled::Pressure(resource)).iter().map(|ns| ns / 1e9).collect();
-    let charts = [
-        chart(
-            "What memory holds",
-            "The lists of the whole machine, on top of each other.",
+    }
+
+    /// What memory held.
+    fn memory(&self) -> [Option<Part>; 3] {
+        let bytes = |stat: Stat| self.samples.bytes(Sampled::Vmstat(stat));
+        let mark = |level: Level| self.samples.bytes(Sampled::Watermark(level));
+        let (free, high) = (bytes(Stat::NrFreePages), mark(Level::High));
+        // Where all is free but what some cgroup may have, nobody comes near the marks.
+        let top = high.iter().copied().fold(0.0, f64::max) * 3.0;
+        let is_near = free.iter().any(|free| *free < top);
+        let free = free.into_iter().map(|free| free.min(top)).collect();
+        let marks = self.chart(
+            "Free memory and its marks",
+            "Below the low mark kswapd is woken, and frees pages up to the high mark; below the minimum tasks have to free some \
+             themselves. Three times the high mark stands for any more than that; of joined steps the lowest is shown.",
             Unit::Bytes,
+            Shape::Lowest,
             vec![
-                ("active anon", Colour::nth(0), samples.bytes(Stat::NrActiveAnon)),
-                ("inactive anon", Colour::nth(4), samples.bytes(Stat::NrInactiveAnon)),
-                ("active file", Colour::nth(1), samples.bytes(Stat::NrActiveFile)),
-                ("inactive file", Colour::nth(5), samples.bytes(Stat::NrInactiveFile)),
+                ("free", Colour::nth(5), free),
+                ("high", Colour::KSWAPD, high),
+                ("low", Colour::MEMCG, mark(Level::Low)),
+                ("min", Colour::DIRECT, mark(Level::Min)),
             ],
-        ),
-        chart(
-            "Memory pressure",
-            "The share of time in which some task waited for memory; 1 is always.",
-            Unit::Number,
-            vec![("some task waits for memory", Colour::DIRECT, share(Resource::Memory))],
-        ),
-        chart(
-            "I/O pressure",
-            "The share of time in which some task waited for a device.",
-            Unit::Number,
-            vec![("some task waits for I/O", Colour::nth(6), share(Resource::Io))],
-        ),
-        chart(
-            "Pages looked at a second, by whom",
-            "High while few are freed: reclaim works hard for little.",
-            Unit::Count,
-            vec![
-                ("tasks", Colour::DIRECT, rate(Stat::PgscanDirect)),
-                ("kswapd", Colour::KSWAPD, rate(Stat::PgscanKswapd)),
-            ],
-        ),
-        chart(
-            "Pages freed a second, by whom",
-            "What kswapd frees, no task waits for.",
-            Unit::Count,
-            vec![
-                ("tasks", Colour::DIRECT, rate(Stat::PgstealDirect)),
-                ("kswapd", Colour::KSWAPD, rate(Stat::PgstealKswapd)),
-            ],
-        ),
-        chart(
-            "Refaults a second",
-            "Pages that came back soon after they were evicted.",
-            Unit::Count,
-            vec![
-                ("anon", Colour::nth(0), rate(Stat::WorkingsetRefaultAnon)),
-                ("file", Colour::nth(1), rate(Stat::WorkingsetRefaultFile)),
-            ],
-        ),
-        chart(
-            "Pages swapped out a second",
-            "",
-            Unit::Count,
-            vec![("swapped out", Colour::nth(3), rate(Stat::Pswpout))],
-        ),
-    ];
-    charts.into_iter().flatten().collect()
+        );
+        [
+            marks.filter(|_| is_near),
+            self.chart(
+                "What memory holds",
+                "The lists of the whole machine, on top of each other.",
+                Unit::Bytes,
+                Shape::Stacked,
+                vec![
+                    ("active anon", Colour::nth(0), bytes(Stat::NrActiveAnon)),
+                    ("inactive anon", Colour::nth(4), bytes(Stat::NrInactiveAnon)),
+                    ("active file", Colour::nth(1), bytes(Stat::NrActiveFile)),
+                    ("inactive file", Colour::nth(5), bytes(Stat::NrInactiveFile)),
+                ],
+            ),
+            self.chart(
+                "Dirty pages",
+                "Reclaim can't take them before they are written; those who make them are slowed down when there are too many.",
+                Unit::Bytes,
+                Shape::Stacked,
+                vec![
+                    ("dirty", Colour::nth(3), bytes(Stat::NrDirty)),
+                    ("being written", Colour::nth(6), bytes(Stat::NrWriteback)),
+                ],
+            ),
+        ]
+    }
+
+    /// What tasks waited for, and what devices had to do.
+    fn pressure_and_load(&self) -> Vec<Option<Part>> {
+        let rate = |stat: Stat| self.samples.rates(Sampled::Vmstat(stat));
+        let share = |sampled: Sampled| -> Vec<f64> {
+            self.samples.rates(sampled).iter().map(|ns| (ns / 1e9).min(1.0)).collect()
+        };
+        let pressure = |title: &str, says: &str, resource: Resource| {
+            let lines = vec![
+                ("some", Colour::MEMCG, share(Sampled::Pressure(resource, Extent::Some))),
+                ("full", Colour::DIRECT, share(Sampled::Pressure(resource, Extent::Full))),
+            ];
+            self.chart(title, says, Unit::Number, Shape::Levels, lines)
+        };
+        let of_devices = |load: Load| {
+            let names = self.samples.devices().iter().enumerate();
+            names.map(move |(at, name)| (name.clone(), Colour::nth(at), Sampled::Device(at, load)))
+        };
+        let busy = of_devices(Load::Busy).map(|(name, colour, sampled)| (name, colour, share(sampled)));
+        let busy: Vec<_> = busy.collect();
+        let pages =
+            [(Load::Read, "read"), (Load::Written, "written")].into_iter().flat_map(|(load, what)| {
+                of_devices(load).map(move |(name, Colour(at), sampled)| {
+                    // Writes of a device are a colour further than its reads.
+                    let colour = Colour::nth(at * 2 + usize::from(load == Load::Written) + 4);
+                    let bytes = self.samples.rates(sampled).iter().map(|pages| pages * 4096.0).collect();
+                    (format!("{name}, {what}"), colour, bytes)
+                })
+            });
+        let pages: Vec<_> = pages.collect();
+        vec![
+            pressure(
+                "Memory pressure",
+                "The share of time in which some task, or every one that had work, waited for memory; 1 is always.",
+                Resource::Memory,
+            ),
+            pressure(
+                "I/O pressure",
+                "The share of time in which some task, or every one that had work, waited for a device.",
+                Resource::Io,
+            ),
+            pressure(
+                "CPU pressure",
+                "The share of time in which some task waited for a CPU.",
+                Resource::Cpu,
+            ),
+            self.chart(
+                "Devices at work",
+                "The share of time in which a device had something to do; at 1 whoever needs it waits in line.",
+                Unit::Number,
+                Shape::Levels,
+                busy,
+            ),
+            self.chart("What devices move a second", "", Unit::Bytes, Shape::Stacked, pages),
+            self.chart(
+                "Refaults a second",
+                "Pages that came back soon after they were evicted.",
+                Unit::Count,
+                Shape::Stacked,
+                vec![
+                    ("anon", Colour::nth(0), rate(Stat::WorkingsetRefaultAnon)),
+                    ("file", Colour::nth(1), rate(Stat::WorkingsetRefaultFile)),
+                ],
+            ),
+            self.chart(
+                "Pages swapped a second",
+                "",
+                Unit::Count,
+                Shape::Stacked,
+                vec![
+                    ("in", Colour::nth(4), rate(Stat::Pswpin)),
+                    ("out", Colour::nth(3), rate(Stat::Pswpout)),
+                ],
+            ),
+        ]
+    }
 }

@@ -5,6 +5,8 @@ mod script; // the text of the kernel's own script
 mod text; // tables to read
 mod page; // pictures
 
+pub(super) use page::{pictures, story};
+
 use super::Reading;
 use super::ftrace::CallKind;
 use super::tally::{Class, Process, Sums, Work};

@@ -72,7 +72,7 @@
     isMoving = false;
   };
   const zoom = ({ plot, chart }, min, max) => {
-    if (chart.shape === "stacked") plot.setData(binned(chart, min, max, plot.width / 6), false);
+    if (chart.shape !== "points" && chart.kind === "lines") plot.setData(binned(chart, min, max, plot.width / 6), false);
     plot.setScale("x", { min, max });
   };
   const keys = (event, one) => {
@@ -92,7 +92,8 @@
   };
 
   // --- lines --------------------------------------------------------------------------------------------------------------------------
-  // Steps are joined until each is wide enough to see, and stacked. All are equally long, so that a mean is a rate still.
+  // Steps are joined until each is wide enough to see, and stacked if they are amounts. All are equally long, so that a mean is a rate
+  // still. Of a level that must not fall, the lowest counts.
   const binned = (chart, min, max, most) => {
     const { xs, lines } = chart, steps = xs.length - 1;
     const width = (xs[steps] - xs[0]) / steps || 1;
@@ -100,24 +101,28 @@
     const join = Math.max(1, Math.ceil(visible / most));
     const bins = Math.ceil(steps / join);
     const begins = Array.from({ length: bins + 1 }, (_, bin) => xs[Math.min(bin * join, steps)]);
+    const isStacked = chart.shape === "stacked", isLowest = chart.shape === "lowest";
     let below = new Array(bins + 1).fill(0);
     const sums = lines.map(({ ys }) => {
       const sum = below.slice();
       for (let bin = 0; bin < bins; bin++) {
         const end = Math.min(steps, (bin + 1) * join);
-        let all = 0;
-        for (let at = bin * join; at < end; at++) all += ys[at] || 0;
-        sum[bin] += all / (end - bin * join);
+        let all = 0, least = Infinity;
+        for (let at = bin * join; at < end; at++) {
+          all += ys[at] || 0;
+          least = Math.min(least, ys[at] ?? Infinity);
+        }
+        sum[bin] += isLowest ? least : all / (end - bin * join);
       }
       sum[bins] = sum[bins - 1];
-      below = sum;
+      if (isStacked) below = sum;
       return sum;
     });
     return [begins, ...sums];
   };
   const linesOf = (chart) => {
-    const isStacked = chart.shape === "stacked";
-    const data = isStacked ? binned(chart, ...fullOf(chart), 150) : [chart.xs, ...chart.lines.map(({ ys }) => ys)];
+    const isStacked = chart.shape === "stacked", isPoints = chart.shape === "points";
+    const data = !isPoints ? binned(chart, ...fullOf(chart), 150) : [chart.xs, ...chart.lines.map(({ ys }) => ys)];
     const series = chart.lines.map(({ name, colour: at }, nth) => {
       const stroke = colour(at);
       const one = { label: name, stroke, width: 2, value: (plot, value, at, index) => {
@@ -126,8 +131,11 @@
         const below = isStacked && at > 1 ? plot.data[at - 1][index] : 0;
         return show(value - below, chart.y.unit);
       } };
-      if (chart.shape === "points") {
+      if (isPoints) {
         return { ...one, dash: DASHES[nth % DASHES.length], points: { show: true, size: 8, fill: css("--paper"), stroke } };
+      }
+      if (!isStacked) {
+        return { ...one, dash: DASHES[nth % DASHES.length], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } };
       }
       return { ...one, width: 0, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, fill: stroke };
     });
@@ -136,7 +144,7 @@
       axes: [axis(chart.x, "x"), axis(chart.y, "y")],
       series: [{ label: chart.x.label, value: (_, value) => show(value, chart.x.unit) }, ...series],
       legend: { markers: { width: 0, fill: (_, at) => colour(chart.lines[at - 1].colour) } },
-      height: isStacked ? 200 : 300,
+      height: isPoints ? 300 : 200,
     };
     if (isStacked) options.bands = chart.lines.slice(1).map((_, at) => ({ series: [at + 2, at + 1] }));
     return { options, data };

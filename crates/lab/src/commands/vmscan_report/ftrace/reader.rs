@@ -43,7 +43,8 @@ pub struct Task {
 const COMM_MAX: usize = 31;
 
 impl Task {
-    fn new(comm: &[u8], pid: u32) -> Task {
+    /// One of this name, as far as there is room for it.
+    pub fn new(comm: &[u8], pid: u32) -> Task {
         let mut task = Task { pid, comm: [0; COMM_MAX] };
         let length = comm.len().min(COMM_MAX);
         task.comm[..length].copy_from_slice(&comm[..length]);

@@ -54,7 +54,7 @@ impl Report<'_> {
 }
 
 /// Who was stalled, when, and why: what a reader in a hurry takes along.
-fn story(reading: &Reading) -> Vec<String> {
+pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String> {
     let mut says = Vec::new();
     let sums = &reading.sums;
     let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
@@ -187,10 +187,18 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
     let work = sums.work(Class::Kswapd);
     let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
     let all = by_tasks + work.reclaimed.total();
-    let share = figures::percent(ratio(kswapd.awake_ns as f64 / kswapd.threads as f64, reading.elapsed_ns()));
+    // A time awake that is not over when the trace ends counts up to there.
+    let lasting = sums.processes.iter().filter_map(|process| process.kswapd.as_ref()?.since);
+    let lasting: u64 = lasting.map(|(since_ns, _)| sums.end_ns.saturating_sub(since_ns)).sum();
+    let awake = (kswapd.awake_ns + lasting) as f64 / kswapd.threads as f64;
+    let share = figures::percent(ratio(awake, reading.elapsed_ns()));
+    let times = |count: u64| match count {
+        1 => "once".to_string(),
+        count => format!("{} times", figures::count(count)),
+    };
     let mut text = format!(
-        "kswapd, for which nobody waits, was awake {share} of the time (woken {} times, {} times more while awake)",
-        figures::count(kswapd.wakes),
+        "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
+        times(kswapd.wakes),
         figures::count(kswapd.rewakes)
     );
     if all > 0 && work.batches > 0 {
@@ -203,7 +211,7 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
     Some(text)
 }
 
-fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
+pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     parts.extend(lanes(reading, of).map(Part::Lanes));
     let over_time = OverTime::new(reading);
@@ -252,14 +260,14 @@ fn colour(class: Class) -> Colour {
     }
 }
 
-fn class_name(class: Class) -> &'static str {
+fn class_name(class: Class, reading: &Reading) -> &'static str {
     match class {
         Class::Direct => "tasks, direct reclaim",
         Class::Memcg => "tasks, at a cgroup's limit",
         Class::SoftLimit => "soft limit",
         Class::Node => "tasks, node reclaim",
         Class::Kswapd => "kswapd",
-        Class::Outside => "outside of any call",
+        Class::Outside => reading.outside,
     }
 }
 
@@ -365,7 +373,7 @@ impl OverTime<'_> {
             let is_empty = ys.iter().all(|y| *y == Some(0.0));
             // The last step ends where the next would begin.
             ys.push(ys.last().copied().flatten());
-            let name = class_name(*class).to_string();
+            let name = class_name(*class, self.reading).to_string();
             (!is_empty).then_some(Line { name, colour: colour(*class), ys })
         });
         let lines: Vec<Line> = lines.collect();
@@ -407,7 +415,7 @@ fn latencies(reading: &Reading, of: &str) -> Option<Chart> {
             (*one <= latency.count()).then(|| latency.quantile(quantile).0 as f64).filter(|ns| *ns > 0.0)
         });
         (latency.count() > 1).then(|| Line {
-            name: class_name(class).to_string(),
+            name: class_name(class, reading).to_string(),
             colour: colour(class),
             ys: ys.collect(),
         })

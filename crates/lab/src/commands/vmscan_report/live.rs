@@ -1,0 +1,126 @@
+//! The same sums of a run while it runs: its tracepoints, without a text in between.
+
+use pageout_engine::{LruType, ThrottleCause, Tracepoint};
+use pageout_sim::{Machine, TraceRecord};
+
+use super::Reading;
+use super::ftrace::{CallKind, Event, Isolated, Lru, Record, Shrunk, Task, Totals, WriteKind};
+use super::report::{Times, pictures, story};
+use super::tally::{Options, Tally};
+use crate::report::Part;
+use crate::tracing::Tasks;
+
+/// Who listens to a run.
+pub(in crate::commands) struct Listener {
+    tally: Tally,
+    tasks: Tasks,
+}
+
+/// What it has heard.
+pub(in crate::commands) struct Heard(Reading);
+
+impl Listener {
+    pub(in crate::commands) fn new() -> Listener {
+        Listener { tally: Tally::new(Options::default()), tasks: Tasks::default() }
+    }
+
+    pub(in crate::commands) fn hear(&mut self, record: &TraceRecord, machine: &Machine) {
+        let Some(event) = event(&record.event) else { return };
+        let task = self.tasks.get(record.task, machine);
+        let is_call = matches!(event, Event::Begin { .. } | Event::End { .. });
+        // Whoever asks for pages back waits for nothing: such a call is no stall.
+        if is_call && record.task.is_some_and(|task| machine.is_control_task(task)) {
+            return;
+        }
+        let task = Task::new(task.comm.as_bytes(), task.pid);
+        self.tally.add(Record { time_ns: record.at.0, task, event });
+    }
+
+    /// The run has ended.
+    pub(in crate::commands) fn finish(self, end_ns: u64) -> Heard {
+        let totals = Totals { span_ns: Some((0, end_ns)), ..Totals::default() };
+        let sums = self.tally.finish(totals.span_ns);
+        let outside = "on request (memory.reclaim)";
+        Heard(Reading {
+            name: "run".to_string(),
+            totals,
+            sums,
+            times: Times::default(),
+            faults: Vec::new(),
+            outside,
+        })
+    }
+}
+
+impl Heard {
+    /// Whether anybody reclaimed.
+    pub(in crate::commands) fn is_silent(&self) -> bool {
+        self.0.sums.processes.is_empty()
+    }
+
+    /// Who was stalled, when and why, in sentences.
+    pub(in crate::commands) fn story(&self) -> Vec<String> {
+        story(&self.0)
+    }
+
+    /// Who waited, what reclaim did over time and by whom, and how long calls took.
+    pub(in crate::commands) fn pictures(&self) -> Vec<Part> {
+        pictures(&self.0, "")
+    }
+}
+
+/// What a reader would have read of it, if it is about reclaim.
+fn event(told: &Tracepoint) -> Option<Event> {
+    let lru = |kind: LruType| match kind {
+        LruType::Anon => Lru::Anon,
+        LruType::File => Lru::File,
+    };
+    Some(match *told {
+        Tracepoint::KswapdSleep => Event::KswapdSleep,
+        Tracepoint::KswapdWake { order } => Event::KswapdWake { order },
+        Tracepoint::WakeupKswapd { order, .. } => Event::WakeupKswapd { order },
+        Tracepoint::DirectReclaimBegin { order, .. } => Event::Begin { kind: CallKind::Direct, order },
+        Tracepoint::DirectReclaimEnd { nr_reclaimed } => {
+            Event::End { kind: CallKind::Direct, reclaimed: nr_reclaimed }
+        }
+        Tracepoint::MemcgReclaimBegin { order, .. } => Event::Begin { kind: CallKind::Memcg, order },
+        Tracepoint::MemcgReclaimEnd { nr_reclaimed } => {
+            Event::End { kind: CallKind::Memcg, reclaimed: nr_reclaimed }
+        }
+        Tracepoint::LruIsolate { nr_scanned, nr_taken, kind, is_active, .. } => Event::Isolate(Isolated {
+            scanned: nr_scanned,
+            taken: nr_taken,
+            is_active,
+            lru: Some(lru(kind)),
+            contig_dirty: 0,
+        }),
+        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority } => {
+            Event::ShrinkInactive(Shrunk {
+                scanned: nr_scanned,
+                reclaimed: nr_reclaimed,
+                lru: Some(lru(kind)),
+                dirty: kept.nr_dirty,
+                writeback: kept.nr_writeback,
+                immediate: kept.nr_immediate,
+                activated: kept.nr_activate.iter().sum(),
+                referenced: kept.nr_ref_keep,
+                unmap_failed: kept.nr_unmap_fail,
+                priority: Some(priority),
+            })
+        }
+        Tracepoint::LruShrinkActive { .. } => Event::Uncounted,
+        Tracepoint::WriteFolio { kind, .. } => {
+            Event::Write(WriteKind { is_sync: false, lru: Some(lru(kind)) })
+        }
+        Tracepoint::Throttled { delayed, reason, .. } => {
+            let reason = match reason {
+                ThrottleCause::Writeback => 0,
+                ThrottleCause::Isolated => 1,
+                ThrottleCause::NoProgress => 2,
+                ThrottleCause::Congested => 3,
+            };
+            Event::Throttled { delayed_us: delayed.0 / 1000, reasons: 1 << reason }
+        }
+        _ => return None,
+    })
+}
