@@ -68,9 +68,11 @@ fn is_small(scenario: &Scenario) -> bool {
     let copies: u64 = scenario.task.iter().map(|task| u64::from(task.copies)).sum();
     let objects = || scenario.task.iter().flat_map(|task| &task.object);
     let sizes = scenario.file.iter().map(|file| file.size).chain(objects().filter_map(|object| object.size));
+    let files = scenario.files();
     let reached = objects().filter_map(|object| {
-        let pattern = object.workload.as_ref()?.pattern(scenario.object_pages(object)).ok()?;
-        Some(pattern.object_pages(0).into_values().max().unwrap_or(0))
+        let pattern = files.pattern_of(object)?.ok()?;
+        let requests = pattern.object_pages(0).into_values().max().unwrap_or(0);
+        Some(requests.saturating_mul(object.request_pages()))
     });
     let counts = [
         scenario.file.len(),

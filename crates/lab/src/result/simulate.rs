@@ -70,15 +70,16 @@ pub(crate) fn simulate_on<'a>(
 
 /// Accesses of all tasks, when the scenario tells: for a bar that knows its end.
 pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
+    let files = scenario.files();
     let mut sum = 0u64;
     for task in scenario.task.iter().filter(|task| !task.background) {
         for object in &task.object {
             if object.trace.is_some() {
                 return None;
             }
-            let Some(workload) = &object.workload else { continue };
-            let pattern = workload.pattern(scenario.object_pages(object)).ok()?;
-            let accesses = pattern.stream(0, scenario.seed).ok()?.len_hint()?;
+            let Some(pattern) = files.pattern_of(object) else { continue };
+            let requests = pattern.ok()?.stream(0, scenario.seed).ok()?.len_hint()?;
+            let accesses = requests.checked_mul(object.request_pages())?;
             sum = sum
                 .checked_add(accesses.checked_mul(
                     u64::from(task.copies) * u64::from(task.threads) * u64::from(task.loops),

@@ -203,3 +203,72 @@ impl DeviceSpec {
         Preset::by_name(name).map(Preset::spec)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The row of the device table whose first cell begins with `name`, cell by cell, without that one.
+    fn row(name: &str) -> Vec<String> {
+        let table = include_str!("../../../../docs/spec/costs.md");
+        let (_, devices) = table.split_once("## Devices").expect("it has a table of devices");
+        let row = devices.lines().find(|line| line.starts_with(&format!("| {name} ")));
+        let cells = row.unwrap_or_else(|| panic!("no row of {name}")).trim_matches('|').split('|').skip(1);
+        cells.map(|cell| cell.trim().to_string()).collect()
+    }
+
+    /// Numbers before `unit` in a cell, in order.
+    fn before(unit: &str, cell: &str) -> Vec<f64> {
+        let words: Vec<&str> = cell.split([' ', ',', ';', '(']).filter(|word| !word.is_empty()).collect();
+        words.windows(2).filter(|pair| pair[1] == unit).filter_map(|pair| pair[0].parse().ok()).collect()
+    }
+
+    fn times(cell: &str) -> Vec<u64> {
+        let ms = before("ms", cell).into_iter().map(|ms| (ms * 1e6) as u64);
+        ms.chain(before("us", cell).into_iter().map(|us| (us * 1e3) as u64)).collect()
+    }
+
+    #[test]
+    fn every_preset_is_its_row_of_the_table_of_costs() {
+        for preset in PRESETS {
+            let cells = row(preset.name);
+            let [read, write, bandwidth, queue, _] = &cells[..] else { panic!("{cells:?}") };
+            let write = if write == "same" { read } else { write };
+            let mut told = [times(read), times(write)];
+            if let Some(sequential) = preset.sequential {
+                told.iter_mut()
+                    .for_each(|times| assert_eq!(times.pop(), Some(sequential.value.0), "{}", preset.name));
+            }
+            let of = |median: Figure<Nanos>, p99: Figure<Nanos>| match median.value == p99.value {
+                true => vec![median.value.0],
+                false => vec![median.value.0, p99.value.0],
+            };
+            let own = [of(preset.read, preset.read_p99), of(preset.write, preset.write_p99)];
+            assert_eq!(told, own, "latencies of {}", preset.name);
+
+            let (gb, mb) = (before("GB/s", bandwidth), before("MB/s", bandwidth));
+            let mut rates: Vec<u64> = gb.iter().map(|gb| (gb * 1e9) as u64).collect();
+            rates.extend(mb.iter().map(|mb| (mb * 1e6) as u64));
+            // `3.5 / 3.0 GB/s`: the first number has its unit behind the second.
+            if let Some((first, _)) = bandwidth.split_once(" / ") {
+                rates.insert(0, (first.parse::<f64>().expect("a number") * 1e9) as u64);
+            }
+            let last = *rates.last().expect("a bandwidth");
+            rates.resize(2, last);
+            assert_eq!(
+                rates,
+                [preset.read_bandwidth.value, preset.write_bandwidth.value],
+                "of {}",
+                preset.name
+            );
+
+            let iops = before("K", queue).first().map(|thousands| (thousands * 1e3) as u64);
+            assert_eq!(preset.iops.map(|iops| iops.value), iops, "{}", preset.name);
+            let depth = match queue.rsplit_once("depth ") {
+                Some((_, depth)) => depth.parse().ok(),
+                None => queue.split(',').next().and_then(|depth| depth.trim().parse().ok()),
+            };
+            assert_eq!(preset.queue_depth.map(|depth| depth.value), depth, "{}", preset.name);
+        }
+    }
+}

@@ -27,7 +27,7 @@ use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, KernelFile, Lifetime, Object, OpenedBy,
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, KernelFile, Lifetime, Object, OpenedBy,
     Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
@@ -41,7 +41,8 @@ impl Scenario {
     pub fn build(&self) -> Result<Machine, Problem> {
         let mut engine = Engine::new(self.config()?).map_err(|error| problem("machine", error))?;
         self.create_memcgs(&mut engine)?;
-        let files = self.create_files(&mut engine)?;
+        let sizes = self.files();
+        let files = self.create_files(&mut engine, &sizes)?;
         let swaps = self.create_swap(&mut engine)?;
         let touchable = Touchable::of(self);
         self.write_settings(&mut engine, &touchable)?;
@@ -74,7 +75,8 @@ impl Scenario {
                 };
                 let cpus: Vec<CpuId> = (0..task.threads).map(|_| cpu()).collect();
                 let after = task.after.as_deref().and_then(|name| positions.get(name)).cloned();
-                let run = Run { seed, copy, after: after.unwrap_or_default(), visits: visits.remove(&copy) };
+                let after = after.unwrap_or_default();
+                let run = Run { sizes: &sizes, seed, copy, after, visits: visits.remove(&copy) };
                 self.add_process(&mut machine, index, &run, &cpus, &files)?;
             }
         }
@@ -178,7 +180,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn create_files(&self, engine: &mut Engine) -> Result<OpenFiles, Problem> {
+    fn create_files(&self, engine: &mut Engine, sizes: &Files<'_>) -> Result<OpenFiles, Problem> {
         let mut files = OpenFiles::new();
         let bdis = self.register_bdis(engine)?;
         for (index, file) in self.file.iter().enumerate() {
@@ -204,7 +206,7 @@ impl Scenario {
                 }
                 let key = format!("task[{task_index}].object[{index}]");
                 let name = own_file_name(task, index);
-                let pages = self
+                let pages = sizes
                     .pages_of(task, index)
                     .ok_or_else(|| problem(&key, "nothing says how large it is"))?;
                 let kind = match object.channel {
@@ -300,7 +302,7 @@ impl Scenario {
         &self,
         machine: &mut Machine,
         index: usize,
-        run: &Run,
+        run: &Run<'_>,
         cpus: &[CpuId],
         files: &OpenFiles,
     ) -> Result<(), Problem> {
@@ -323,7 +325,7 @@ impl Scenario {
                 Channel::File | Channel::Tmpfs => engine.open(id, file?),
                 Channel::Mapped => engine.map_file(id, file?, advice, object.executable),
                 Channel::Anonymous => {
-                    let pages = self.pages_of(task, at);
+                    let pages = run.sizes.pages_of(task, at);
                     engine.map_anon(id, pages.ok_or_else(|| problem(&key, "a mapping has no size"))?, advice)
                 }
             }
@@ -349,13 +351,13 @@ impl Scenario {
                 Channel::Mapped | Channel::Anonymous => cost::Channel::Mapped,
             });
         }
-        let calls = self.calls(task);
+        let calls = calls(task, run.sizes);
         let (advice, will_need) = advice(task);
-        let origins =
-            self.origins(task).map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
+        let origins = origins(task, run.sizes)
+            .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
         let write_first: Vec<Option<u64>> = (0..task.object.len())
             .map(|at| {
-                let pages = self.pages_of(task, at).filter(|_| task.object[at].writes_first());
+                let pages = run.sizes.pages_of(task, at).filter(|_| task.object[at].writes_first());
                 pages.map(|pages| pages.div_ceil(task.object[at].request_pages()))
             })
             .collect();
@@ -423,15 +425,6 @@ impl Scenario {
         thread
     }
 
-    /// By how large calls a task accesses its objects.
-    fn calls(&self, task: &Task) -> Vec<Calls> {
-        let calls = |(at, object): (usize, &Object)| Calls {
-            pages: object.request_pages() as u32,
-            end: self.pages_of(task, at).unwrap_or(u64::MAX),
-        };
-        task.object.iter().enumerate().map(calls).collect()
-    }
-
     /// Where the machine has the copies and threads of each task.
     fn positions(&self) -> BTreeMap<&str, Range<usize>> {
         let mut next = 0;
@@ -440,35 +433,6 @@ impl Scenario {
             next - task.runners()..next
         };
         self.task.iter().map(|task| task.name.as_str()).zip(self.task.iter().map(range)).collect()
-    }
-
-    fn origins(&self, task: &Task) -> Result<Vec<Origin>, Problem> {
-        let mut origins = Vec::new();
-        for (index, object) in task.object.iter().enumerate() {
-            let Some(kind) = self.origin_kind(index, object)? else { continue };
-            origins.push(Origin {
-                object: index as u32,
-                share: object.share,
-                read_only: object.read_only,
-                kind,
-            });
-        }
-        Ok(origins)
-    }
-
-    fn origin_kind(&self, index: usize, object: &Object) -> Result<Option<OriginKind>, Problem> {
-        if let Some(pattern) = self.pattern_of(object) {
-            return match pattern {
-                Ok(pattern) => Ok(Some(OriginKind::Pattern(pattern))),
-                Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
-            };
-        }
-        let Some(trace) = &object.trace else { return Ok(None) };
-        let options = object
-            .read_options()
-            .map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
-        let kept = trace.loaded.as_ref().and_then(|loaded| loaded.accesses.clone());
-        Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
     }
 
     fn timed_event(&self, event: &Event, touchable: &Touchable, key: &str) -> Result<TimedEvent, Problem> {
@@ -583,8 +547,41 @@ fn advice(task: &Task) -> (Vec<(ObjectId, pageout_engine::Advice)>, Vec<ObjectId
     (objects.filter_map(said).collect(), will_need.map(|(at, _)| at).collect())
 }
 
+/// By how large calls a task accesses its objects.
+fn calls(task: &Task, sizes: &Files<'_>) -> Vec<Calls> {
+    let calls = |(at, object): (usize, &Object)| Calls {
+        pages: object.request_pages() as u32,
+        end: sizes.pages_of(task, at).unwrap_or(u64::MAX),
+    };
+    task.object.iter().enumerate().map(calls).collect()
+}
+
+fn origins(task: &Task, sizes: &Files<'_>) -> Result<Vec<Origin>, Problem> {
+    let mut origins = Vec::new();
+    for (index, object) in task.object.iter().enumerate() {
+        let Some(kind) = origin_kind(index, object, sizes)? else { continue };
+        origins.push(Origin { object: index as u32, share: object.share, read_only: object.read_only, kind });
+    }
+    Ok(origins)
+}
+
+fn origin_kind(index: usize, object: &Object, sizes: &Files<'_>) -> Result<Option<OriginKind>, Problem> {
+    if let Some(pattern) = sizes.pattern_of(object) {
+        return match pattern {
+            Ok(pattern) => Ok(Some(OriginKind::Pattern(pattern))),
+            Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
+        };
+    }
+    let Some(trace) = &object.trace else { return Ok(None) };
+    let options =
+        object.read_options().map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
+    let kept = trace.loaded.as_ref().and_then(|loaded| loaded.accesses.clone());
+    Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
+}
+
 /// One copy of a task, apart from what it has in common with the others.
-struct Run {
+struct Run<'a> {
+    sizes: &'a Files<'a>,
     /// Of the task.
     seed: u64,
     copy: u32,

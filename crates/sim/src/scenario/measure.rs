@@ -10,11 +10,11 @@ use pageout_engine::{CgroupFile, Holds};
 use serde::Serialize;
 
 use super::keys::Limit;
-use super::{Channel, Event, KernelFile, Scalar, Scenario, Task};
+use super::{Channel, Event, Files, KernelFile, Scalar, Scenario, Task};
 
 /// The tasks of a scenario by cgroup, for what they can touch.
 pub(super) struct Touchable<'a> {
-    scenario: &'a Scenario,
+    files: Files<'a>,
     by_memcg: BTreeMap<&'a str, Vec<&'a Task>>,
 }
 
@@ -24,7 +24,7 @@ impl Touchable<'_> {
         for task in &scenario.task {
             by_memcg.entry(&task.memcg).or_default().push(task);
         }
-        Touchable { scenario, by_memcg }
+        Touchable { files: scenario.files(), by_memcg }
     }
 
     /// Distinct pages that the tasks in the cgroup `path` and below can touch: those of a file once, of anonymous memory once
@@ -55,9 +55,9 @@ impl Touchable<'_> {
 
     /// Distinct pages of a task's object that can be touched. Of a file that objects share, all: other tasks may touch others.
     fn touched(&self, task: &Task, at: usize) -> Option<u64> {
-        let whole = self.scenario.pages_of(task, at).unwrap_or(0);
+        let whole = self.files.pages_of(task, at).unwrap_or(0);
         let is_shared = task.object[at].file.is_some();
-        if is_shared || self.scenario.pages_reached(task, at).is_some() {
+        if is_shared || self.files.pages_reached(task, at).is_some() {
             return Some(whole);
         }
         let mut traced = None;

@@ -47,6 +47,7 @@ mod expect; // [[variant]] and [[expect]]
 
 /// The reference of all keys, and what each accepts.
 pub mod keys;
+mod files; // what objects refer to by name, and how large objects are
 mod validate; // checks that need more than one key at a time, or a range
 
 mod measure; // what percentages of a limit are percentages of
@@ -55,12 +56,12 @@ mod streams; // from a task's workloads and traces to its stream of accesses
 mod build; // from a scenario to a machine that is ready to run it
 
 use keys::{Accepts, TIME_MAX, sysctl_keys};
-use pageout_workload::Pattern;
 use pageout_workload::rng::SplitMix64;
 use section::section;
 
 pub use event::{Event, KernelFile};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
+pub use files::Files;
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
 pub use machine::{Kernel, Machine, Node};
@@ -120,33 +121,9 @@ impl Scenario {
         SplitMix64::derive_seed(self.seed, index as u64)
     }
 
-    /// Pages of an object as far as the scenario says: its own size, or that of its file.
-    pub fn object_pages(&self, object: &Object) -> Option<u64> {
-        let size = match &object.file {
-            Some(name) => self.file.iter().find(|file| file.name == *name).map(|file| file.size),
-            None => object.size,
-        };
-        size.map(Size::pages_ceil)
-    }
-
-    /// The pattern of an object's workload, whose pages are the requests that the object is accessed by; `None` without one.
-    fn pattern_of(&self, object: &Object) -> Option<Result<Pattern, TableError>> {
-        let requests = self.object_pages(object).map(|pages| pages.div_ceil(object.request_pages()));
-        object.workload.as_ref().map(|workload| workload.pattern(requests))
-    }
-
-    /// Pages of a task's object: what the scenario says, or the most that the task's patterns reach.
-    pub(crate) fn pages_of(&self, task: &Task, index: usize) -> Option<u64> {
-        self.object_pages(&task.object[index]).or_else(|| self.pages_reached(task, index))
-    }
-
-    /// The most pages of a task's object that the task's patterns reach; `None` if none does.
-    fn pages_reached(&self, task: &Task, index: usize) -> Option<u64> {
-        let patterns = task.object.iter().enumerate().filter_map(|(own, object)| {
-            let pattern = self.pattern_of(object)?.ok()?;
-            pattern.object_pages(own as u32).get(&(index as u32)).copied()
-        });
-        patterns.max().map(|requests| requests.saturating_mul(task.object[index].request_pages()))
+    /// The files that objects refer to, to be looked up by name.
+    pub fn files(&self) -> Files<'_> {
+        Files::of(&self.file)
     }
 
     /// Paths of all cgroups, those included that only exist as parents; the root is `/`. Of more than a machine can have, only

@@ -32,7 +32,7 @@ section! {
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
             "Requests served and waiting at the same time. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
-        read_ahead_kb: u32, [unless Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
+        read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";

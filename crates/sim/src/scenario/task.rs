@@ -168,7 +168,7 @@ impl Object {
     }
 
     /// Pages of each call that accesses it.
-    pub(super) fn request_pages(&self) -> u64 {
+    pub fn request_pages(&self) -> u64 {
         self.request_size.map_or(1, Size::pages_ceil).max(1)
     }
 

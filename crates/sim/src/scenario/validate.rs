@@ -13,7 +13,7 @@ mod task;
 use std::collections::BTreeSet;
 
 use super::keys::{Accepts, Key};
-use super::{DEFAULT_DEVICE, Knobs, Scalar, Scenario, Section, TableError};
+use super::{DEFAULT_DEVICE, Files, Knobs, Scalar, Scenario, Section, TableError};
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ impl Scenario {
     /// Everything that keeps this scenario from being run; empty means it can be.
     pub fn validate(&self) -> Vec<Problem> {
         let known = Known::of(self);
-        let mut check = Check { scenario: self, known: &known, problems: Vec::new() };
+        let mut check = Check { scenario: self, files: self.files(), known: &known, problems: Vec::new() };
         for (path, text) in [("question", &self.question), ("look_at", &self.look_at)] {
             check.no_control_characters(path, text, &['\n', '\t']);
         }
@@ -107,6 +107,7 @@ const PROBLEMS_MAX: usize = 100;
 
 struct Check<'a> {
     scenario: &'a Scenario,
+    files: Files<'a>,
     known: &'a Known,
     problems: Vec<Problem>,
 }

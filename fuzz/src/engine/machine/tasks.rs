@@ -181,7 +181,8 @@ impl Machine {
                     Served::Written { .. }
                     | Served::Refused(_)
                     | Served::Synced(_)
-                    | Served::Opened | Served::Advised
+                    | Served::Opened
+                    | Served::Advised
                     | Served::Exited => {
                         panic!("an access ended as {served:?}")
                     }

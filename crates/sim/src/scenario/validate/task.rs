@@ -33,8 +33,8 @@ impl Check<'_> {
         }
         self.threads(prefix, task);
         self.session(prefix, task);
-        for (index, object) in task.object.iter().enumerate() {
-            self.object(&format!("{prefix}.object[{index}]"), task, object);
+        for index in 0..task.object.len() {
+            self.object(&format!("{prefix}.object[{index}]"), task, index);
         }
     }
 
@@ -113,7 +113,7 @@ impl Check<'_> {
         for object in &task.object {
             let has = match (&object.workload, &object.trace) {
                 (Some(_), _) => {
-                    let pattern = self.scenario.pattern_of(object).and_then(Result::ok);
+                    let pattern = self.files.pattern_of(object).and_then(Result::ok);
                     let requests = pattern.and_then(|pattern| pattern.stream(0, 0).ok()?.len_hint());
                     requests.map(|requests| requests.saturating_mul(object.request_pages()))
                 }
@@ -166,7 +166,8 @@ impl Check<'_> {
         }
     }
 
-    fn object(&mut self, prefix: &str, task: &Task, object: &Object) {
+    fn object(&mut self, prefix: &str, task: &Task, own: usize) {
+        let object = &task.object[own];
         self.ranges(&format!("{prefix}."), object);
         let channel = object.channel;
         self.object_device(&format!("{prefix}.device"), object);
@@ -193,7 +194,7 @@ impl Check<'_> {
                 self.report(problem.help("a [[file]] has its size there; keep one of the two"));
             }
             self.reference(&path, &self.known.files, name);
-            let kind = self.scenario.file.iter().find(|file| file.name == *name).map(|file| file.kind);
+            let kind = self.files.get(name).map(|file| file.kind);
             let fits = match channel {
                 Channel::File | Channel::Mapped => FileKind::Regular,
                 Channel::Tmpfs | Channel::Anonymous => FileKind::Tmpfs,
@@ -207,7 +208,7 @@ impl Check<'_> {
                     ),
                 ));
             }
-        } else if object.size.is_none() && !self.is_sized_by_accesses(task, object) {
+        } else if object.size.is_none() && !self.is_sized_by_accesses(task, own) {
             self.report(Problem::new(prefix, "neither `size` nor `file` says how large this object is"));
         }
         if object.locked && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
@@ -245,7 +246,7 @@ impl Check<'_> {
         if let Err(error) = object.read_options() {
             self.report(Problem::in_table(&format!("{prefix}.read"), error));
         }
-        self.workload(prefix, task, object);
+        self.workload(prefix, task, own);
     }
 
     fn calls_and_advice(&mut self, prefix: &str, object: &Object) {
@@ -295,25 +296,16 @@ impl Check<'_> {
 
     /// Whether an object's size follows from what accesses it: its own workload or trace, the trace of an object before it
     /// (which may hold several objects), or a pattern with parts on several objects.
-    fn is_sized_by_accesses(&self, task: &Task, object: &Object) -> bool {
-        let own = task
-            .object
-            .iter()
-            .position(|other| std::ptr::eq(other, object))
-            .expect("it is one of the task's");
-        object.workload.is_some()
+    fn is_sized_by_accesses(&self, task: &Task, own: usize) -> bool {
+        task.object[own].workload.is_some()
             || task.object[..=own].iter().any(|before| before.trace.is_some())
-            || self.scenario.pages_of(task, own).is_some()
+            || self.files.pages_of(task, own).is_some()
     }
 
-    fn workload(&mut self, prefix: &str, task: &Task, object: &Object) {
-        let Some(pattern) = self.scenario.pattern_of(object) else { return };
-        let own = task
-            .object
-            .iter()
-            .position(|other| std::ptr::eq(other, object))
-            .expect("it is one of the task's");
-        if self.scenario.object_pages(object) == Some(0) {
+    fn workload(&mut self, prefix: &str, task: &Task, own: usize) {
+        let object = &task.object[own];
+        let Some(pattern) = self.files.pattern_of(object) else { return };
+        if self.files.object_pages(object) == Some(0) {
             // Told of where the size is; no pattern fits into it.
             return;
         }
@@ -341,7 +333,7 @@ impl Check<'_> {
             let pages = requests.saturating_mul(target.request_pages());
             // The last request may be cut short.
             let fits = |size: u64| requests <= size.div_ceil(target.request_pages());
-            if let Some(size) = self.scenario.object_pages(target).filter(|&size| size > 0 && !fits(size)) {
+            if let Some(size) = self.files.object_pages(target).filter(|&size| size > 0 && !fits(size)) {
                 let message =
                     format!("the pattern reaches page {}, beyond the object's {size} pages", pages - 1);
                 let problem = Problem::new(format!("{prefix}.workload"), message);
