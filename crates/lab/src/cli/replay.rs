@@ -25,7 +25,7 @@ pub(crate) struct ReplayArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: PathBuf,
 
-    /// Memory: a size, or a percentage of the distinct pages in the trace; several separated by commas make a curve
+    /// Memory for the trace's pages alone: a size, or a percentage of the distinct pages in the trace; several separated by commas make a curve
     #[arg(long, short, value_name = "SIZE|PERCENT", value_delimiter = ',', default_value = "30%")]
     pub(crate) memory: Vec<String>,
 

@@ -257,8 +257,12 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
         seed: args.seed,
         until: None,
         machine: Machine { cpus: 1, memory: Some(memory), ..Machine::default() },
-        kernel: Kernel { profile: args.policy.clone(), ..Kernel::default() },
-        sysctl: Knobs::default(),
+        // The memory asked about is that of the trace's pages, and what is read is what the trace says.
+        kernel: Kernel {
+            profile: args.policy.clone(),
+            switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
+        },
+        sysctl: Knobs(vec![("vm.page-cluster".to_string(), Scalar::Integer(0))]),
         memcg: vec![Memcg {
             path: MEMCG.to_string(),
             policy: None,
