@@ -10,17 +10,20 @@
 //!
 //! A machine prices all of that with the copy.
 //!
-//! It moves within a node. What is counted by node would have to move, too, if it went further.
+//! Within a node, compaction moves them (`compaction.rs`). To another node, gauges that are counted by node move as well (`nodes.rs`).
 
 mod compaction; // large blocks out of scattered free pages
 mod direct; // a request makes its block itself
 mod kcompactd; // a thread a node makes blocks for requests to come
+mod nodes; // folios go to another node
 
 pub(crate) use compaction::{
     CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
 };
 pub(crate) use direct::{DirectCompactStep, DirectCompaction};
 pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
+#[cfg(test)]
+pub(crate) use nodes::NotMigrated;
 
 use crate::core::Core;
 use crate::machine::op::Op;
@@ -54,7 +57,7 @@ impl Core {
         self.count_node(node, stat, sign * pages);
     }
 
-    /// Moves an isolated folio to a free frame of its node and size, and puts it back. Where it can't move it is put back as it is, and the
+    /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
     /// frame stays free: false.
     pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
         let folio = self.memory.folios[from];
@@ -73,7 +76,12 @@ impl Core {
             let index = self.memory.swap.index_mut(folio.swap);
             index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
         }
+        let node = self.memory.folios[to].node;
         self.memory.folios[to] = folio;
+        self.memory.folios[to].node = node;
+        if node != folio.node {
+            self.move_gauges(to, &folio);
+        }
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
         self.ops.push(Op::Copy { from, to, pages: pages as u32 });
         self.ops.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
@@ -99,12 +107,22 @@ impl Core {
         if folio.mapped == 0 {
             return;
         }
+        #[cfg(test)]
+        let mutant = self.mutant;
+        #[cfg(test)]
+        if mutant == Some(crate::testing::Mutant::OldFrameFreedWhileMapped) {
+            return;
+        }
         for at in 0..self.rmap_len(folio) {
             let Some((mm, page)) = self.rmap_entry(folio, at) else { continue };
             let mm = self.memory.mm_mut(mm);
             let word: Word = mm.table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {
                 continue;
+            }
+            #[cfg(test)]
+            if mutant == Some(crate::testing::Mutant::DirtyLostInMigration) {
+                mm.table.update(page, Word::clear_dirty);
             }
             mm.table.update(page, |word| *word = word.with_pfn(to));
             if let Some(tlb) = &mut mm.tlb {

@@ -104,6 +104,7 @@ stats! {
     OomKill = "oom_kill",
     PgmigrateSuccess = "pgmigrate_success",
     PgmigrateFail = "pgmigrate_fail",
+    NumaPagesMigrated = "numa_pages_migrated",
     CompactMigrateScanned = "compact_migrate_scanned",
     CompactFreeScanned = "compact_free_scanned",
     CompactIsolated = "compact_isolated",

@@ -1,0 +1,147 @@
+//! Migration to another node: which folios may go, what they find there, and what is counted. [tiering 6]
+//!
+//! ```text
+//!   folio ─▶ shared code? ─▶ dirty page of a file? ─▶ room above the high mark there? ─▶ off its list ─▶ batch
+//!              never          later                     later                              later, if someone else has it
+//!   batch ─▶ a frame of exactly that node, without any reclaim ─▶ moved, or back on its list where it was
+//! ```
+//! Those who want folios elsewhere call it: promotion and demotion between tiers of memory.
+//!
+//! What a node counts of its folios goes along: a folio is subtracted here, and added there, gauge by gauge.
+
+use crate::core::Core;
+use crate::lru::lruvec::PoolId;
+use crate::memory::folio::{Folio, FolioFlags};
+use crate::page_alloc::request::{Gfp, Request, Rights};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
+use crate::stat::{ByType, ISOLATED, Stat};
+use crate::units::{MmId, NodeId, Pfn};
+
+/// Folios of a batch at most; further ones are another.
+#[allow(dead_code)] // for tiers of memory
+pub(crate) const BATCH_MAX: usize = 512;
+
+/// Why a folio does not go to another node.
+#[allow(dead_code)] // for tiers of memory
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotMigrated {
+    /// It never will: several processes run this code, and no node is the right one.
+    AccessDenied,
+    /// It may later.
+    Again,
+}
+
+#[allow(dead_code)] // for tiers of memory
+impl Core {
+    /// Takes a folio off its list for a move to another node, if it may go there now. `vma`: the mapping on whose behalf; without
+    /// one nobody can say whether it is shared code.
+    pub(crate) fn migrate_prepare(
+        &mut self,
+        pfn: Pfn,
+        vma: Option<(MmId, usize)>,
+        to: NodeId,
+    ) -> Result<(), NotMigrated> {
+        let folio = self.memory.folios[pfn];
+        let is_file = !folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
+        let is_code = |(mm, vma): (MmId, usize)| self.memory.mm(mm).vmas[vma].executable;
+        if is_file && folio.mapped > 1 && vma.is_some_and(is_code) {
+            return Err(NotMigrated::AccessDenied);
+        }
+        // It would most likely be written in the middle of it.
+        if is_file && (folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn)) {
+            return Err(NotMigrated::Again);
+        }
+        if !self.has_room_for(to, folio.order) || !self.migrate_isolate(pfn) {
+            return Err(NotMigrated::Again);
+        }
+        Ok(())
+    }
+
+    /// Whether a node stays balanced if it receives a folio: some zone of it is above its high mark then.
+    fn has_room_for(&self, node: NodeId, order: u8) -> bool {
+        let zones = self.memory.zones.of_node(node);
+        zones.iter().any(|zone| {
+            let mark = zone.mark(Watermark::High) + (1 << order);
+            zone.watermark_ok(0, mark, ZoneType::Movable, Rights::empty())
+        })
+    }
+
+    /// Moves folios that were prepared, [`BATCH_MAX`] at most, to another node. What can't move is back on its list afterwards. Returns how
+    /// many pages have moved; fewer than there were is a reason to try again later.
+    pub(crate) fn migrate_to_node(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
+        assert!(folios.len() <= BATCH_MAX, "a batch has {BATCH_MAX} folios at most");
+        let mut moved = 0;
+        for &pfn in folios {
+            let folio = self.memory.folios[pfn];
+            let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+            let request = Request { order: folio.order, ..Request::movable(gfp, to) };
+            match self.alloc_pages(&request, folio.memcg) {
+                Some(target) => {
+                    if self.migrate_folio(pfn, target) {
+                        moved += folio.pages();
+                    } else {
+                        self.free_folio(target);
+                    }
+                }
+                None => {
+                    self.count_node(folio.node, Stat::PgmigrateFail, folio.pages() as i64);
+                    self.migrate_put_back(pfn);
+                }
+            }
+        }
+        moved
+    }
+
+    /// The same for folios that were found on the wrong node.
+    pub(crate) fn migrate_misplaced(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
+        let moved = self.migrate_to_node(folios, to);
+        self.count_node(to, Stat::NumaPagesMigrated, moved as i64);
+        moved
+    }
+}
+
+impl Core {
+    /// What a node counts of a folio that has left it for another is counted there. The folio is in the hands of who moves it.
+    pub(super) fn move_gauges(&mut self, pfn: Pfn, old: &Folio) {
+        let folio = self.memory.folios[pfn];
+        let pages = folio.pages() as i64;
+        let is_shmem = folio.has(FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::ANON);
+        let mut gauges = Vec::new();
+        if folio.mapped > 0 {
+            gauges.push(self.mapped_stat(pfn));
+        }
+        if folio.has(FolioFlags::INDEXED) {
+            gauges.push(Stat::NrFilePages);
+            if is_shmem {
+                gauges.push(Stat::NrShmem);
+            }
+            if folio.has(FolioFlags::DIRTY) && !is_shmem {
+                gauges.push(Stat::NrDirty);
+            }
+        }
+        if folio.has(FolioFlags::SWAPCACHE) {
+            gauges.push(Stat::NrSwapcached);
+        }
+        let from = self.lruvecs.id(folio.memcg, PoolId::of_node(old.node));
+        let to = self.lruvec_of(pfn);
+        for gauge in gauges {
+            self.count(from, gauge, -pages);
+            self.count(to, gauge, pages);
+        }
+        // The machine counts these alone.
+        if folio.has(FolioFlags::SWAPCACHE) {
+            self.move_node_gauge(Stat::NrFilePages, old.node, folio.node, pages);
+        }
+        if folio.has(FolioFlags::MLOCKED) {
+            self.move_node_gauge(Stat::NrMlock, old.node, folio.node, pages);
+        }
+        let isolated = ISOLATED.of(folio.lru_type());
+        self.move_node_gauge(isolated, old.node, folio.node, pages);
+    }
+
+    fn move_node_gauge(&mut self, gauge: Stat, from: NodeId, to: NodeId, pages: i64) {
+        self.count_node(from, gauge, -pages);
+        self.count_node(to, gauge, pages);
+    }
+}
