@@ -41,8 +41,9 @@ pub(crate) struct Inode {
     pub(crate) writeback: u64,
     /// Where the last round of writing it ended, and the next one begins.
     pub(crate) writeback_index: u64,
-    /// A write of it has failed since fsync(2) last told (AS_EIO).
-    pub(crate) has_failed: bool,
+    /// Writes of it that have failed, and how many of them someone has been told of (`errseq_t`).
+    pub(crate) errors: u64,
+    pub(crate) errors_told: u64,
 }
 
 /// Where a file stands with its flusher.
@@ -68,7 +69,8 @@ impl Inode {
             dirty: PageTags::new(pages),
             writeback: 0,
             writeback_index: 0,
-            has_failed: false,
+            errors: 0,
+            errors_told: 0,
         }
     }
 }

@@ -56,14 +56,20 @@ impl Memory {
     }
 
     pub(crate) fn open_file(&mut self, file: FileId) -> OpenFileId {
-        self.open_files.push(OpenFile::new(file, self.file(file).bdi.ra_pages));
+        let opened = self.opened(file);
+        self.open_files.push(opened);
         OpenFileId((self.open_files.len() - 1) as u32)
+    }
+
+    fn opened(&self, file: FileId) -> OpenFile {
+        let of = self.file(file);
+        OpenFile { errors_told: of.inode.errors_told, ..OpenFile::new(file, of.bdi.ra_pages) }
     }
 
     /// A program opens its file anew: it is at its start again, and as the device says.
     pub(crate) fn open_again(&mut self, open: OpenFileId) {
         let file = self.open_files[open.index()].file;
-        self.open_files[open.index()] = OpenFile::new(file, self.file(file).bdi.ra_pages);
+        self.open_files[open.index()] = self.opened(file);
     }
 
     pub(crate) fn add_mm(&mut self, mm: Mm) -> MmId {

@@ -68,8 +68,12 @@ impl Engine {
         let Some(&of) = self.tasks[task.index()].objects.get(object.index()) else {
             return Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0)));
         };
-        Ok(match self.regular_file(of) {
-            Some(file) => self.fsync_on(task, Box::new(Fsync::new(file))),
+        let open = match of {
+            Object::File { open, .. } => Some(open),
+            Object::Mapping { open, .. } => open,
+        };
+        Ok(match self.regular_file(of).zip(open) {
+            Some((file, open)) => self.fsync_on(task, Box::new(Fsync::new(file, open))),
             None => Step::Done(Served::Synced(Ok(()))),
         })
     }

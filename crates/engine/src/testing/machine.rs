@@ -58,6 +58,10 @@ pub(crate) struct Machine {
     tmpfs: FileId,
     model: Model,
     next_value: u64,
+    /// Values below this were written before the task's fsync began.
+    synced_below: BTreeMap<TaskId, u64>,
+    /// A write to a file has failed, and no fsync has told of that.
+    has_untold_error: bool,
     now: Nanos,
     /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
     high_used: bool,
@@ -129,6 +133,8 @@ impl Machine {
             tmpfs,
             model: Model::default(),
             next_value: 0,
+            synced_below: BTreeMap::new(),
+            has_untold_error: false,
             now: Nanos::ZERO,
             high_used: false,
             has_room: setup.memory >= 4096,

@@ -93,6 +93,15 @@ impl Model {
         assert_eq!(found, value, "on its device {page:?} reads as {found:#x}, but {value:#x} was written");
     }
 
+    /// The same, but for what was written with this value or a later one. Zeroes have no date.
+    pub(crate) fn check_synced(&self, page: Page, found: u64, below: u64) {
+        if let Some(Contents::Known(value)) = self.pages.get(&page)
+            && (1..below).contains(value)
+        {
+            self.check_device(page, found);
+        }
+    }
+
     /// `MADV_FREE`.
     pub(crate) fn may_be_forgotten(&mut self, page: Page) {
         if let Some(contents) = self.pages.get_mut(&page)

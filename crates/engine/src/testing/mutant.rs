@@ -32,6 +32,10 @@ pub(crate) enum Mutant {
     FreedWithoutRoom,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
+    /// `writeback/fsync.rs`: fsync doesn't wait for pages whose write is under way.
+    FsyncForgetsWriteback,
+    /// `writeback/dirty.rs`: nobody is told of a write that has failed.
+    WriteErrorLost,
 }
 
 /// Random runs within which a bug must show. Most show in the first hundred; it takes luck for a slot to be reused while a
@@ -97,6 +101,16 @@ fn a_dirty_page_of_a_file_that_is_freed_unwritten_is_noticed() {
 #[test]
 fn a_page_freed_that_found_no_room_to_be_compressed_is_noticed() {
     check(Mutant::FreedWithoutRoom);
+}
+
+#[test]
+fn an_fsync_that_forgets_pages_under_writeback_is_noticed() {
+    check(Mutant::FsyncForgetsWriteback);
+}
+
+#[test]
+fn a_write_error_that_nobody_is_told_of_is_noticed() {
+    check(Mutant::WriteErrorLost);
 }
 
 #[test]

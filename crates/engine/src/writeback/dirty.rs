@@ -123,7 +123,11 @@ impl Core {
         let (file, now) = (FileId(folio.owner), self.now);
         let inode = &mut self.memory.file_mut(file).inode;
         inode.writeback -= 1;
-        inode.has_failed |= result.is_err();
+        #[cfg(test)]
+        let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
+        #[cfg(not(test))]
+        let is_lost = false;
+        inode.errors += u64::from(result.is_err() && !is_lost);
         self.writeback.failed += u64::from(result.is_err());
         let wb = inode.wb.expect("a file under writeback has a wb");
         let of = self.writeback.wb_mut(wb);

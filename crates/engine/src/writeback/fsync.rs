@@ -2,17 +2,21 @@
 //!
 //! The task does it itself rather than ask the flusher, so that it waits for its own pages only. A page that is under writeback
 //! already may have been changed since that write began. So its write is waited for, and then it is written again.
+//!
+//! A write that failed is told to each open file of the file once, whoever started it.
 
 use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::folio::FolioFlags;
 use crate::story::Tracepoint;
-use crate::units::{FileId, Pfn};
+use crate::units::{FileId, OpenFileId, Pfn};
 use crate::writeback::WritebackReason;
 
 /// A call under way.
 pub(crate) struct Fsync {
     file: FileId,
+    /// Who asks.
+    open: OpenFileId,
     /// All dirty pages below have been submitted.
     cursor: u64,
     submitted: bool,
@@ -33,8 +37,8 @@ pub(crate) enum FsyncStep {
 const STEP_PAGES: u64 = 256;
 
 impl Fsync {
-    pub(crate) fn new(file: FileId) -> Fsync {
-        Fsync { file, cursor: 0, submitted: false }
+    pub(crate) fn new(file: FileId, open: OpenFileId) -> Fsync {
+        Fsync { file, open, cursor: 0, submitted: false }
     }
 }
 
@@ -59,12 +63,22 @@ impl Core {
         if pages > 0 {
             return FsyncStep::Again;
         }
-        if self.memory.file(call.file).inode.writeback > 0 {
+        #[cfg(test)]
+        let forgets = self.mutant == Some(crate::testing::Mutant::FsyncForgetsWriteback);
+        #[cfg(not(test))]
+        let forgets = false;
+        if self.memory.file(call.file).inode.writeback > 0 && !forgets {
             let pfn = self.folio_under_writeback(call.file);
             return self.wait_for_written(pfn);
         }
-        let has_failed = std::mem::take(&mut self.memory.file_mut(call.file).inode.has_failed);
-        FsyncStep::Done(if has_failed { Err(IoError::Device) } else { Ok(()) })
+        // Each open file is told once. What a write has failed to save is told to all who might have written it.
+        let errors = self.memory.file(call.file).inode.errors;
+        let told = std::mem::replace(&mut self.memory.open_files[call.open.index()].errors_told, errors);
+        if told == errors {
+            return FsyncStep::Done(Ok(()));
+        }
+        self.memory.file_mut(call.file).inode.errors_told = errors;
+        FsyncStep::Done(Err(IoError::Device))
     }
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {

@@ -201,6 +201,7 @@ impl Machine {
     }
 
     pub(super) fn fsync(&mut self, task: TaskId) {
+        self.synced_below.insert(task, self.next_value + 1);
         let step = self.engine.fsync(task, self.object(task, Kind::OpenRegular)).unwrap();
         self.advanced(task, Doing::Fsync, step, false);
     }

@@ -2,7 +2,8 @@
 
 use super::{Checks, Machine};
 use crate::lru::Switching;
-use crate::testing::actions::{Kind, TASKS};
+use crate::testing::actions::{Kind, PAGES, TASKS};
+use crate::testing::model::Page;
 use crate::*;
 use std::collections::BTreeMap;
 
@@ -136,7 +137,8 @@ impl Machine {
                     State::Idle
                 }
                 Doing::Fsync => {
-                    assert!(matches!(served, Served::Synced(_)), "{served:?}");
+                    let Served::Synced(result) = served else { panic!("{served:?}") };
+                    self.check_synced(task, result);
                     State::Idle
                 }
                 Doing::Exec => {
@@ -172,6 +174,24 @@ impl Machine {
                 },
             },
         };
+    }
+
+    /// fsync is over. If it says that all went well, the device has what was written before it began, and no error is left that
+    /// nobody knows of.
+    fn check_synced(&mut self, task: TaskId, result: Result<(), IoError>) {
+        let below = self.synced_below.remove(&task).expect("it had begun");
+        if result.is_err() {
+            self.has_untold_error = false;
+            return;
+        }
+        assert!(
+            !self.has_untold_error,
+            "fsync of {task:?} is well, but a page reads as a failed write left it"
+        );
+        for page in 0..PAGES {
+            let on_device = self.block(self.regular, page);
+            self.model.check_synced(Page::Regular(self.regular, page), on_device, below);
+        }
     }
 
     /// Makes an access that the engine says is done, where it says.

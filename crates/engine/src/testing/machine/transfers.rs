@@ -137,6 +137,7 @@ impl Machine {
                 Medium::File(file, page) if transfer.is_write => {
                     let data = if early { transfer.at_start } else { self.frame(pfn) };
                     self.blocks.insert((file, page), if fails { GARBAGE } else { data });
+                    self.has_untold_error |= fails;
                     self.model.reached_device(Page::Regular(file, page), (!fails).then_some(data), GARBAGE);
                 }
                 Medium::File(file, page) => {

@@ -236,3 +236,24 @@ fn so_it_is_among_generations() {
     ",
     );
 }
+
+#[test]
+fn a_write_error_is_told_to_each_open_file_once() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        task u in job
+        t open data as f
+        u open data as g
+        t write f 0               => m
+        device fails
+        t fsyncs f                => failed
+        device answers
+        u fsyncs g                => failed
+        t fsyncs f                => synced
+        u fsyncs g                => synced
+    ",
+    );
+}
