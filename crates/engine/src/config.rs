@@ -127,6 +127,8 @@ parameters! {
         node_pages: Vec<u64> = vec![(1 << 30) / crate::PAGE_SIZE],
         /// How that memory lies.
         layout: Layout = Layout::default(),
+        /// When memory can't be had in any other way, a process is killed, as Linux does it; else the access fails that needs it.
+        oom_kill: bool = false,
         /// Policy of groups that name none.
         policy: Policy = Policy::classic_6_12(),
     }

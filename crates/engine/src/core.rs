@@ -20,6 +20,7 @@ use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::migrate::{Kcompactd, KcompactdThread};
+use crate::oom::OomKills;
 use crate::page_cache::PageCacheEvent;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::stat::{Counters, STATS, Updates};
@@ -56,10 +57,12 @@ pub(crate) struct Core {
     pub(crate) last_root_flush: Nanos,
     /// A page is being added for a fault on a mapping with recency: it is known to be in use.
     pub(crate) in_lru_fault: bool,
-    /// `min_ttl_ms`: stored and read back. kswapd keeps it by an OOM kill, which is not there yet.
+    /// `min_ttl_ms`: kswapd rather has a process killed than takes generations younger than this. 0: it does not care.
     pub(crate) min_ttl_ms: u64,
     /// What was last written to `lru_gen/enabled`.
     pub(crate) lru_gen_enabled: Option<u32>,
+    /// Processes that were killed, and that the machine has not heard of.
+    pub(crate) oom_kills: OomKills,
     /// By node: what its kswapd is asked for.
     pub(crate) kswapds: Vec<Kswapd>,
     /// By node: what its kcompactd is asked for.
@@ -119,6 +122,7 @@ impl Core {
             in_lru_fault: false,
             min_ttl_ms: 0,
             lru_gen_enabled: None,
+            oom_kills: OomKills::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),

@@ -25,6 +25,8 @@ mod io; // reads and writes in flight, and who waits for them
 mod writeback; // dirty pages of files, and who writes them
 mod kthread; // kernel threads, and waits that someone else ends
 
+mod oom; // who ends when memory can't be had in any other way
+
 mod reclaim; // the core of reclaim, which knows no LRU
 pub mod harvest; // seam 1: how accessed bits are found
 pub mod lru; // seam 2: which lists, where a folio goes, who is next
@@ -49,10 +51,13 @@ pub use kthread::ThreadInfo;
 pub use lru::batch::Batch;
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};
-pub use machine::step::{Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Wait};
+pub use machine::step::{
+    Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
+};
 pub use machine::work::{Work, WorkFor};
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;
+pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;

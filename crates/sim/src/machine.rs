@@ -25,6 +25,7 @@
 mod agenda;
 mod carry;
 mod error;
+mod oom;
 mod pressure;
 mod readings;
 mod run;
@@ -52,7 +53,7 @@ use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
 use crate::observe::{Observer, PROGRESS_EVERY};
 use crate::psi::Psi;
-use crate::report::{CpuReport, Ended, Report, TaskReport};
+use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
 use crate::runner::State;
 use crate::sched::{Placement, SchedRules, Scheduler, TaskIndex};
 use crate::task::{Task, TaskSpec};
@@ -136,6 +137,7 @@ pub struct Machine {
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
     group_of: BTreeMap<MemcgId, usize>,
     outcome: timed::Outcome,
+    kills: Vec<Kill>,
     sequences: Sequences,
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
@@ -186,6 +188,7 @@ impl Machine {
             reclaim_by_memcg: Vec::new(),
             group_of: BTreeMap::new(),
             outcome: timed::Outcome::default(),
+            kills: Vec::new(),
             sequences: Sequences::default(),
             ops: Vec::new(),
             ios: Vec::new(),
@@ -276,6 +279,7 @@ impl Machine {
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.readahead_stats(),
+            kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),
             writes: self.timed_writes(),
@@ -385,6 +389,9 @@ impl Machine {
         if !self.woken.is_empty() {
             self.wake_named();
         }
+        if self.engine.has_oom_kills() {
+            self.note_kills();
+        }
     }
 
     #[inline(always)]
@@ -456,8 +463,11 @@ impl Machine {
     fn task_report(&self, task: &Task, now: Nanos) -> TaskReport {
         let runner = &task.runner;
         let ended = (runner.state == State::Ended).then_some(runner.clock);
+        let (ended, spent) = match task.at_rest {
+            Some((at, spent)) => (Some(at), spent),
+            None => (ended, runner.spent_by(ended.unwrap_or(now))),
+        };
         let until = ended.unwrap_or(now);
-        let spent = runner.spent_by(until);
         let runtime = Nanos(until.0.saturating_sub(task.started.0));
         TaskReport {
             name: task.name.clone(),
@@ -470,6 +480,8 @@ impl Machine {
             read_misses_io: task.read_misses_io,
             started: task.started.min(until),
             ended,
+            is_finished: ended.is_some() && (task.killed.is_none() || task.at_rest.is_some()),
+            killed: task.killed,
             runtime,
             threads: 1,
             thread_time: runtime,

@@ -1,6 +1,6 @@
 //! What a run was like: plain figures, equal for equal runs.
 
-use pageout_engine::{FileError, Nanos, ReadaheadStats, Work};
+use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
 
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
@@ -47,6 +47,8 @@ pub struct Report {
     pub file_pages_read_in_order: u64,
     /// What became of the pages of files that were read before anyone asked for them.
     pub readahead: ReadaheadStats,
+    /// Processes that the OOM killer has ended, in order of time.
+    pub kills: Vec<Kill>,
     /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
     /// and the last.
     pub reads: Vec<FileRead>,
@@ -96,6 +98,10 @@ pub struct TaskReport {
     pub started: Nanos,
     /// When it ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
+    /// It made all its accesses.
+    pub is_finished: bool,
+    /// When it was killed.
+    pub killed: Option<Nanos>,
     /// From its start to its end, or to where it is now.
     pub runtime: Nanos,
     /// Its threads.
@@ -174,6 +180,8 @@ impl TaskReport {
         let until = (self.started + self.runtime).max(thread.started + thread.runtime);
         self.started = self.started.min(thread.started);
         self.ended = self.ended.zip(thread.ended).map(|(one, other)| one.max(other));
+        self.is_finished &= thread.is_finished;
+        self.killed = self.killed.or(thread.killed);
         self.runtime = Nanos(until.0 - self.started.0);
         self.threads += thread.threads;
         self.thread_time += thread.thread_time;
@@ -189,6 +197,31 @@ impl TaskReport {
     pub fn throughput(&self) -> f64 {
         if self.runtime == Nanos::ZERO { 0.0 } else { self.accesses as f64 / (self.runtime.0 as f64 / 1e9) }
     }
+}
+
+/// A process that the OOM killer has ended, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kill {
+    /// When.
+    pub at: Nanos,
+    /// The name of its task.
+    pub task: String,
+    /// It had made all its accesses before.
+    pub was_at_rest: bool,
+    /// Path of its memcg.
+    pub memcg: String,
+    /// The task or thread that ran out of memory.
+    pub invoked_by: String,
+    /// Path of the memcg whose limit could not be kept; `None` when the machine was short, or the working set was to be kept.
+    pub limited: Option<String>,
+    /// kswapd was to keep the working set for so many milliseconds.
+    pub min_ttl_ms: Option<u64>,
+    /// It went with others of the memcg of this path (`memory.oom.group`).
+    pub with_group: Option<String>,
+    /// What it had.
+    pub badness: Badness,
+    /// What the kernel's log says of it.
+    pub log: String,
 }
 
 /// A kernel file read by a timed event.

@@ -64,6 +64,10 @@ pub(crate) struct Runner {
     waits: u32,
     /// Its alarm has gone off, and it has not had its turn since.
     is_alarmed: bool,
+    /// It was killed: the engine is to be asked to go on with it until it has ended.
+    is_killed: bool,
+    /// When it was to come back from a pause that the kill has ended: that event is still to come.
+    cut_off: Option<Nanos>,
     /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
     /// often set on its own just before, has reached the cache.
     pub(crate) cpu_time: Nanos,
@@ -125,6 +129,8 @@ impl Runner {
             pause: Pause::default(),
             waits: 0,
             is_alarmed: false,
+            is_killed: false,
+            cut_off: None,
         }
     }
 
@@ -187,7 +193,7 @@ impl Runner {
         self.is_alarmed = false;
         let next = match step {
             Step::Done(served) => {
-                self.state = State::Ready;
+                self.state = if self.is_killed { State::Resuming } else { State::Ready };
                 return Ok(served);
             }
             Step::Again => {
@@ -270,6 +276,43 @@ impl Runner {
         self.state = State::Resuming;
         self.clock = self.clock.max(now);
         Some(self.clock)
+    }
+
+    /// It was killed at `now`: whatever it waits for, it goes on to its end. Returns when, unless it has its turn coming already.
+    pub(crate) fn kill(&mut self, now: Nanos) -> Option<Nanos> {
+        self.is_killed = true;
+        match self.state {
+            State::Asleep | State::Waiting => self.wake(now),
+            State::Ended => {
+                self.state = State::Resuming;
+                self.clock = now;
+                Some(now)
+            }
+            State::Ready | State::Resuming => {
+                self.state = State::Resuming;
+                let Pause { from, until, why } = self.pause;
+                if until != self.clock || until <= now {
+                    return None;
+                }
+                let at = from.max(now);
+                let spared = Nanos(until.0 - at.0);
+                match why {
+                    Why::Idle => self.idle = Nanos(self.idle.0 - spared.0),
+                    Why::Delay | Why::Dirty => self.delayed = Nanos(self.delayed.0 - spared.0),
+                    Why::Queue => self.io_wait = Nanos(self.io_wait.0 - spared.0),
+                }
+                (self.clock, self.pause.until) = (at, at);
+                self.cut_off = Some(until);
+                Some(at)
+            }
+        }
+    }
+
+    /// Whether the event at `now` is the end of a pause that a kill has cut off.
+    pub(crate) fn was_cut_off(&mut self, now: Nanos) -> bool {
+        let is_it = self.cut_off == Some(now);
+        self.cut_off = self.cut_off.filter(|_| !is_it);
+        is_it
     }
 
     /// An alarm that it has set goes off; false if a wake has ended that wait.

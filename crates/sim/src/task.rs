@@ -10,7 +10,7 @@ use pageout_workload::{Access, AccessStream, TraceError};
 use crate::calls::Calls;
 use crate::cost::{Channel, Costs};
 use crate::pace::{Pace, PaceError, Timetable};
-use crate::runner::Runner;
+use crate::runner::{Runner, Spent};
 use crate::scenario::Lifetime;
 
 /// Makes the stream of one loop of a task; the argument is the number of the loop, from 0.
@@ -119,6 +119,10 @@ pub(crate) struct Task {
     /// Tasks that wait for this one.
     pub(crate) followers: Vec<usize>,
     pub(crate) runner: Runner,
+    /// When it was killed.
+    pub(crate) killed: Option<Nanos>,
+    /// It had made all its accesses before it was killed in its sleep: when, and where its time had gone by then.
+    pub(crate) at_rest: Option<(Nanos, Spent)>,
     pub(crate) hit_price: HitPrice,
     pub(crate) timetable: Option<Timetable>,
     pub(crate) accesses: Accesses,
@@ -182,6 +186,8 @@ impl Task {
             after: spec.after,
             followers: Vec::new(),
             runner: Runner::new(spec.task, spec.cpu, started),
+            killed: None,
+            at_rest: None,
             start: spec.start,
             hit_price: HitPrice::new(&spec.channels, spec.think_time, costs),
             timetable,

@@ -3,7 +3,7 @@
 use pageout_engine::MemcgId;
 
 /// Values that a file may or may not take.
-pub(super) const ODDITIES: [&str; 26] = [
+pub(super) const ODDITIES: [&str; 27] = [
     "",
     " ",
     "max",
@@ -30,9 +30,10 @@ pub(super) const ODDITIES: [&str; 26] = [
     "-2 0 1 max\n",
     "y",
     "n",
+    "1",
 ];
 /// Files of a group.
-pub(super) const FILES: [&str; 12] = [
+pub(super) const FILES: [&str; 13] = [
     "memory.current",
     "memory.swap.current",
     "memory.min",
@@ -45,6 +46,7 @@ pub(super) const FILES: [&str; 12] = [
     "memory.reclaim",
     "memory.pressure",
     "",
+    "memory.oom.group",
 ];
 
 pub(super) const LRU_GEN_FILES: [&str; 4] = [

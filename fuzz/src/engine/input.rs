@@ -17,8 +17,8 @@ pub(super) struct Setup {
     pub(super) groups: Vec<Group>,
     /// Kind and pages.
     pub(super) files: Vec<(FileKind, u64)>,
-    /// Group of each process, counted from 1; 0 is the root.
-    pub(super) processes: Vec<u8>,
+    /// Group of each process, counted from 1; 0 is the root. And its `oom_score_adj`.
+    pub(super) processes: Vec<(u8, i16)>,
     /// Process and CPU of each task.
     pub(super) tasks: Vec<(u8, u8)>,
     pub(super) anon_pages: u64,
@@ -84,6 +84,7 @@ fn turned(mut policy: Policy, switch: usize, value: usize) -> Policy {
 
 impl Setup {
     pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
+        let kmem_and_oom: u8;
         let config = Config {
             node_pages: pick(
                 bytes,
@@ -98,7 +99,11 @@ impl Setup {
             plug_requests: pick(bytes, &[32, 1, 2, 5])?,
             writes_won: pick(bytes, &[0, 100, 50])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
-            kmem: bytes.arbitrary::<u8>()? & 1 != 0,
+            kmem: {
+                kmem_and_oom = bytes.arbitrary()?;
+                kmem_and_oom & 1 != 0
+            },
+            oom_kill: kmem_and_oom & 2 != 0,
             tlb_entries: 0,
             interruptions: 0,
             policy: {
@@ -136,7 +141,12 @@ impl Setup {
         let files = kinds[..files].iter().map(|&kind| Ok((kind, pick(bytes, &[24, 8, 70, 600])?)));
         let files = files.collect::<Result<_>>()?;
         let groups_and_root = groups.len() as u8 + 1;
-        let processes = (0..pick(bytes, &[1, 2, 3])?).map(|_| Ok(bytes.arbitrary::<u8>()? % groups_and_root));
+        let process = |bytes: &mut Unstructured| {
+            let byte = bytes.arbitrary::<u8>()?;
+            const ADJ: [i16; 8] = [0, 0, 0, 0, 500, -500, 1000, -1000];
+            Ok((byte % groups_and_root, ADJ[usize::from(byte >> 5)]))
+        };
+        let processes = (0..pick(bytes, &[1, 2, 3])?).map(|_| process(bytes));
         let processes = processes.collect::<Result<Vec<_>>>()?;
         let task = |bytes: &mut Unstructured| {
             Ok((bytes.arbitrary::<u8>()? % processes.len() as u8, bytes.arbitrary::<u8>()?))

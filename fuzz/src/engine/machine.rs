@@ -77,7 +77,10 @@ impl Machine {
             machine.create_group(group.parent, group.policy);
         }
         let mms: Vec<MmId> =
-            setup.processes.iter().map(|&group| machine.create_process(group.into())).collect();
+            setup.processes.iter().map(|&(group, _)| machine.create_process(group.into())).collect();
+        for (&mm, &(_, adj)) in mms.iter().zip(&setup.processes) {
+            machine.engine.set_oom_score_adj(mm, adj);
+        }
         for &(process, cpu) in &setup.tasks {
             machine.create_task(mms[usize::from(process)], cpu);
         }
@@ -159,6 +162,7 @@ impl Machine {
         events.into_iter().for_each(|event| self.store.note_page_cache(event));
         let _ = self.engine.take_work();
         let woken = self.wake(false);
+        self.note_kills();
         if has_written { 0 } else { woken }
     }
 

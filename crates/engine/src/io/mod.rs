@@ -296,6 +296,15 @@ impl Core {
         self.io.write_waiters.push(task);
     }
 
+    /// A task waits for no transfer any more, whatever it has waited for.
+    pub(crate) fn stop_waiting_for_io(&mut self, task: TaskId) {
+        for transfer in self.io.slots.iter_mut().flatten() {
+            transfer.starter = transfer.starter.filter(|&starter| starter != task);
+        }
+        self.io.joined.retain(|&(_, waiting)| waiting != task);
+        self.io.write_waiters.retain(|&waiting| waiting != task);
+    }
+
     /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns what that means to its waiters.
     #[inline(always)]
     pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> Ended {

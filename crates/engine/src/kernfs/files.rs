@@ -8,6 +8,8 @@ pub enum Holds {
     Usage,
     /// Read and written: a limit or a protection, and what it is before anyone writes it.
     Limit(&'static str),
+    /// Read and written: 0 or 1, and which of them it is at first.
+    Switch(&'static str),
     /// Read: counters, line by line.
     Counters,
     /// Written: something to be done at once.
@@ -40,7 +42,7 @@ impl CgroupFile {
 
     /// Whether it can be opened for writing.
     pub fn is_writable(&self) -> bool {
-        matches!(self.holds, Holds::Limit(_) | Holds::Request)
+        matches!(self.holds, Holds::Limit(_) | Holds::Switch(_) | Holds::Request)
     }
 }
 
@@ -55,6 +57,7 @@ pub(super) enum MemcgFile {
     Max,
     SwapHigh,
     SwapMax,
+    OomGroup,
     Stat,
     Events,
     EventsLocal,
@@ -81,13 +84,14 @@ const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'stat
 #[rustfmt::skip]
 pub const CGROUP_FILES: &[CgroupFile] = &[
     reported("memory.current", MemcgFile::Current, Holds::Usage, "Memory in use, in bytes."),
-    limit("memory.max", MemcgFile::Max, "max", "Hard limit: a task that reaches it reclaims. If that frees too little, the run ends out of memory."),
+    limit("memory.max", MemcgFile::Max, "max", "Hard limit: a task that reaches it reclaims. If that frees too little, the run ends out of memory, or a process of the cgroup is killed: see machine.oom."),
     limit("memory.high", MemcgFile::High, "max", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
     limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
     limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),
     reported("memory.swap.current", MemcgFile::SwapCurrent, Holds::Usage, "Swap in use, in bytes."),
     limit("memory.swap.high", MemcgFile::SwapHigh, "max", "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
     limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),
+    reported("memory.oom.group", MemcgFile::OomGroup, Holds::Switch("0"), "1: the OOM killer ends all processes of the cgroup and of those below it, or none. With machine.oom = \"kill\"."),
     reported("memory.stat", MemcgFile::Stat, Holds::Counters, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending."),
     reported("memory.events", MemcgFile::Events, Holds::Counters, "How often limits were met, here and below."),
     reported("memory.events.local", MemcgFile::EventsLocal, Holds::Counters, "The same without what is below."),

@@ -12,6 +12,7 @@
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
+//! | `/sys/fs/cgroup/PATH/memory.oom.group` | read, write: whether its processes are killed together |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
@@ -19,7 +20,7 @@
 //! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
 //! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
 //! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
-//! | `/sys/kernel/mm/lru_gen/min_ttl_ms` | read, write: a number; no effect before kswapd is there |
+//! | `/sys/kernel/mm/lru_gen/min_ttl_ms` | read, write: a number; kswapd rather kills than takes what is younger |
 
 pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
@@ -28,6 +29,7 @@ mod lru_gen; // the text of generations, and commands
 mod swaps; // `/proc/swaps`
 mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
+mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::kmem::PoolResize;
@@ -158,6 +160,7 @@ impl Engine {
                     MemcgFile::Max => text = limit_text(group.max),
                     MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
+                    MemcgFile::OomGroup => text = format!("{}\n", u8::from(group.oom_group)),
                     MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                     MemcgFile::Events => events_text(&mut text, group.events),
                     MemcgFile::EventsLocal => events_text(&mut text, group.events_local),
@@ -236,6 +239,14 @@ impl Engine {
                     request.ok_or_else(|| invalid("bytes to reclaim, as `128M` or `128M swappiness=60`"))?;
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
+            Target::Memcg(memcg, MemcgFile::OomGroup) => {
+                self.core.memcgs[memcg].oom_group = match value {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(invalid("0 or 1")),
+                };
+                Ok(done)
+            }
             Target::Memcg(memcg, file) => {
                 let group = &mut self.core.memcgs[memcg];
                 let protection = Protection { min: group.min, low: group.low };
@@ -263,6 +274,7 @@ impl Engine {
                     | MemcgFile::EventsLocal
                     | MemcgFile::SwapEvents
                     | MemcgFile::CgroupStat
+                    | MemcgFile::OomGroup
                     | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                 };
                 let pages = pages()?;
@@ -338,12 +350,10 @@ impl Engine {
     }
 }
 
-fn events_text(text: &mut String, events: [u64; 5]) {
+fn events_text(text: &mut String, events: [u64; 6]) {
     for (name, count) in MemcgEvent::NAMES.iter().zip(events) {
         lines(text, name, count);
     }
-    // No group is killed as a whole here (memory.oom.group).
-    lines(text, "oom_group_kill", 0);
 }
 
 fn lines(text: &mut String, name: &str, value: impl fmt::Display) {

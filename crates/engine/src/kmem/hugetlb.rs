@@ -84,7 +84,7 @@ impl Core {
             None => match self.alloc_pages(&request, MemcgId::ROOT) {
                 Some(pfn) => Allocated::Page(pfn),
                 None => {
-                    resize.allocation = Some(Box::new(self.allocation(request, MemcgId::ROOT)));
+                    resize.allocation = Some(Box::new(self.allocation(request, MemcgId::ROOT, None)));
                     return PoolResizeStep::Again;
                 }
             },
@@ -105,6 +105,7 @@ impl Core {
                 self.count_node(request.node, Stat::HtlbBuddyAllocFail, 1);
                 PoolResizeStep::Done
             }
+            Allocated::Dying => unreachable!("it is no process's"),
             Allocated::Oom(report) => unreachable!("nobody is killed for a block that may fail: {report}"),
         }
     }

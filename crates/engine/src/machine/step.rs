@@ -200,6 +200,20 @@ pub struct OomReport {
     pub stale: Option<Nanos>,
     /// Reclaim attempts made before giving up.
     pub attempts: u32,
+    /// Why no process was killed for it, if that was tried.
+    pub unrelieved: Option<Unrelieved>,
+}
+
+/// Why nobody could be killed for want of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unrelieved {
+    /// No process has anything there.
+    NoProcess,
+    /// Every process there is exempt: its `oom_score_adj` is -1000.
+    AllExempt {
+        /// How many there are.
+        processes: usize,
+    },
 }
 
 impl fmt::Display for OomReport {
@@ -224,6 +238,23 @@ impl fmt::Display for OomReport {
         write!(f, "; free swap {} pages", self.free_swap)?;
         if self.failed_writes > 0 {
             write!(f, "; {} page writes failed", self.failed_writes)?;
+        }
+        let place = if self.max.is_some() { &self.path } else { "the machine" };
+        match self.unrelieved {
+            None => {}
+            Some(Unrelieved::NoProcess) => write!(
+                f,
+                "; no process is left in {place} that could be killed for it: what holds the memory belongs to files or to nobody"
+            )?,
+            Some(Unrelieved::AllExempt { processes: 1 }) => {
+                write!(f, "; the only process in {place} may not be killed: its oom_score_adj is -1000")?;
+            }
+            Some(Unrelieved::AllExempt { processes }) => {
+                write!(
+                    f,
+                    "; none of the {processes} processes in {place} may be killed: their oom_score_adj is -1000"
+                )?;
+            }
         }
         let causes = self.causes();
         if !causes.is_empty() {
@@ -290,6 +321,7 @@ mod tests {
             failed_writes: 0,
             stale: None,
             attempts: 16,
+            unrelieved: None,
         };
         let told = report.to_string();
         assert!(told.contains("0 unevictable, 11 on no list"), "{told}");

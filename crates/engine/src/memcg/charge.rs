@@ -7,10 +7,11 @@
 use crate::core::Core;
 use crate::machine::step::{OomReport, Wait};
 use crate::memcg::MemcgEvent;
+use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
-use crate::units::{CpuId, MemcgId, Nanos};
+use crate::units::{CpuId, MemcgId, MmId, Nanos};
 use crate::writeback::WritebackReason;
 
 /// Pages charged ahead by a CPU, for one group.
@@ -32,6 +33,8 @@ pub(crate) const RETRIES: u32 = 16;
 /// A charge of one page for which there was no room.
 pub(crate) struct Charge {
     memcg: MemcgId,
+    /// Whose page it is to be.
+    mm: MmId,
     attempts: u32,
     drained: bool,
     /// Reclaim at the limit of this group.
@@ -55,6 +58,13 @@ impl Charge {
     pub(crate) fn in_reclaim(&self) -> bool {
         self.reclaim.is_some()
     }
+
+    /// Its task is to die: reclaim for it ends as soon as it may.
+    pub(crate) fn cut_short(&mut self) {
+        if let Some((_, call)) = &mut self.reclaim {
+            call.cut_short();
+        }
+    }
 }
 
 /// What a charge came to.
@@ -69,14 +79,17 @@ pub(crate) enum Charged {
     Wait(Wait),
     /// Every attempt found only pages whose write is in flight; try again when one is written.
     WaitForWriteback,
+    /// The task is to die, and needs no page any more.
+    Dying,
     Oom(Box<OomReport>),
 }
 
 impl Core {
     /// Begins to make room for a page that [`Core::try_charge`] found none for.
-    pub(crate) fn charge_begin(&self, memcg: MemcgId, gfp: Gfp) -> Charge {
+    pub(crate) fn charge_begin(&self, memcg: MemcgId, mm: MmId, gfp: Gfp) -> Charge {
         Charge {
             memcg,
+            mm,
             attempts: 0,
             drained: false,
             reclaim: None,
@@ -140,6 +153,7 @@ impl Core {
                     charge.over_high = over_high;
                     return Charged::Yes;
                 }
+                Err(_) if self.is_oom_victim(charge.mm) => return Charged::Dying,
                 Err(limited) => {
                     self.memcgs.event(limited, MemcgEvent::Max);
                     let target = self.config.reclaim_batch.max(1);
@@ -160,7 +174,7 @@ impl Core {
         limited: MemcgId,
         reclaimed: u64,
     ) -> Option<Charged> {
-        if self.memcgs.margin(limited) >= 1 {
+        if self.memcgs.margin(limited) >= 1 || self.is_oom_victim(charge.mm) {
             return None;
         }
         if !charge.drained {
@@ -204,15 +218,26 @@ impl Core {
                 return Some(Charged::WaitForWriteback);
             }
         }
-        // The access fails, which is this machine's form of the kill.
         self.memcgs.event(limited, MemcgEvent::Oom);
-        self.memcgs.event(limited, MemcgEvent::OomKill);
-        self.count_node(self.current_node(), Stat::OomKill, 1);
-        Some(Charged::Oom(Box::new(self.oom_report(
-            limited,
-            Some(self.memcgs[limited].max),
-            charge.attempts - 1,
-        ))))
+        let (max, attempts) = (self.memcgs[limited].max, charge.attempts - 1);
+        let report = |core: &Core| core.oom_report(limited, Some(max), attempts);
+        if !self.config.oom_kill {
+            // The access fails, which is this machine's form of the kill.
+            self.memcgs.event(limited, MemcgEvent::OomKill);
+            self.count_node(self.current_node(), Stat::OomKill, 1);
+            return Some(Charged::Oom(Box::new(report(self))));
+        }
+        match self.out_of_memory(limited, |core| OomCause::Allocation(report(core))) {
+            Relief::Coming if self.is_oom_victim(charge.mm) => Some(Charged::Dying),
+            Relief::Coming => {
+                charge.attempts = 0;
+                Some(Charged::Wait(self.oom_wait()))
+            }
+            Relief::None(why) => {
+                let report = OomReport { unrelieved: Some(why), ..report(self) };
+                Some(Charged::Oom(Box::new(report)))
+            }
+        }
     }
 
     pub(crate) fn oom_report(&self, memcg: MemcgId, max: Option<u64>, attempts: u32) -> OomReport {
@@ -244,6 +269,7 @@ impl Core {
                 .is_active_list_out_of_reach(memcg)
                 .then(|| Nanos(self.now.0 - self.last_root_flush.0)),
             attempts,
+            unrelieved: None,
         }
     }
 

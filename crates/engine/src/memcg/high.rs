@@ -37,6 +37,8 @@ pub(crate) struct HighReclaim {
 enum HighStage {
     Begin,
     Reclaim,
+    /// The task is to die, and this call comes to its end before.
+    LastCall,
     Slept,
 }
 
@@ -55,6 +57,16 @@ impl HighReclaim {
 
     pub(crate) fn in_reclaim(&self) -> bool {
         self.call.is_some()
+    }
+
+    /// Its task is to die: the call under way is the last thing that it does.
+    pub(crate) fn cut_short(&mut self) {
+        self.groups.clear();
+        self.stage = HighStage::Slept;
+        if let Some(call) = &mut self.call {
+            call.cut_short();
+            self.stage = HighStage::LastCall;
+        }
     }
 }
 
@@ -76,6 +88,14 @@ impl Core {
         loop {
             match high.stage {
                 HighStage::Slept => return HighStep::Done,
+                HighStage::LastCall => {
+                    let call = high.call.as_mut().expect("it is under way");
+                    match self.reclaim_step(call) {
+                        ReclaimStep::Again => return HighStep::Again,
+                        ReclaimStep::Wait(wait) => return HighStep::Wait(wait),
+                        ReclaimStep::Done(_) => return HighStep::Done,
+                    }
+                }
                 HighStage::Begin => {
                     let is_over = |&id: &MemcgId| self.memcgs[id].usage > self.memcgs[id].high;
                     high.groups = self.memcgs.ancestors(memcg).filter(is_over).collect();

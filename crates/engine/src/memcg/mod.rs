@@ -28,10 +28,11 @@ pub(crate) enum MemcgEvent {
     Max = 2,
     Oom = 3,
     OomKill = 4,
+    OomGroupKill = 5,
 }
 
 impl MemcgEvent {
-    pub(crate) const NAMES: [&str; 5] = ["low", "high", "max", "oom", "oom_kill"];
+    pub(crate) const NAMES: [&str; 6] = ["low", "high", "max", "oom", "oom_kill", "oom_group_kill"];
 }
 
 /// Events of `memory.swap.events`, likewise.
@@ -82,9 +83,11 @@ pub(crate) struct Memcg {
     pub(crate) swap_usage: u64,
     pub(crate) swap_high: u64,
     pub(crate) swap_max: u64,
-    pub(crate) events: [u64; 5],
+    /// The OOM killer ends all of its processes and of those below it, or none.
+    pub(crate) oom_group: bool,
+    pub(crate) events: [u64; 6],
     /// Those that happened here.
-    pub(crate) events_local: [u64; 5],
+    pub(crate) events_local: [u64; 6],
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,
     pub(crate) updates_by_cpu: Vec<u64>,
@@ -182,8 +185,9 @@ impl Memcgs {
             swap_usage: 0,
             swap_high: UNLIMITED,
             swap_max: UNLIMITED,
-            events: [0; 5],
-            events_local: [0; 5],
+            oom_group: false,
+            events: [0; 6],
+            events_local: [0; 6],
             updates_pending: 0,
             updates_by_cpu: vec![0; self.cpus],
             swap_events: [0; 3],

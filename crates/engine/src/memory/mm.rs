@@ -81,12 +81,29 @@ pub(crate) struct Mm {
     pub(crate) used_on_nodes: u64,
     /// Tasks that run in it.
     pub(crate) users: u32,
+    /// One of them has begun to.
+    pub(crate) is_running: bool,
+    /// The OOM killer has chosen it: its tasks are to end.
+    pub(crate) is_oom_victim: bool,
+    /// -1000 to 1000: how much rather than others it is to be killed.
+    pub(crate) oom_score_adj: i16,
 }
 
 impl Mm {
     pub(crate) fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
         let (table, nodes) = (Table::new(0), Nodes::new(NodeKind::PageTable, 0));
-        Mm { memcg, table, nodes, tlb, vmas: Vec::new(), used_on_nodes: 0, users: 0 }
+        Mm {
+            memcg,
+            table,
+            nodes,
+            tlb,
+            vmas: Vec::new(),
+            used_on_nodes: 0,
+            users: 0,
+            is_running: false,
+            is_oom_victim: false,
+            oom_score_adj: 0,
+        }
     }
 
     /// One of the same group with the same mappings, and nothing in them.
@@ -94,7 +111,9 @@ impl Mm {
         let pages = self.table.pages();
         let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
         let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), ..vma.clone() };
-        Mm { table, nodes, vmas: self.vmas.iter().map(anew).collect(), ..Mm::new(self.memcg, tlb) }
+        let (is_running, oom_score_adj) = (self.is_running, self.oom_score_adj);
+        let vmas = self.vmas.iter().map(anew).collect();
+        Mm { table, nodes, vmas, is_running, oom_score_adj, ..Mm::new(self.memcg, tlb) }
     }
 
     /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.

@@ -20,11 +20,13 @@
 use crate::core::Core;
 use crate::machine::step::{OomReport, Wait};
 use crate::migrate::{CompactMode, Compacted, DirectCompactStep, DirectCompaction};
+use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
-use crate::units::{MemcgId, NodeId, Pfn};
+use crate::units::{MemcgId, MmId, NodeId, Pfn};
 
 /// Rounds without progress before the OOM killer is asked.
 const RETRIES: u32 = 16;
@@ -35,6 +37,8 @@ const COMPACT_RETRIES: u32 = 16;
 pub(crate) struct Allocation {
     pub(crate) request: Request,
     memcg: MemcgId,
+    /// Whose page it is to be; not that of a process whose tasks may be killed if `None`.
+    mm: Option<MmId>,
     stage: Stage,
     rounds_in_vain: u32,
     /// How hard compaction tries in this round, and how often it has succeeded in vain.
@@ -74,6 +78,8 @@ pub(crate) enum Allocated {
     WaitForWriteback,
     /// Nothing, and the caller said that it can bear that.
     Nothing,
+    /// The task is to die, and even what is kept for that is gone.
+    Dying,
     Oom(Box<OomReport>),
 }
 
@@ -88,13 +94,26 @@ impl Allocation {
     pub(crate) fn in_reclaim(&self) -> bool {
         matches!(&self.stage, Stage::Reclaim(direct) if direct.in_reclaim())
     }
+
+    /// Its task is to die: reclaim for it ends as soon as it may.
+    pub(crate) fn cut_short(&mut self) {
+        if let Stage::Reclaim(DirectReclaim::Reclaiming(call)) = &mut self.stage {
+            call.cut_short();
+        }
+    }
+
+    /// Reclaim or compaction has folios in its hands: there is no way out of it but its end.
+    fn is_bound(&self) -> bool {
+        matches!(&self.stage, Stage::Compact(_) | Stage::CompactAfter(..)) || self.in_reclaim()
+    }
 }
 
 impl Core {
-    pub(crate) fn allocation(&self, request: Request, memcg: MemcgId) -> Allocation {
+    pub(crate) fn allocation(&self, request: Request, memcg: MemcgId, mm: Option<MmId>) -> Allocation {
         Allocation {
             request,
             memcg,
+            mm,
             stage: Stage::Begin,
             rounds_in_vain: 0,
             compact_mode: CompactMode::SyncLight,
@@ -123,6 +142,13 @@ impl Core {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
         loop {
+            if self.is_for_victim(allocation) && !allocation.is_bound() {
+                // Whatever it has waited for is of no use to it any more: it dies, or takes a page that is kept for that.
+                self.leave_gate(&request);
+                self.wake_kswapds(&request);
+                let page = self.try_alloc(&request, Watermark::Min, rights | Rights::OOM, memcg);
+                return page.map_or(Allocated::Dying, Allocated::Page);
+            }
             match &mut allocation.stage {
                 Stage::Begin => {
                     self.wake_kswapds(&request);
@@ -254,7 +280,12 @@ impl Core {
             allocation.rounds_in_vain = 0;
             return None;
         }
-        self.out_of_memory(allocation)
+        self.last_resort(allocation)
+    }
+
+    /// Whether whoever wants the page is to die.
+    fn is_for_victim(&self, allocation: &Allocation) -> bool {
+        allocation.mm.is_some_and(|mm| self.is_oom_victim(mm))
     }
 
     /// How deep a request may reach into the reserves, now that no zone is above its low mark. Types of memory may mix.
@@ -327,17 +358,36 @@ impl Core {
     }
 
     /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
-    fn out_of_memory(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
+    fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
         if let Some(pfn) = self.try_alloc(&request, Watermark::High, rights, memcg) {
             return Some(Allocated::Page(pfn));
         }
-        if !request.gfp.contains(Gfp::FS) {
-            // Much of what is reclaimable may be out of its reach: no reason to end anyone.
+        // Much of what is reclaimable may be out of its reach: no reason to end anyone. Nor is a block that may never come together
+        // again, or memory of a kind that only few may have.
+        let kills_nobody = !request.gfp.contains(Gfp::FS)
+            || request.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
+            || request.order > 3
+            || request.class < ZoneType::Normal;
+        if kills_nobody {
             return Some(Allocated::Nothing);
         }
-        self.count_node(self.current_node(), Stat::OomKill, 1);
-        Some(Allocated::Oom(Box::new(self.oom_report(MemcgId::ROOT, None, allocation.outcome.reclaim_calls))))
+        let reclaim_calls = allocation.outcome.reclaim_calls;
+        let report = |core: &Core| core.oom_report(MemcgId::ROOT, None, reclaim_calls);
+        if !self.config.oom_kill {
+            self.count_node(self.current_node(), Stat::OomKill, 1);
+            return Some(Allocated::Oom(Box::new(report(self))));
+        }
+        match self.out_of_memory(MemcgId::ROOT, |core| OomCause::Allocation(report(core))) {
+            Relief::Coming => {
+                allocation.rounds_in_vain = 0;
+                (!self.is_for_victim(allocation)).then(|| Allocated::Wait(self.oom_wait()))
+            }
+            Relief::None(why) => {
+                let report = OomReport { unrelieved: Some(why), ..report(self) };
+                Some(Allocated::Oom(Box::new(report)))
+            }
+        }
     }
 }

@@ -316,6 +316,7 @@ impl Core {
         run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
         (run.sc.nr_scanned, run.sc.scanned_before, run.sc.nr_reclaimed) = (0, 0, 0);
         run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
+        self.keep_working_set(node, run.sc.priority);
         run.has_trimmed |= run.sc.cache_trim_mode;
         true
     }

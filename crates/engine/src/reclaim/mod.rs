@@ -74,6 +74,11 @@ impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
         Box::new(Reclaim { sc, pools: Vec::new(), node: None, has_begun: false })
     }
+
+    /// Whatever it has is enough. There is no way out of a call but its end, and so it comes to that.
+    pub(crate) fn cut_short(&mut self) {
+        self.sc.nr_to_reclaim = 0;
+    }
 }
 
 impl Core {

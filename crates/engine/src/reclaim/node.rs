@@ -259,7 +259,7 @@ impl Core {
     }
 
     /// Pages that reclaim might take from a group on a node.
-    fn evictable(&self, lruvec: LruvecId) -> u64 {
+    pub(crate) fn evictable(&self, lruvec: LruvecId) -> u64 {
         let sizes = &self.lruvecs[lruvec].sizes;
         let is_anon_evictable =
             self.memcgs.free_swap(self.lruvecs[lruvec].memcg, self.memory.swap.free_pages()) > 0;

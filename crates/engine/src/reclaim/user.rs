@@ -35,6 +35,15 @@ impl UserReclaim {
     pub(crate) fn new(by: Reclaimer, pages: u64) -> UserReclaim {
         UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES }
     }
+
+    /// Its task is to die: the part under way is the last.
+    pub(crate) fn cut_short(&mut self) {
+        self.left = self.left.min(1);
+        self.retries = 0;
+        if let Some(part) = &mut self.part {
+            part.cut_short();
+        }
+    }
 }
 
 impl Core {

@@ -83,6 +83,11 @@ impl Engine {
         }
     }
 
+    /// Whether a task is ending, and to be resumed until it has.
+    pub fn is_exiting(&self, task: TaskId) -> bool {
+        matches!(&self.tasks[task.index()].stage, Stage::Exit(exit) if matches!(exit.then, Stage::Exited))
+    }
+
     /// A task no longer runs in an address space.
     fn leave(&mut self, task: TaskId, mm: MmId, then: Stage) -> Step {
         let space = self.core.memory.mm_mut(mm);

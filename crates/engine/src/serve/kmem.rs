@@ -74,6 +74,8 @@ impl Engine {
         let memcg = self.memcg_of(task);
         let payer = self.core.kmem_payer(memcg);
         let (purpose, count) = self.purpose(task);
+        // Stack and page tables are there before the access looks for its page, and nobody takes them away during an access.
+        debug_assert!(self.tasks[task.index()].attempt.readahead.is_none(), "a batch is begun on a stack");
         while self.tasks[task.index()].attempt.kernel_pages.len() < count {
             let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
             let pfn = self.allocate(task, memcg, &request).map_err(|stop| self.give_up(task, stop))?;
@@ -95,6 +97,8 @@ impl Engine {
             Purpose::Stack => {
                 let stack = pages.try_into().expect("as many as a stack has");
                 self.tasks[task.index()].stack = Some(stack);
+                let mm = self.mm_of(task);
+                self.core.memory.mm_mut(mm).is_running = true;
             }
             Purpose::PageTables(mm, page) => self.core.page_tables_make(mm, page, pages, payer),
         }

@@ -117,6 +117,12 @@ impl Attempt {
         self.charge.is_some() || self.allocation.is_some()
     }
 
+    /// Its task is to die: reclaim for it ends as soon as it may.
+    pub(super) fn cut_short(&mut self) {
+        self.charge.iter_mut().for_each(|charge| charge.cut_short());
+        self.allocation.iter_mut().for_each(|allocation| allocation.cut_short());
+    }
+
     pub(crate) fn in_reclaim(&self) -> bool {
         self.charge.as_ref().is_some_and(|charge| charge.in_reclaim())
             || self.allocation.as_ref().is_some_and(|allocation| allocation.in_reclaim())
@@ -162,6 +168,8 @@ pub(super) enum Stop {
     Oom(Box<OomReport>),
     /// There is no room for a page that is not needed at once.
     NoRoom,
+    /// The task was killed, and needs no page any more.
+    Dying,
 }
 
 impl Engine {
@@ -222,10 +230,10 @@ impl Engine {
                 Ok(()) => continue,
                 Err(Stop::Pause(pause)) => pause,
                 Err(Stop::Oom(report)) => {
-                    // Its page may have been read ahead and lost to a failed read while it reclaimed.
-                    self.let_go(task);
+                    self.abandon_access(task);
                     return Step::Done(Served::Failed(AccessError::Oom(report)));
                 }
+                Err(Stop::Dying) => return self.die(task),
                 Err(Stop::NoRoom) => unreachable!("a page that is needed is charged as long as that helps"),
             };
             return self.suspend(task, pause);
@@ -348,7 +356,7 @@ impl Engine {
     /// No zone has a page to spare: an allocation begins that may take some time.
     #[cold]
     fn begin_allocation(&mut self, task: TaskId, memcg: MemcgId, request: &Request) {
-        let allocation = self.core.allocation(*request, memcg);
+        let allocation = self.core.allocation(*request, memcg, Some(self.mm_of(task)));
         self.tasks[task.index()].attempt.allocation = Some(Box::new(allocation));
     }
 
@@ -364,6 +372,7 @@ impl Engine {
                     return Ok((pfn, allocation.request));
                 }
                 Allocated::Oom(report) => return Err(Stop::Oom(report)),
+                Allocated::Dying => return Err(Stop::Dying),
                 Allocated::Nothing if allocation.request.gfp.contains(Gfp::NORETRY) => {
                     return Err(Stop::NoRoom);
                 }
@@ -404,7 +413,7 @@ impl Engine {
 
     /// What an access has got so far is given back if it ends here.
     pub(super) fn give_up(&mut self, task: TaskId, stop: Stop) -> Stop {
-        if matches!(stop, Stop::Oom(_) | Stop::NoRoom) {
+        if matches!(stop, Stop::Oom(_) | Stop::NoRoom | Stop::Dying) {
             self.give_back(task);
         }
         stop
@@ -430,7 +439,8 @@ impl Engine {
     #[cold]
     fn charge_slowly(&mut self, task: TaskId, memcg: MemcgId, gfp: Gfp) -> Result<ChargeOutcome, Stop> {
         let begun = self.tasks[task.index()].attempt.charge.take();
-        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, gfp)));
+        let mm = self.mm_of(task);
+        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, mm, gfp)));
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
                 self.tasks[task.index()].high_debt += charge.over_high;
@@ -438,6 +448,7 @@ impl Engine {
             }
             Charged::No => return Err(Stop::NoRoom),
             Charged::Oom(report) => return Err(Stop::Oom(report)),
+            Charged::Dying => return Err(Stop::Dying),
             Charged::Again => Pause::Reclaim,
             Charged::Wait(wait) => Pause::Wait(wait),
             Charged::WaitForWriteback => {

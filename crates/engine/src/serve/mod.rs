@@ -14,4 +14,5 @@ mod finish; // the page is in memory: the access is made
 mod memstall; // what of it is owed to a shortage of memory
 mod write; // writes to files: who waits, and fsync
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise
-pub(crate) mod exit; // the end of a task, and of its address space
+mod dying; // how a killed task ends
+mod exit; // the end of a task, and of its address space

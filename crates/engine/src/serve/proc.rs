@@ -55,8 +55,10 @@ impl Engine {
                 opening.left -= 1;
                 continue;
             }
-            let mut allocation =
-                opening.allocation.take().unwrap_or_else(|| self.core.allocation(request, MemcgId::ROOT));
+            let mut allocation = opening
+                .allocation
+                .take()
+                .unwrap_or_else(|| self.core.allocation(request, MemcgId::ROOT, None));
             let wait = match self.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
                     self.hold_buffer(task, pfn);
@@ -64,7 +66,7 @@ impl Engine {
                     continue;
                 }
                 // Then it tells with fewer of them.
-                Allocated::Nothing | Allocated::Oom(_) => break,
+                Allocated::Nothing | Allocated::Dying | Allocated::Oom(_) => break,
                 Allocated::Again => None,
                 Allocated::Wait(wait) => Some(wait),
                 Allocated::WaitForWriteback => {

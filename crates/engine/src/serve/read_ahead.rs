@@ -121,7 +121,7 @@ impl Engine {
                     self.tasks[task.index()].attempt.readahead = Some(batch);
                     return Err(Stop::Pause(pause));
                 }
-                Err(Stop::Oom(_) | Stop::NoRoom) => break,
+                Err(Stop::Oom(_) | Stop::NoRoom | Stop::Dying) => break,
             }
         }
         // What was meant for a page that others have brought in.

@@ -79,7 +79,7 @@ impl Engine {
                     self.tasks[task.index()].attempt.swap_readahead = Some(batch);
                     return Err(Stop::Pause(pause));
                 }
-                Err(Stop::Oom(_) | Stop::NoRoom) => break,
+                Err(Stop::Oom(_) | Stop::NoRoom | Stop::Dying) => break,
             }
         }
         self.tasks[task.index()].attempt.swap_readahead = None;

@@ -31,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) dirty: DirtyThrottle,
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
+    /// It was killed, and is to end where it can.
+    pub(crate) is_killed: bool,
     pub(super) stage: Stage,
     /// The access under way, or the last one. It is not part of the stage, so that it need not move: each miss writes it field by
     /// field, and moving it as a whole soon after would wait for all these stores.
@@ -71,6 +73,13 @@ pub(crate) struct HighDebt {
     reclaim: HighReclaim,
 }
 
+impl HighDebt {
+    /// Its task is to die, and pays no more than it must.
+    pub(crate) fn cut_short(&mut self) {
+        self.reclaim.cut_short();
+    }
+}
+
 impl Task {
     pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
         Task::at(Stage::Idle, Some(mm), cpu)
@@ -91,6 +100,7 @@ impl Task {
             high_debt: 0,
             dirty: DirtyThrottle::default(),
             read_failed: false,
+            is_killed: false,
             stage,
             attempt: Attempt::default(),
         }
@@ -147,6 +157,11 @@ impl Engine {
     pub fn resume(&mut self, task: TaskId) -> Step {
         self.enter(task);
         let woken = !self.core.sleepers.remove(task);
+        if self.tasks[task.index()].is_killed
+            && let Some(step) = self.die_where_it_can(task)
+        {
+            return step;
+        }
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => self.attempt(task),

@@ -22,7 +22,8 @@ impl Bench {
         if let Some(pfn) = self.engine.core.alloc_pages(&request, MemcgId::ROOT) {
             return Some(pfn);
         }
-        let mut allocation = self.engine.core.allocation(request, MemcgId::ROOT);
+        let mm = self.engine.mm_of(self.task);
+        let mut allocation = self.engine.core.allocation(request, MemcgId::ROOT, Some(mm));
         for step in 0.. {
             let allocated = self.engine.core.allocation_step(&mut allocation);
             if let Allocated::Page(pfn) = allocated {

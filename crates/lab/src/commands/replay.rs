@@ -286,6 +286,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             think_time,
             migrates: false,
             nice: 0,
+            oom_score_adj: 0,
             after: None,
             copies: 1,
             threads: 1,

@@ -8,8 +8,8 @@ use pageout_sim::scenario::{Percentage, Scenario};
 use crate::print::{figures, output, table};
 use crate::result::notes;
 use crate::result::run_result::{
-    Counters, DeviceResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult, RunResult,
-    TaskResult, ThreadResult, counter,
+    Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
+    RunResult, TaskResult, ThreadResult, counter,
 };
 use crate::result::writeback::WritebackResult;
 
@@ -66,6 +66,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         result.seed
     );
     text += &tasks(&result.tasks);
+    text += &kills(&result.kills);
     for memcg in result.memcgs.iter().take(LINES_MAX) {
         text.push('\n');
         text += &memcg_text(memcg, result);
@@ -160,6 +161,54 @@ fn tasks(tasks: &[TaskResult]) -> String {
     }
     if tasks.iter().any(|task| !task.finished) {
         text += TRUNCATED;
+    }
+    text
+}
+
+/// Who was killed, and why, a paragraph each.
+fn kills(kills: &[KillResult]) -> String {
+    let mut text = String::new();
+    for kill in kills.iter().take(LINES_MAX) {
+        let why = match (&kill.with_group, &kill.limited_memcg, kill.min_ttl_ms) {
+            (Some(group), ..) => format!("with all of {group} (memory.oom.group)"),
+            (None, Some(limited), _) => format!("{limited} at its limit"),
+            (None, None, Some(ttl)) => format!("nothing older than min_ttl_ms = {ttl} was left to reclaim"),
+            (None, None, None) => "the machine had no page to spare".to_string(),
+        };
+        let has = [
+            ("anon", kill.anon_pages),
+            ("file", kill.file_pages),
+            ("shmem", kill.shmem_pages),
+            ("swap", kill.swap_pages),
+            ("page tables", kill.page_table_pages),
+        ];
+        let has: Vec<String> = has
+            .iter()
+            .filter(|(_, pages)| *pages > 0)
+            .map(|(name, pages)| format!("{name} {}", figures::bytes(pages * 4096)))
+            .collect();
+        let rest = if kill.was_at_rest { ", which had made all its accesses" } else { "" };
+        let adj = if kill.oom_score_adj == 0 {
+            String::new()
+        } else {
+            format!(", oom_score_adj {}", kill.oom_score_adj)
+        };
+        let told = format!(
+            "at {}: killed {} of {}{rest}: {why}; {} ran out of memory; it had {}{adj}",
+            figures::time(kill.at_ns),
+            kill.task,
+            kill.memcg,
+            kill.invoked_by,
+            has.join(", ")
+        );
+        text += &output::wrap(&told, output::width(), "  ");
+    }
+    if !kills.is_empty() {
+        text = format!(
+            "\nout of memory: {} killed\n{text}{}",
+            figures::count(kills.len() as u64),
+            more(kills.len())
+        );
     }
     text
 }

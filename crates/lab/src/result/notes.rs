@@ -3,7 +3,7 @@
 use pageout_engine::{CgroupFile, Config, Holds};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, Scalar, Scenario, SwapKind};
+use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, OomRule, Scalar, Scenario, SwapKind};
 use serde::Serialize;
 
 use crate::print::{figures, output};
@@ -64,6 +64,9 @@ pub(crate) fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) 
 }
 
 fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
+    if scenario.machine.oom == OomRule::Kill {
+        return None;
+    }
     let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
     let is_set =
         |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
@@ -71,7 +74,7 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
         scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
     let (path, value) = writes.find(|(path, value)| is_ttl(path) && is_set(value))?;
     let text = format!(
-        "{value} in {path} has no effect: the OOM kill by which kswapd keeps it is not modelled yet."
+        "{value} in {path} has no effect: kswapd keeps it by killing a process, which machine.oom = \"kill\" allows."
     );
     Some(Note { about: "min_ttl_ms", text })
 }

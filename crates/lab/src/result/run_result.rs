@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Machine, Pressure, Stall, Thinned, ThreadReport};
+use pageout_sim::{Ended, Kill, Machine, Pressure, Stall, Thinned, ThreadReport};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
@@ -64,6 +64,9 @@ pub(crate) struct RunResult {
     /// Who wrote pages.
     #[serde(skip_serializing_if = "WritebackResult::is_empty")]
     pub(crate) writeback: WritebackResult,
+    /// Processes that were killed for want of memory, in order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) kills: Vec<KillResult>,
     /// Files read by events.
     pub(crate) reads: Vec<ReadResult>,
     /// Files written by events.
@@ -96,6 +99,9 @@ pub(crate) struct TaskResult {
     pub(crate) hit_ratio: Option<f64>,
     /// Whether it made all its accesses.
     pub(crate) finished: bool,
+    /// When it was killed for want of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) killed_at_ns: Option<u64>,
     pub(crate) runtime_ns: u64,
     pub(crate) throughput_per_s: f64,
     /// Of a process with several, whose times are then those of all of them together.
@@ -215,6 +221,36 @@ pub(crate) struct Latency {
     pub(crate) total_ns: u64,
 }
 
+/// A process that the OOM killer has ended.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct KillResult {
+    pub(crate) at_ns: u64,
+    pub(crate) task: String,
+    pub(crate) memcg: String,
+    /// It had made all its accesses before, and slept.
+    pub(crate) was_at_rest: bool,
+    /// Who ran out of memory.
+    pub(crate) invoked_by: String,
+    /// The cgroup whose limit could not be kept; none when the machine was short.
+    pub(crate) limited_memcg: Option<String>,
+    /// kswapd was to keep the working set for so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_ttl_ms: Option<u64>,
+    /// It went with all others of this cgroup (memory.oom.group).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) with_group: Option<String>,
+    /// What it had, and what the OOM killer made of it, in pages.
+    pub(crate) anon_pages: u64,
+    pub(crate) file_pages: u64,
+    pub(crate) shmem_pages: u64,
+    pub(crate) swap_pages: u64,
+    pub(crate) page_table_pages: u64,
+    pub(crate) oom_score_adj: i16,
+    pub(crate) score: i64,
+    /// The lines of the kernel's log.
+    pub(crate) log: Vec<String>,
+}
+
 /// A file read by an event.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ReadResult {
@@ -264,6 +300,9 @@ impl RunResult {
     pub(crate) fn of(scenario: &Scenario, machine: &mut Machine) -> RunResult {
         let report = machine.report();
         let (complete, ended) = match report.ended {
+            Ended::Complete if report.tasks.iter().any(|task| task.killed.is_some() && !task.is_finished) => {
+                (true, "all tasks were done or killed")
+            }
             Ended::Complete => (true, "all tasks were done"),
             Ended::TimeUp => (true, "the time given was over"),
             Ended::NotYet | Ended::Interrupted => (false, "it was interrupted"),
@@ -318,6 +357,7 @@ impl RunResult {
             events_not_reached: report.timed_left,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),
+            kills: report.kills.into_iter().map(kill_result).collect(),
             reads: report
                 .reads
                 .into_iter()
@@ -349,7 +389,8 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         read_misses: task.read_misses,
         read_misses_io: task.read_misses_io,
         hit_ratio: (task.accesses > 0).then(|| crate::print::figures::share(task.hits, task.accesses)),
-        finished: task.ended.is_some(),
+        finished: task.is_finished,
+        killed_at_ns: task.killed.map(|at| at.0),
         runtime_ns: task.runtime.0,
         throughput_per_s: task.throughput(),
         threads: task.threads,
@@ -390,6 +431,27 @@ fn thread_result(thread: ThreadReport) -> ThreadResult {
         name: thread.name,
         cpu_time_ns: thread.cpu_time.0,
         cpu_wait_ns: thread.cpu_wait.0,
+    }
+}
+
+fn kill_result(kill: Kill) -> KillResult {
+    KillResult {
+        at_ns: kill.at.0,
+        task: kill.task,
+        memcg: kill.memcg,
+        was_at_rest: kill.was_at_rest,
+        invoked_by: kill.invoked_by,
+        limited_memcg: kill.limited,
+        min_ttl_ms: kill.min_ttl_ms,
+        with_group: kill.with_group,
+        anon_pages: kill.badness.anon,
+        file_pages: kill.badness.file,
+        shmem_pages: kill.badness.shmem,
+        swap_pages: kill.badness.swap,
+        page_table_pages: kill.badness.page_tables,
+        oom_score_adj: kill.badness.oom_score_adj,
+        score: kill.badness.score,
+        log: kill.log.lines().map(str::to_string).collect(),
     }
 }
 

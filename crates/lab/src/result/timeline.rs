@@ -56,15 +56,18 @@ enum TaskFigure {
     CpuWait,
     IoWait,
     ReclaimTime,
+    /// 1 from when it was killed on.
+    Killed,
 }
 
-const TASK_FIGURES: [(&str, TaskFigure); 6] = [
+const TASK_FIGURES: [(&str, TaskFigure); 7] = [
     ("accesses", TaskFigure::Accesses),
     ("misses", TaskFigure::Misses),
     ("cpu_ns", TaskFigure::CpuTime),
     ("cpu_wait_ns", TaskFigure::CpuWait),
     ("io_wait_ns", TaskFigure::IoWait),
     ("reclaim_ns", TaskFigure::ReclaimTime),
+    ("killed", TaskFigure::Killed),
 ];
 
 impl Timeline {
@@ -226,6 +229,7 @@ impl TaskFigure {
             TaskFigure::CpuWait => task.cpu_wait.0,
             TaskFigure::IoWait => task.io_wait.0,
             TaskFigure::ReclaimTime => task.reclaim_time.0,
+            TaskFigure::Killed => task.killed.is_some().into(),
         }
     }
 }

@@ -377,14 +377,13 @@ fn out_of_memory_with_free_swap_for_stale_statistics_says_so() {
     let scenario = r#"
         [[memcg]]
         path = "/w"
-        memory.max = "77MiB"
+        memory.max = "20MiB"
         [[swap]]
         size = "1GiB"
         kind = "zram"
         [[task]]
         name = "t"
         memcg = "/w"
-        copies = 4
         [[task.object]]
         channel = "anonymous"
         size = "64MiB"

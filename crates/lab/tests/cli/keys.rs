@@ -52,6 +52,7 @@ const ENDLESS: &str = "task.t.object.0.workload={ pattern = \"uniform\", ops = 2
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
+    ("sysctl.vm.min_free_kbytes", "machine.memory=8TiB"),
     ("task[].session.visits", ENDLESS),
     ("task[].session.dwell", "task.t.session.visits=1"),
     ("task[].session.dwell", ENDLESS),

@@ -23,6 +23,9 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         let now = self.agenda.now();
+        if self.runner_mut(index).was_cut_off(now) {
+            return Ok(());
+        }
         let id = self.runner_mut(index).id;
         let cpu = match self.sched.ready(id, now) {
             Turn::Now(cpu) => cpu,
@@ -372,6 +375,10 @@ impl Machine {
     fn end_task(&mut self, index: usize) -> Next {
         let task = &mut self.tasks[index];
         task.runner.state = State::Ended;
+        if task.at_rest.is_some() {
+            // It was killed in its sleep.
+            return Next::Stop;
+        }
         self.foreground_left -= usize::from(!task.background);
         let ended = task.runner.clock;
         for follower in std::mem::take(&mut task.followers) {

@@ -27,8 +27,8 @@ use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, KernelFile, Lifetime, Object, OpenedBy,
-    Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, KernelFile, Lifetime, Object, OomRule,
+    OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
 use crate::device::{self, DeviceSpec, Direction, Fault, FaultRule, Latency};
@@ -88,7 +88,7 @@ impl Scenario {
         Ok(machine)
     }
 
-    fn config(&self) -> Result<Config, Problem> {
+    pub(super) fn config(&self) -> Result<Config, Problem> {
         let switches = &self.kernel.switches;
         let mut config = Config {
             node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),
@@ -96,6 +96,7 @@ impl Scenario {
             cpus: self.machine.cpus,
             hz: self.machine.hz,
             tlb_entries: self.machine.tlb_entries,
+            oom_kill: self.machine.oom == OomRule::Kill,
             policy: policy("kernel.profile", &self.kernel.profile)?,
             ..Config::default()
         };
@@ -313,6 +314,7 @@ impl Scenario {
         let memcg =
             engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
+        engine.set_oom_score_adj(process, task.oom_score_adj);
         let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {

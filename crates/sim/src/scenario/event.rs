@@ -17,7 +17,7 @@
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
-//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kept, without effect: it acts in kswapd
+//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kswapd rather kills than takes what is younger
 //! ```
 
 use super::keys::{Accepts, TIME, TIME_MAX};
@@ -32,7 +32,7 @@ section! {
         every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX),
             "Again after every such period until the run ends.";
         write: Option<String>, [absent ""] in Accepts::KernelFile,
-            "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms can be written and has no effect yet: it acts in kswapd.";
+            "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar,
             "What is written; sizes as elsewhere (\"64MiB\").";
         read: Option<String>, [absent ""] in Accepts::KernelFile,

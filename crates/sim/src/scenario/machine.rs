@@ -3,7 +3,7 @@
 use pageout_engine::Layout;
 
 use super::keys::{Accepts, kernel_keys, range_of};
-use super::section::{Held, from_nothing, section};
+use super::section::{Held, from_nothing, section, words};
 use super::{Knobs, Size, TimeSpan};
 use crate::cost::Costs;
 
@@ -30,8 +30,20 @@ section! {
             "How much less than the running task one that wakes must have had of the CPU to preempt it. A sleeper is credited with a time slice at most, so from there on nobody preempts. 1 ms is what the kernel had before it multiplied by the number of CPUs.";
         tlb_entries: u32, [default 0] in range_of("tlb_entries"),
             "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often.";
+        oom: OomRule, [default OomRule::End] in Accepts::Choice(OomRule::WORDS),
+            "What happens when memory can't be had in any other way. end: the run ends and says what was short, because most scenarios are about memory that suffices. kill: a process is killed as Linux does it, the one that frees most, and the run goes on.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
+    }
+}
+
+words! {
+    /// What happens when memory can't be had in any other way.
+    pub enum OomRule {
+        /// The run ends, and says what was short.
+        End = "end",
+        /// A process is killed, and the run goes on.
+        Kill = "kill",
     }
 }
 
@@ -40,7 +52,7 @@ section! {
     pub struct Node {
         memory: Size, [required] in NODE_MEMORY,
             "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory.";
-        movable: Size, [default Size(0)] in Accepts::Size(0, 8 << 40),
+        movable: Size, [default Size(0)] in Accepts::Size(0, (8 << 40) - (64 << 20)),
             "So much of it, at its end, is zone Movable: for pages of processes and files only, as memory added while the machine runs often is.";
         reserved: Size, [default Size(0)] in Accepts::Size(0, 8 << 40),
             "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";

@@ -77,6 +77,7 @@ macro_rules! held {
 held! {
     bool: self => Some(Scalar::Bool(*self));
     i8: self => Some(Scalar::Integer((*self).into()));
+    i16: self => Some(Scalar::Integer((*self).into()));
     u16: self => Some(Scalar::Integer((*self).into()));
     u32: self => Some(Scalar::Integer((*self).into()));
     // What TOML can write is below 2^63.

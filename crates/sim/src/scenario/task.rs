@@ -45,6 +45,8 @@ section! {
             "Threads of each process. They share its address space, so what one has brought in is there for all; each makes the accesses below, with random numbers of its own. Results tell of all threads together.";
         depth: u32, [default 1] in Accepts::Integer(1, 4096),
             "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
+        oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000),
+            "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
         lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS),
             "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
         loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),

@@ -95,6 +95,11 @@ impl Scenario {
         }
         check.variants();
         check.expectations();
+        if check.problems.is_empty()
+            && let Err(problem) = self.check_room()
+        {
+            check.report(problem);
+        }
         check.problems
     }
 }

@@ -17,6 +17,7 @@ impl Machine {
     pub(crate) fn finish(mut self) {
         // Limits go first, or a task above one may lose its page again each time before it gets to use it.
         let mm = self.engine.process_create(MemcgId::ROOT);
+        self.engine.set_oom_score_adj(mm, -1000);
         let shells: Vec<usize> = (0..self.cpus).map(|cpu| self.create_task(mm, cpu as u8)).collect();
         for group in 1..self.groups.len() {
             for knob in ["memory.high", "memory.max"] {
@@ -24,10 +25,12 @@ impl Machine {
             }
         }
         self.settle();
-        self.read_back();
-        self.check_devices();
+        self.read_back(shells[0]);
+        self.check_devices(shells[0]);
         self.engine.check_invariants();
-        for task in 0..self.tasks.len() {
+        for task in
+            (0..self.tasks.len()).filter(|&task| self.tasks[task].state != State::Gone).collect::<Vec<_>>()
+        {
             for (id, object) in self.tasks[task].objects.clone() {
                 self.munmap(task, id, object);
             }
@@ -89,29 +92,32 @@ impl Machine {
     }
 
     /// Reads every page that was written, as the device can't fail any more.
-    fn read_back(&mut self) {
+    fn read_back(&mut self, shell: usize) {
         for page in self.contents.pages() {
             let (task, object) = match page {
                 Page::Anon(task, object, _) => (task.0 as usize, (object, Object::Anon)),
                 Page::Tmpfs(file, _) | Page::Regular(file, _) => {
                     let is_it =
                         |object: Object| matches!(object, Object::Open(at) if self.files[at].0 == file);
-                    let found = self.tasks[0].objects.iter().find(|(_, object)| is_it(*object));
-                    (0, *found.expect("each task has each file open"))
+                    let found = self.tasks[shell].objects.iter().find(|(_, object)| is_it(*object));
+                    (shell, *found.expect("each task has each file open"))
                 }
             };
             let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
-            self.start(task, Access::new(object.0, at, false), object.1);
-            self.settle();
+            // Some of them are killed for what others have read back.
+            if self.tasks[task].state == State::Idle {
+                self.start(task, Access::new(object.0, at, false), object.1);
+                self.settle();
+            }
         }
     }
 
     /// Has every file written that can be, and looks at what the devices have then.
-    fn check_devices(&mut self) {
-        for (id, object) in self.tasks[0].objects.clone() {
+    fn check_devices(&mut self, shell: usize) {
+        for (id, object) in self.tasks[shell].objects.clone() {
             if matches!(object, Object::Open(_)) {
-                let step = self.engine.fsync(TaskId(0), id).expect("the object exists");
-                self.advanced(0, Doing::Fsync, step, false);
+                let step = self.engine.fsync(TaskId(shell as u32), id).expect("the object exists");
+                self.advanced(shell, Doing::Fsync, step, false);
                 self.settle();
             }
         }

@@ -20,6 +20,8 @@ pub(super) enum Doing {
     Reclaim,
     Exec,
     Fsync,
+    /// It was killed while it did nothing.
+    Exit,
     /// It is a kernel thread.
     Thread,
 }
@@ -34,6 +36,8 @@ pub(super) enum State {
     Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
     Repeat(Doing, u8),
+    /// It has ended.
+    Gone,
 }
 
 pub(super) struct Task {
@@ -41,22 +45,24 @@ pub(super) struct Task {
     pub(super) repeats: u8,
     /// A read that it waited for has failed.
     pub(super) must_fail: bool,
+    /// It was killed, and is resumed until it is gone.
+    pub(super) is_killed: bool,
     pub(super) objects: Vec<(ObjectId, Object)>,
     pub(super) ever_mapped: usize,
 }
 
 impl Task {
     pub(super) fn new(state: State) -> Task {
-        Task { state, repeats: 0, must_fail: false, objects: Vec::new(), ever_mapped: 0 }
+        Task { state, repeats: 0, must_fail: false, is_killed: false, objects: Vec::new(), ever_mapped: 0 }
     }
 
     pub(super) fn can_go_on(&self) -> bool {
-        !matches!(self.state, State::Idle | State::Sleeping(_) | State::Waiting(_, None))
+        !matches!(self.state, State::Idle | State::Gone | State::Sleeping(_) | State::Waiting(_, None))
     }
 
     /// Whether nothing is left to do for a user.
     pub(super) fn is_at_rest(&self) -> bool {
-        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+        matches!(self.state, State::Idle | State::Gone | State::Waiting(Doing::Thread, _))
     }
 }
 
@@ -139,7 +145,7 @@ impl Machine {
     pub(super) fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
         let page = match doing {
             Doing::Access(access, object) => Some(self.page(task, access, object)),
-            Doing::Reclaim | Doing::Exec | Doing::Fsync | Doing::Thread => None,
+            Doing::Reclaim | Doing::Exec | Doing::Fsync | Doing::Exit | Doing::Thread => None,
         };
         if self.show {
             eprintln!("    task {task}: {step:?}");
@@ -151,7 +157,15 @@ impl Machine {
         assert!(woken == 0 || may_rest, "tasks are woken though no transfer has ended");
         let must_fail = std::mem::take(&mut self.tasks[task].must_fail);
         let has_failed = step == Step::Done(Served::Failed(AccessError::Io));
-        assert_eq!(has_failed, must_fail, "task {task}: a failed read, and the access that waited for it");
+        let is_killed = self.tasks[task].is_killed;
+        assert!(
+            has_failed == must_fail || is_killed,
+            "task {task}: a failed read, and the access that waited for it"
+        );
+        if step == Step::Done(Served::Exited) && self.engine.has_exited(TaskId(task as u32)) {
+            assert!(is_killed, "task {task} has ended, and nobody has asked for that");
+            return self.buried(task);
+        }
         let repeats = std::mem::take(&mut self.tasks[task].repeats);
         self.tasks[task].state = match step {
             Step::Again => State::Runnable(doing),
@@ -161,6 +175,7 @@ impl Machine {
             Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Done(served) => match doing {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
+                Doing::Exit => panic!("a killed task goes on: {served:?}"),
                 Doing::Reclaim => {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
@@ -204,6 +219,44 @@ impl Machine {
                 },
             },
         };
+        if is_killed && matches!(self.tasks[task].state, State::Idle | State::Repeat(..)) {
+            self.tasks[task].state = State::Runnable(Doing::Exit);
+        }
+        self.note_kills();
+    }
+
+    /// Lets those go on to their ends who were killed.
+    pub(super) fn note_kills(&mut self) {
+        let mut kills = Vec::new();
+        self.engine.take_oom_kills(&mut kills);
+        for kill in kills {
+            let log = self.engine.oom_log(&kill, |task| format!("task{}", task.0));
+            if self.show {
+                eprintln!("    {log}");
+            }
+            for id in kill.tasks {
+                let task = &mut self.tasks[id.0 as usize];
+                task.is_killed = true;
+                task.state = match task.state {
+                    State::Idle | State::Repeat(..) => State::Runnable(Doing::Exit),
+                    State::Sleeping(doing) | State::Waiting(doing, _) | State::Delayed(doing, _) => {
+                        State::Runnable(doing)
+                    }
+                    state @ (State::Runnable(_) | State::Gone) => state,
+                };
+            }
+        }
+    }
+
+    /// A killed task has ended; the last one of its process takes what that had.
+    fn buried(&mut self, task: usize) {
+        self.tasks[task].state = State::Gone;
+        self.contents.forgotten(TaskId(task as u32));
+        let Some(&(_, mm)) = self.runs_in.iter().find(|(of, _)| *of == task) else { return };
+        self.runs_in.retain(|&(of, _)| of != task);
+        if !self.runs_in.iter().any(|&(_, other)| other == mm) {
+            self.processes.retain(|&(other, _)| other != mm);
+        }
     }
 
     /// Makes an access that the engine says is done, where it says.

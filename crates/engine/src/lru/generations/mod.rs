@@ -25,6 +25,7 @@
 mod rules; // what eras have done differently, as data
 mod references; // how often a page was read, in its word
 mod lists; // the generations of one lruvec
+mod min_ttl; // a working set that is not to be thrashed
 mod place; // which generation a folio belongs to
 mod aging; // a new youngest generation
 mod eviction; // the oldest one

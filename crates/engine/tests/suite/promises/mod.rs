@@ -5,6 +5,7 @@ mod dirty; // dirty pages of files: who writes them, who waits
 mod exit; // what is left of a process that has ended
 mod kernel_memory; // nodes of tables, stacks, and who pays for them
 mod limits; // charging, protection, memory.high, out of memory
+mod oom; // who is killed for want of memory
 mod machine; // kswapd, direct reclaim, and those who wait for them
 mod refault; // shadows and the working set
 mod removal; // groups that go before their pages

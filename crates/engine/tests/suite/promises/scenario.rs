@@ -18,6 +18,10 @@
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
 //! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
 //! | `T moves PATH` | its process joins another group |
+//! | `T adj N` | `oom_score_adj` of its process |
+//! | `oom-group PATH` | sets `memory.oom.group` |
+//! | `kills` | who was killed since the last `kills`, with the pages of its score; the machine lets those end at once who were |
+//! | `log` | the last lines of the kernel's log about the last of them |
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
 //! | `device fails` | transfers end at once, and badly |
@@ -86,6 +90,7 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("fault_around_bytes", value) => config.fault_around_bytes = number(value) as u32,
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
+            ("oom_kill", value) => config.oom_kill = value == "true",
             ("kmem", value) => config.kmem = value == "on",
             ("stat", "live") => config.stat_flush = StatFlush::Live,
             ("policy", name) => config.policy = Policy::by_name(name).expect("a profile"),
@@ -139,6 +144,12 @@ struct Machine {
     flushers: BTreeMap<TaskId, Option<Nanos>>,
     /// Tasks whose wait is over.
     woken: Vec<TaskId>,
+    /// Who was killed since the last question.
+    kills: Vec<OomKill>,
+    log: String,
+    /// Who goes on: if it is killed, it ends by itself.
+    running: Option<TaskId>,
+    has_killed: bool,
 }
 
 /// A kernel thread, and what it waits for.
@@ -166,6 +177,10 @@ impl Machine {
             threads: BTreeMap::new(),
             flushers: BTreeMap::new(),
             woken: Vec::new(),
+            kills: Vec::new(),
+            log: String::new(),
+            running: None,
+            has_killed: false,
         }
     }
 
@@ -305,6 +320,24 @@ impl Machine {
                 count.to_string()
             }
             ["why"] => self.failure.clone(),
+            ["oom-group", path] => {
+                let file = format!("/sys/fs/cgroup/{path}/memory.oom.group");
+                let mm = self.engine.process_create(MemcgId::ROOT);
+                let task = self.engine.task_create(mm, CpuId(0));
+                let done = Ok(Step::Done(Served::Written { reclaimed: 0 }));
+                assert_eq!(self.engine.write_file(task, &file, "1"), done);
+                String::new()
+            }
+            ["kills"] => {
+                let kills = std::mem::take(&mut self.kills);
+                let told = kills.iter().map(|kill| {
+                    let name =
+                        kill.tasks.first().map_or_else(|| "nobody".to_owned(), |&task| self.name_of(task));
+                    format!("{name} {}", kill.badness.score)
+                });
+                told.collect::<Vec<_>>().join(", ")
+            }
+            ["log"] => self.log.trim_end().replace('\n', " | "),
             [task, rest @ ..] => {
                 let id =
                     *self.tasks.get(*task).unwrap_or_else(|| panic!("there is no command or task {task}"));
@@ -315,6 +348,32 @@ impl Machine {
         self.carry_out();
         self.run_flushers();
         answer
+    }
+
+    fn name_of(&self, task: TaskId) -> String {
+        self.tasks
+            .iter()
+            .find(|(_, id)| **id == task)
+            .map_or_else(|| "?".to_owned(), |(name, _)| name.clone())
+    }
+
+    /// Lets those end who were killed.
+    fn bury(&mut self) {
+        let mut kills = Vec::new();
+        self.engine.take_oom_kills(&mut kills);
+        for kill in kills {
+            self.has_killed = true;
+            self.log = self.engine.oom_log(&kill, |task| self.name_of(task));
+            // Who is killed for its own want of memory ends by itself.
+            for &task in &kill.tasks {
+                let goes_on = self.running == Some(task) && self.engine.is_exiting(task);
+                while !goes_on && (!self.engine.has_exited(task) || self.engine.is_exiting(task)) {
+                    let _ = self.engine.resume(task);
+                    self.carry_out();
+                }
+            }
+            self.kills.push(kill);
+        }
     }
 
     fn run_task(&mut self, task: TaskId, words: &[&str]) -> String {
@@ -388,6 +447,10 @@ impl Machine {
                 .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
             ["free", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
+            ["adj", adj] => {
+                self.engine.set_oom_score_adj(self.processes[&task], adj.parse().unwrap());
+                String::new()
+            }
             ["moves", path] => {
                 let process = self.processes[&task];
                 self.engine.process_move(process, self.memcg(path));
@@ -494,13 +557,21 @@ impl Machine {
         let mut slept = Nanos::ZERO;
         loop {
             self.steps += 1;
+            self.running = Some(task);
             self.carry_out();
+            self.bury();
             step = match step {
                 Step::Again => {
                     self.run_flushers();
                     self.engine.resume(task)
                 }
                 Step::Wait(Wait::Delay(span, _)) => {
+                    slept += span;
+                    self.pass(span);
+                    self.engine.resume(task)
+                }
+                // The OOM killer has made room.
+                Step::Wait(Wait::WokenOr(span, _)) if std::mem::take(&mut self.has_killed) => {
                     slept += span;
                     self.pass(span);
                     self.engine.resume(task)

@@ -75,17 +75,18 @@ fn switch_key(switch: &Switch) -> Key {
 
 /// The files of a cgroup that a scenario may set.
 pub(in crate::scenario) fn memcg_keys() -> Vec<Key> {
-    let limits = CGROUP_FILES.iter().filter_map(|file| match file.holds {
-        Holds::Limit(initial) => Some((file, initial)),
+    let settings = CGROUP_FILES.iter().filter_map(|file| match file.holds {
+        Holds::Limit(initial) => Some((file, initial, Accepts::Limit)),
+        Holds::Switch(initial) => Some((file, initial, Accepts::Integer(0, 1))),
         _ => None,
     });
-    let key = |(file, initial): (&CgroupFile, &str)| Key {
+    let key = |(file, initial, accepts): (&CgroupFile, &str, Accepts)| Key {
         path: format!("memcg[].{}", file.name),
-        accepts: Accepts::Limit,
+        accepts,
         default: if initial == "max" { "\"max\"".to_string() } else { initial.to_string() },
         meaning: file.doc.to_string(),
     };
-    limits.map(key).collect()
+    settings.map(key).collect()
 }
 
 fn accepted(values: Values) -> Accepts {

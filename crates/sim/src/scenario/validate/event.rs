@@ -78,17 +78,16 @@ impl Check<'_> {
         };
         let accepts = match self.kernel_file(&key, path) {
             Some(KernelFile::Sysctl(name)) => {
-                // A file takes text, and a number in quotes is as good as one without.
-                if let Scalar::Text(text) = &value
-                    && let Ok(number) = text.parse()
-                {
-                    value = Scalar::Integer(number);
-                }
+                value = as_number(value);
                 let key = Key::find(&format!("sysctl.{name}"));
                 key.map(|key| key.accepts).or((name == COMPACT_MEMORY).then_some(Accepts::Integer(1, 1)))
             }
             Some(KernelFile::Memcg { file, .. }) => match CgroupFile::by_name(&file).map(|file| file.holds) {
                 Some(Holds::Limit(_)) => Some(Accepts::Limit),
+                Some(Holds::Switch(_)) => {
+                    value = as_number(value);
+                    Some(Accepts::Integer(0, 1))
+                }
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
@@ -238,4 +237,12 @@ fn machine_files(is_alike: impl Fn(&KernelFile) -> bool) -> Vec<String> {
     let alike =
         MACHINE_FILES.iter().filter(|file| KernelFile::parse(file.path).as_ref().is_some_and(&is_alike));
     alike.filter_map(|file| file.path.rsplit('/').next()).map(str::to_string).collect()
+}
+
+/// A file takes text, and a number in quotes is as good as one without.
+fn as_number(value: Scalar) -> Scalar {
+    match &value {
+        Scalar::Text(text) => text.parse().map_or(value, Scalar::Integer),
+        _ => value,
+    }
 }

@@ -1,0 +1,263 @@
+//! The OOM killer: who ends when memory can't be had in any other way.
+//!
+//! ```text
+//!   a charge at its limit, 16 attempts in vain ─┐                  ┌─ of the group and those below it
+//!   an allocation, 16 rounds in vain ───────────┼─▶ the worst of ──┤
+//!   kswapd, nothing older than min_ttl_ms ──────┘                  └─ the whole machine
+//!                                                    │
+//!                                                    ▼
+//!        somebody is dying already: wait     its group is one (memory.oom.group): all of it      nobody may be killed: a report
+//! ```
+//! The worst is the process that frees most: the pages that it maps, its swap entries and its page tables, and `oom_score_adj` on
+//! top of that in thousandths of all memory that its kind may have. What a victim's tasks do when they learn of it is their
+//! business (`serve/dying.rs`). Until its memory is free nobody else is chosen: who ran out of memory waits, a tick at a time.
+//! [machine 2.10; reclaim 4.10]
+//!
+//! Not here: the reaper, which takes the memory of a victim that has not ended after two seconds. Here all waits of a victim end
+//! at once, so it needs no more than its turn on a CPU.
+
+use crate::core::Core;
+use crate::machine::step::{DelayReason, OomReport, Unrelieved, Wait};
+use crate::memcg::{MemcgEvent, UNLIMITED};
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Mm;
+use crate::memory::table::Entry;
+use crate::stat::Stat;
+use crate::units::{MemcgId, MmId, Nanos, TaskId};
+
+/// The least `oom_score_adj`: never to be killed.
+pub(crate) const OOM_SCORE_ADJ_MIN: i16 = -1000;
+/// The most: killed before all others.
+pub(crate) const OOM_SCORE_ADJ_MAX: i16 = 1000;
+
+/// What a process has of memory, in pages, and what the OOM killer makes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Badness {
+    /// Pages of its mappings.
+    pub total_vm: u64,
+    /// Anonymous pages that it maps.
+    pub anon: u64,
+    /// Pages of files that it maps.
+    pub file: u64,
+    /// Pages of tmpfs files that it maps.
+    pub shmem: u64,
+    /// Its anonymous pages on swap.
+    pub swap: u64,
+    /// Its page tables.
+    pub page_tables: u64,
+    /// What was said of it.
+    pub oom_score_adj: i16,
+    /// The sum, and the adjustment in pages. The process with the most is killed.
+    pub score: i64,
+}
+
+impl Badness {
+    /// Pages that it maps.
+    pub fn rss(&self) -> u64 {
+        self.anon + self.file + self.shmem
+    }
+
+    /// Nobody has said that it must not.
+    fn may_be_killed(&self) -> bool {
+        self.oom_score_adj > OOM_SCORE_ADJ_MIN
+    }
+}
+
+/// Why a process was killed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OomCause {
+    /// A page did not fit under a group's limit, or no zone had one.
+    Allocation(OomReport),
+    /// kswapd found nothing to reclaim on a node that was older than so many milliseconds (`min_ttl_ms`).
+    WorkingSet {
+        /// The working set is to live so long.
+        min_ttl_ms: u64,
+    },
+}
+
+/// A process that the OOM killer has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OomKill {
+    /// When.
+    pub at: Nanos,
+    /// The process.
+    pub victim: MmId,
+    /// Its tasks. Whatever they do or wait for, those that have not begun to exit are to be resumed now.
+    pub tasks: Vec<TaskId>,
+    /// The path of its group.
+    pub memcg: String,
+    /// What it had.
+    pub badness: Badness,
+    /// Who ran out of memory.
+    pub invoked_by: TaskId,
+    /// Why.
+    pub cause: OomCause,
+    /// Among whom it was chosen, the victim included: their groups' paths and what they have.
+    pub candidates: Vec<(MmId, String, Badness)>,
+    /// It goes with others because the group of this path is killed as a whole.
+    pub with_group: Option<String>,
+}
+
+impl OomKill {
+    /// The path of the group whose limit could not be kept; `None` when the machine had no page to spare.
+    pub fn limited(&self) -> Option<&str> {
+        match &self.cause {
+            OomCause::Allocation(report) => report.max.map(|_| report.path.as_str()),
+            OomCause::WorkingSet { .. } => None,
+        }
+    }
+
+    /// It was chosen for what it has; others go because it does.
+    pub fn is_worst(&self) -> bool {
+        worst_of(&self.candidates) == Some(self.victim)
+    }
+}
+
+/// Who has most of those that may be killed; of equals the first.
+fn worst_of(candidates: &[(MmId, String, Badness)]) -> Option<MmId> {
+    let may_be_killed = candidates.iter().filter(|(.., badness)| badness.may_be_killed());
+    may_be_killed.rev().max_by_key(|(.., badness)| badness.score).map(|&(mm, ..)| mm)
+}
+
+/// What the OOM killer has done, until the machine hears of it.
+#[derive(Default)]
+pub(crate) struct OomKills {
+    pub(crate) pending: Vec<OomKill>,
+}
+
+/// What became of a call for the OOM killer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relief {
+    /// Memory is about to be free.
+    Coming,
+    /// Nobody can be killed for it.
+    None(Unrelieved),
+}
+
+impl Core {
+    /// Whether a process is to end, so that its tasks need no memory any more.
+    #[inline]
+    pub(crate) fn is_oom_victim(&self, mm: MmId) -> bool {
+        self.memory.mm(mm).is_oom_victim
+    }
+
+    /// How long who has called for the OOM killer leaves others to make use of it.
+    pub(crate) fn oom_wait(&self) -> Wait {
+        Wait::WokenOr(Nanos::from_ticks(1, self.config.hz), DelayReason::Reclaim)
+    }
+
+    /// Memory of a group, or of the machine, can't be had but from a process that ends.
+    pub(crate) fn out_of_memory(&mut self, domain: MemcgId, cause: impl FnOnce(&Core) -> OomCause) -> Relief {
+        let groups = self.memcgs.subtree(domain);
+        let mut mms: Vec<MmId> = groups.iter().flat_map(|&id| self.memcgs[id].mms.iter().copied()).collect();
+        mms.sort_unstable();
+        if mms.iter().any(|&mm| self.memory.mm(mm).is_ending()) {
+            return Relief::Coming;
+        }
+        let total_pages = self.oom_total_pages(domain);
+        let alive = mms.iter().copied().filter(|&mm| self.memory.mm(mm).is_running);
+        let candidates: Vec<(MmId, String, Badness)> = alive
+            .map(|mm| (mm, self.memcgs.path(self.memory.mm(mm).memcg), self.badness(mm, total_pages)))
+            .collect();
+        let Some(worst) = worst_of(&candidates) else {
+            return Relief::None(match candidates.is_empty() {
+                true => Unrelieved::NoProcess,
+                false => Unrelieved::AllExempt { processes: candidates.len() },
+            });
+        };
+        let cause = cause(self);
+        let group = self.oom_group(self.memory.mm(worst).memcg, domain);
+        let mut victims = vec![worst];
+        if let Some(group) = group {
+            self.memcgs.event(group, MemcgEvent::OomGroupKill);
+            let of_group = candidates
+                .iter()
+                .filter(|(mm, ..)| *mm != worst && self.memcgs.is_below(self.memory.mm(*mm).memcg, group));
+            victims.extend(of_group.filter(|(.., badness)| badness.may_be_killed()).map(|&(mm, ..)| mm));
+        }
+        for victim in victims {
+            self.oom_kill(victim, &cause, &candidates, group);
+        }
+        Relief::Coming
+    }
+
+    fn oom_kill(
+        &mut self,
+        victim: MmId,
+        cause: &OomCause,
+        candidates: &[(MmId, String, Badness)],
+        group: Option<MemcgId>,
+    ) {
+        let memcg = self.memory.mm(victim).memcg;
+        self.memory.mm_mut(victim).is_oom_victim = true;
+        self.memcgs.event(memcg, MemcgEvent::OomKill);
+        self.count_node(self.current_node(), Stat::OomKill, 1);
+        let of_victim = candidates.iter().find(|(mm, ..)| *mm == victim);
+        let (_, path, badness) = of_victim.expect("it was chosen among them").clone();
+        self.oom_kills.pending.push(OomKill {
+            at: self.now,
+            victim,
+            tasks: Vec::new(),
+            memcg: path,
+            badness,
+            invoked_by: self.task,
+            cause: cause.clone(),
+            candidates: candidates.to_vec(),
+            with_group: group.map(|group| self.memcgs.path(group)),
+        });
+    }
+
+    /// The largest group with the victim in it that is killed as a whole, as far as memory is short.
+    fn oom_group(&self, memcg: MemcgId, domain: MemcgId) -> Option<MemcgId> {
+        let mut within = self.memcgs.ancestors(memcg).collect::<Vec<_>>();
+        let end = within.iter().position(|&id| id == domain).map_or(within.len(), |at| at + 1);
+        within.truncate(end);
+        within.into_iter().rev().find(|&id| id != MemcgId::ROOT && self.memcgs[id].oom_group)
+    }
+
+    /// All memory that a group may have with swap, or that the machine has.
+    fn oom_total_pages(&self, domain: MemcgId) -> u64 {
+        let swap = self.memory.swap.total_pages();
+        let ram: u64 = self.memory.zones.info().map(|zone| zone.managed).sum();
+        let group = &self.memcgs[domain];
+        match group.max {
+            UNLIMITED => ram + swap,
+            max => max.min(ram) + group.swap_max.min(swap),
+        }
+    }
+
+    fn badness(&self, mm: MmId, total_pages: u64) -> Badness {
+        let mm = self.memory.mm(mm);
+        let mut badness = Badness {
+            total_vm: mm.vmas.iter().filter(|vma| vma.mapped).map(|vma| vma.pages).sum(),
+            page_tables: mm.nodes.iter().count() as u64,
+            oom_score_adj: mm.oom_score_adj,
+            ..Badness::default()
+        };
+        for (_, word) in mm.table.iter() {
+            match word.decode() {
+                Entry::Present(pfn) if !word.is_zero_page() => {
+                    let folio = &self.memory.folios[pfn];
+                    let kind = match (folio.has(FolioFlags::ANON), folio.has(FolioFlags::SWAPBACKED)) {
+                        (true, _) => &mut badness.anon,
+                        (false, true) => &mut badness.shmem,
+                        (false, false) => &mut badness.file,
+                    };
+                    *kind += 1;
+                }
+                Entry::Swap(_) => badness.swap += 1,
+                Entry::Present(_) | Entry::Empty | Entry::Shadow(_) => {}
+            }
+        }
+        let adjustment = i64::from(mm.oom_score_adj) * total_pages as i64 / 1000;
+        badness.score = (badness.rss() + badness.swap + badness.page_tables) as i64 + adjustment;
+        badness
+    }
+}
+
+impl Mm {
+    /// It is going, or about to, and what it has will be free: nobody else need go.
+    fn is_ending(&self) -> bool {
+        self.is_oom_victim || self.users == 0 && !self.vmas.is_empty()
+    }
+}

@@ -1,0 +1,113 @@
+//! How a killed task ends: at once where nothing binds it, and at the end of what does.
+//!
+//! ```text
+//!   idle, or a wait of its access ───────────────▶ the access is given up ─▶ exit
+//!   in a reclaim call ─▶ which ends early ─▶ no page: given up, or the page that it got ─▶ exit
+//!   a file that it writes, fsync ─────────────────▶ to its end ─────────────────────────▶ exit
+//! ```
+//! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be
+//! written, for what `memory.high` costs. The read goes on, and what it brings stays in the page cache. A reclaim call has folios in
+//! its hands, so it comes to its end, but is content with what it has.
+//!
+//! The machine learns of a kill by [`Engine::take_oom_kills`] and resumes each of the tasks, idle ones too.
+
+use crate::machine::step::Step;
+use crate::oom::{OOM_SCORE_ADJ_MAX, OOM_SCORE_ADJ_MIN, OomKill};
+use crate::serve::engine::Engine;
+use crate::serve::task::Stage;
+use crate::units::{MmId, TaskId};
+
+impl Engine {
+    /// Whether processes were killed since [`Engine::take_oom_kills`] was last called.
+    #[inline]
+    pub fn has_oom_kills(&self) -> bool {
+        !self.core.oom_kills.pending.is_empty()
+    }
+
+    /// Hands over the processes that were killed, in order. Each of their tasks that is not exiting yet is to be resumed until it
+    /// has exited, whatever it does or waits for: it gets no other wake. To be called after every call that may have run out of
+    /// memory.
+    pub fn take_oom_kills(&mut self, into: &mut Vec<OomKill>) {
+        for mut kill in std::mem::take(&mut self.core.oom_kills.pending) {
+            for task in (0..self.tasks.len()).map(|task| TaskId(task as u32)) {
+                if self.tasks[task.index()].mm != Some(kill.victim) {
+                    continue;
+                }
+                // Who has run out of memory for itself has begun to end by now.
+                if !self.has_exited(task) {
+                    self.kill(task);
+                    kill.tasks.push(task);
+                } else if task == kill.invoked_by {
+                    kill.tasks.push(task);
+                }
+            }
+            into.push(kill);
+        }
+    }
+
+    /// How much rather than others a process is to be killed when memory runs out, from -1000, never, to 1000.
+    pub fn set_oom_score_adj(&mut self, mm: MmId, adj: i16) {
+        assert!((OOM_SCORE_ADJ_MIN..=OOM_SCORE_ADJ_MAX).contains(&adj), "oom_score_adj {adj}");
+        self.core.memory.mm_mut(mm).oom_score_adj = adj;
+    }
+
+    /// A fatal signal: ends the waits that it may.
+    fn kill(&mut self, task: TaskId) {
+        self.tasks[task.index()].is_killed = true;
+        self.core.sleepers.remove(task);
+        self.core.stop_waiting_for_io(task);
+    }
+
+    /// A killed task goes on. `None`: it can't end yet, and goes on with what it does.
+    #[cold]
+    pub(super) fn die_where_it_can(&mut self, task: TaskId) -> Option<Step> {
+        let of_task = &mut self.tasks[task.index()];
+        match &mut of_task.stage {
+            Stage::Idle => Some(self.die(task)),
+            Stage::Access if of_task.attempt.is_reclaiming() => {
+                of_task.attempt.cut_short();
+                None
+            }
+            Stage::Access => Some(self.die(task)),
+            Stage::High(debt) => {
+                debt.cut_short();
+                None
+            }
+            Stage::UserReclaim(request) => {
+                request.cut_short();
+                None
+            }
+            Stage::Compact(_)
+            | Stage::ResizePool(_)
+            | Stage::OpenProc(_)
+            | Stage::LruGen(_)
+            | Stage::Fsync(_)
+            | Stage::Switch
+            | Stage::Exit(_)
+            | Stage::Exited
+            | Stage::Thread(_) => None,
+        }
+    }
+
+    /// A killed task ends here.
+    pub(super) fn die(&mut self, task: TaskId) -> Step {
+        self.abandon_access(task);
+        self.tasks[task.index()].stage = Stage::Idle;
+        self.task_exit(task)
+    }
+
+    /// Lets go of all that an access has got so far. It is in no reclaim call.
+    pub(super) fn abandon_access(&mut self, task: TaskId) {
+        self.give_back(task);
+        let attempt = &mut self.tasks[task.index()].attempt;
+        debug_assert!(!attempt.is_reclaiming(), "there is no way out of reclaim but its end");
+        attempt.swap_readahead = None;
+        if let Some(mut batch) = attempt.readahead.take() {
+            // Pages that others may wait for by now.
+            self.core.submit_readahead(&mut batch);
+        }
+        self.tasks[task.index()].read_failed = false;
+        // It may have been read ahead, and lost to a failed read meanwhile.
+        self.let_go(task);
+    }
+}

@@ -1,0 +1,268 @@
+//! Memory that can't be had: who is killed, and what is told of it; and machines on which nothing helps.
+
+use serde_json::Value;
+
+use super::{GOOD, check_failure, check_success, pageout, text, with_scenario};
+
+/// Two tasks that together want more than their cgroup may have, and one outside that wants more than either.
+const SHORT: &str = r#"
+[machine]
+oom = "kill"
+
+[[memcg]]
+path = "/job"
+memory.max = "8MiB"
+
+[[task]]
+name = "hog"
+memcg = "/job"
+object = [{ channel = "anonymous", size = "6MiB", workload = { pattern = "fill" } }]
+
+[[task]]
+name = "worker"
+memcg = "/job"
+start = "20ms"
+object = [{ channel = "anonymous", size = "4MiB", workload = { pattern = "zipf", ops = 20000 } }]
+
+[[task]]
+name = "outside"
+object = [{ channel = "anonymous", size = "16MiB", workload = { pattern = "fill" } }]
+"#;
+
+fn run(scenario: &str, more: &[&str]) -> std::process::Output {
+    let directory = with_scenario(scenario);
+    pageout(directory.path(), &[&["run", "scenario.toml"], more].concat())
+}
+
+fn json(scenario: &str) -> Value {
+    serde_json::from_str(&check_success(&run(scenario, &["--json"]))).unwrap()
+}
+
+#[test]
+fn a_kill_is_told_with_who_when_and_why_and_the_run_goes_on() {
+    let result = json(SHORT);
+    let [kill] = &result["kills"].as_array().unwrap()[..] else { panic!("{}", result["kills"]) };
+    assert_eq!((&kill["task"], &kill["invoked_by"]), (&"hog".into(), &"worker".into()));
+    assert_eq!((&kill["limited_memcg"], &kill["was_at_rest"]), (&"/job".into(), &true.into()));
+    assert_eq!(kill["anon_pages"], 1536, "all of its 6 MiB: it sleeps after its last access");
+    let log = kill["log"].as_array().unwrap();
+    assert!(
+        log[0]
+            .as_str()
+            .unwrap()
+            .starts_with("worker invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0")
+    );
+    let last = log[log.len() - 1].as_str().unwrap();
+    assert!(
+        last.starts_with("Memory cgroup out of memory: Killed process ")
+            && last.contains(" (hog) total-vm:6144kB, anon-rss:6144kB"),
+        "{last}"
+    );
+    let task = |at: usize| &result["tasks"][at];
+    assert_eq!((&task(0)["finished"], &task(1)["finished"]), (&true.into(), &true.into()));
+    assert_eq!(task(1)["accesses"], 20_000);
+    assert_eq!(result["vmstat"]["oom_kill"], 1);
+    assert_eq!(result["memcgs"][0]["events"]["oom_kill"], 1);
+    assert_eq!(result["ended"], "all tasks were done");
+    let summary = check_success(&run(SHORT, &[]));
+    assert!(summary.contains("out of memory: 1 killed\n  at "), "{summary}");
+    assert!(
+        summary.contains("killed hog of /job, which had made all its accesses: /job at its limit;"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn the_same_run_kills_the_same_at_the_same_time() {
+    assert_eq!(check_success(&run(SHORT, &["--json"])), check_success(&run(SHORT, &["--json"])));
+}
+
+#[test]
+fn oom_score_adj_and_groups_decide_who_goes() {
+    let spared = SHORT.replace("name = \"hog\"", "name = \"hog\"\noom_score_adj = -1000");
+    let result = json(&spared);
+    assert_eq!(result["kills"][0]["task"], "worker");
+    assert_eq!(result["tasks"][1]["finished"], false);
+    assert_eq!(result["tasks"][1]["killed_at_ns"], result["kills"][0]["at_ns"]);
+    assert_eq!(result["ended"], "all tasks were done or killed");
+    let summary = check_success(&run(&spared, &[]));
+    assert!(
+        summary.contains("killed worker of /job: /job at its limit; worker ran out of memory"),
+        "{summary}"
+    );
+
+    let together = SHORT.replace("memory.max = \"8MiB\"", "memory.max = \"8MiB\"\nmemory.oom.group = 1");
+    let result = json(&together);
+    let killed: Vec<&Value> = result["kills"].as_array().unwrap().iter().map(|kill| &kill["task"]).collect();
+    assert_eq!(killed, ["hog", "worker"]);
+    assert_eq!(result["kills"][1]["with_group"], "/job");
+    assert_eq!(result["memcgs"][0]["events"]["oom_group_kill"], 1);
+    assert_eq!(result["tasks"][2]["finished"], true, "another cgroup's");
+}
+
+#[test]
+fn the_timeline_has_who_was_killed() {
+    let directory = with_scenario(SHORT);
+    let columns = "oom_kill,task.hog.killed,task.worker.killed";
+    let arguments =
+        ["run", "scenario.toml", "--timeline", "-", "--timeline-every", "1ms", "--timeline-columns", columns];
+    let table = check_success(&pageout(directory.path(), &arguments));
+    let rows: Vec<&str> = table.lines().skip(1).map(|row| row.split_once(',').unwrap().1).collect();
+    assert_eq!((rows[0], rows[rows.len() - 1]), ("0,0,0", "1,1,0"));
+    assert!(rows.is_sorted(), "{table}");
+}
+
+#[test]
+fn a_machine_out_of_memory_kills_too_and_each_in_turn() {
+    let scenario = r#"
+[machine]
+memory = "32MiB"
+oom = "kill"
+
+[[task]]
+name = "leak"
+copies = 3
+object = [{ channel = "anonymous", size = "20MiB", workload = { pattern = "fill" } }]
+"#;
+    let result = json(scenario);
+    let kills = result["kills"].as_array().unwrap();
+    assert!(kills.len() >= 2, "60 MiB in 32: {kills:?}");
+    assert!(kills.iter().all(|kill| kill["limited_memcg"].is_null()));
+    let log = kills[0]["log"].as_array().unwrap();
+    assert!(log.iter().any(|line| line.as_str().unwrap().contains("constraint=CONSTRAINT_NONE")
+        && line.as_str().unwrap().contains(",global_oom,")));
+    assert!(log[log.len() - 1].as_str().unwrap().starts_with("Out of memory: Killed process "));
+}
+
+#[test]
+fn nothing_is_killed_where_nobody_asked_for_it() {
+    let ends = SHORT.replace("oom = \"kill\"", "oom = \"end\"");
+    check_failure(&run(&ends, &[]), 1, &["task `worker`", "out of memory in /job"]);
+    check_failure(&run(&SHORT.replace("oom = \"kill\"", ""), &[]), 1, &["out of memory in /job"]);
+}
+
+#[test]
+fn out_of_memory_that_no_kill_can_relieve_is_an_error_that_says_why() {
+    let exempt = SHORT.replace("memcg = \"/job\"", "memcg = \"/job\"\noom_score_adj = -1000");
+    let parts = [
+        "out of memory in /job",
+        "none of the 2 processes in /job may be killed: their oom_score_adj is -1000",
+    ];
+    check_failure(&run(&exempt, &[]), 1, &parts);
+    let shm = r#"
+[machine]
+oom = "kill"
+
+[[memcg]]
+path = "/job"
+memory.max = "1MiB"
+
+[[task]]
+name = "writer"
+memcg = "/job"
+lifetime = "task"
+object = [{ channel = "tmpfs", file = "shm", workload = { pattern = "fill" } }]
+
+[[task]]
+name = "next"
+memcg = "/job"
+after = "writer"
+oom_score_adj = -1000
+object = [{ channel = "tmpfs", file = "shm", workload = { pattern = "fill" } }]
+
+[[file]]
+name = "shm"
+kind = "tmpfs"
+size = "4MiB"
+"#;
+    check_failure(&run(shm, &[]), 1, &["task `next`", "the only process in /job may not be killed"]);
+}
+
+/// Under MGLRU pages that are all in use leave nothing that is older than ten minutes.
+#[test]
+fn min_ttl_ms_rather_kills_than_thrashes() {
+    let scenario = |oom: &str, ttl: &str| {
+        format!(
+            r#"
+[machine]
+memory = "64MiB"
+oom = "{oom}"
+
+[kernel]
+profile = "mglru@6.12"
+
+[[task]]
+name = "reader"
+object = [{{ channel = "file", size = "256MiB", workload = {{ pattern = "zipf", ops = 60000 }} }}]
+
+[[task]]
+name = "other"
+object = [{{ channel = "anonymous", size = "8MiB", workload = {{ pattern = "fill" }} }}]
+
+[[event]]
+at = "1us"
+write = "/sys/kernel/mm/lru_gen/min_ttl_ms"
+value = {ttl}
+"#
+        )
+    };
+    let kept = json(&scenario("kill", "600000"));
+    assert_eq!(kept["kills"][0]["min_ttl_ms"], 600_000);
+    assert_eq!(kept["kills"][0]["invoked_by"], "kswapd0");
+    let summary = check_success(&run(&scenario("kill", "600000"), &[]));
+    assert!(summary.contains("nothing older than min_ttl_ms = 600000 was left to reclaim"), "{summary}");
+    let without = json(&scenario("kill", "0"));
+    assert!(without.get("kills").is_none(), "{}", without["kills"]);
+    let noted = text(&run(&scenario("end", "600000"), &[]).stdout);
+    assert!(noted.replace("\n", " ").contains("machine.oom = \"kill\" allows"), "{noted}");
+}
+
+#[test]
+fn keys_of_the_kill_are_checked() {
+    let wrong = SHORT.replace("oom = \"kill\"", "oom = \"panic\"");
+    check_failure(&run(&wrong, &[]), 2, &["`panic` is none of the allowed values", "end, kill"]);
+    let wrong = SHORT.replace("name = \"hog\"", "name = \"hog\"\noom_score_adj = 1001");
+    check_failure(&run(&wrong, &[]), 2, &["`oom_score_adj`", "-1000 to 1000"]);
+    let wrong = SHORT.replace("memory.max = \"8MiB\"", "memory.max = \"8MiB\"\nmemory.oom.group = 2");
+    check_failure(&run(&wrong, &[]), 2, &["memory.oom.group", "0 to 1"]);
+    let event =
+        "\n[[event]]\nat = \"1ms\"\nwrite = \"/sys/fs/cgroup/job/memory.oom.group\"\nvalue = \"yes\"\n";
+    check_failure(&run(&format!("{SHORT}{event}"), &[]), 2, &["`value`"]);
+    check_success(&run(&format!("{SHORT}{}", event.replace("\"yes\"", "\"1\"")), &[]));
+}
+
+/// What a machine lacks that can boot no task.
+#[test]
+fn a_machine_on_which_nothing_can_run_is_refused_by_the_key() {
+    let with = |machine: &str| {
+        let scenario = GOOD.replace("[[memcg]]", &format!("{machine}\n\n[[memcg]]"));
+        run(&scenario.replace("memory.max = \"1MiB\"\n", ""), &["--check"])
+    };
+    check_failure(&with("[machine]\nmemory = \"1MiB\""), 2, &["`machine.memory`: 1MiB is too small", "4MiB"]);
+    check_failure(
+        &with("[sysctl]\nvm.min_free_kbytes = 2000000"),
+        2,
+        &["`vm.min_free_kbytes`: no task can run", "the machine has 1GiB", "scenario.toml:4:"],
+    );
+    check_failure(
+        &with(
+            "[machine]\nmemory = \"16MiB\"\n[sysctl]\nvm.watermark_scale_factor = 3000\nvm.min_free_kbytes = 12000",
+        ),
+        2,
+        &["watermarks keep", "the machine has 16MiB"],
+    );
+    let movable = "[[machine.node]]\nmemory = \"64MiB\"\nmovable = \"64MiB\"";
+    check_failure(&with(movable), 2, &["all of the machine's 64MiB are zone Movable", "scenario.toml:5:"]);
+}
+
+#[test]
+fn a_file_that_only_takes_writes_is_not_read() {
+    for path in ["/proc/sys/vm/compact_memory", "/sys/fs/cgroup/web/memory.reclaim"] {
+        let event = format!("\n[[event]]\nat = \"1ms\"\nread = \"{path}\"\n");
+        check_failure(
+            &run(&format!("{GOOD}{event}"), &["--check"]),
+            2,
+            &[&format!("{path} can only be written"), "scenario.toml:"],
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! Whether anything can run in a machine's memory: what its zones keep free must leave some of it.
+//!
+//! A machine whose high marks are above its memory boots nothing: kswapd would never come to rest, and the first task would find
+//! no page for its stack. That is told before the run, by the key that asks for so much, and not as an OOM kill of everybody.
+
+use pageout_engine::{Engine, PAGE_SIZE, Parameter, ZoneInfo, ZoneType};
+
+use super::{Problem, Scenario, Size};
+
+/// What the smallest task takes: a stack of four pages, page tables, a node of an index, and a page or two to access.
+const TASK_PAGES: u64 = 16;
+
+/// Pages that a request of this class finds above the high marks of the zones that it may use.
+fn usable(zones: &[ZoneInfo], class: ZoneType) -> u64 {
+    let of_zone = |zone: &ZoneInfo| zone.free.saturating_sub(zone.high + zone.lowmem_reserve[class as usize]);
+    zones.iter().filter(|zone| zone.zone <= class).map(of_zone).sum()
+}
+
+impl Scenario {
+    /// Refuses a machine on which no task can run. Nothing else may be wrong with it.
+    pub(super) fn check_room(&self) -> Result<(), Problem> {
+        let mut config = self.config()?;
+        for (name, value) in self.sysctl.iter() {
+            if let Some(parameter) = Parameter::by_name(name) {
+                parameter.set(&mut config, &value.to_string());
+            }
+        }
+        let engine = Engine::new(config).map_err(|error| Problem::new("machine", error.to_string()))?;
+        let zones: Vec<ZoneInfo> = engine.zones().collect();
+        let bytes = |pages: u64| Size(pages * PAGE_SIZE);
+        let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
+        let for_kernel: u64 =
+            zones.iter().filter(|zone| zone.zone <= ZoneType::Normal).map(|zone| zone.managed).sum();
+        if for_kernel == 0 {
+            let message = format!(
+                "all of the machine's {} are zone Movable, and the kernel's own memory (stacks, page tables) can't be there",
+                bytes(managed)
+            );
+            return Err(Problem::new("machine.node[0].movable", message)
+                .help("leave a part of a node out of `movable`"));
+        }
+        let least = usable(&zones, ZoneType::Normal).min(usable(&zones, ZoneType::Movable));
+        if least >= TASK_PAGES {
+            return Ok(());
+        }
+        let marks: u64 = zones.iter().map(|zone| zone.high).sum();
+        let mut message = format!(
+            "no task can run: the zones' watermarks keep {} free, and the machine has {}",
+            bytes(marks),
+            bytes(managed)
+        );
+        let raised = ["vm.min_free_kbytes", "vm.watermark_scale_factor"];
+        let key = match raised.into_iter().find(|name| self.sysctl.get(name).is_some()) {
+            Some(name) => {
+                message = format!("`{name}`: {message}");
+                format!("sysctl.{name}")
+            }
+            None if self.machine.node.is_empty() => "machine.memory".to_string(),
+            None => "machine.node[0].memory".to_string(),
+        };
+        Err(Problem::new(key, message).help("lower the marks, or give the machine more memory"))
+    }
+}
