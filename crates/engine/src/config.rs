@@ -156,6 +156,18 @@ parameters! {
     Kernel "swap.zero_map": zero_map: bool = true, Values::Bool, "",
         "A page of zeroes that is swapped out is a bit of its slot: nothing is written or compressed, and nothing is read when it comes back."
         "true since 6.12; before, zswap and zram had to find such pages.";
+    Kernel "zswap.enabled": zswap_enabled: bool = false, Values::Bool, "",
+        "Pages that are swapped out are compressed into memory first, in front of the swap device."
+        "false is the kernel's own; some distributions turn it on.";
+    Kernel "zswap.max_pool_percent": zswap_max_pool_percent: u8 = 20, Values::Number(0, 100), "%",
+        "How much of memory the pool may take. Beyond it pages go to the device."
+        "20 is the kernel's.";
+    Kernel "zswap.accept_threshold_percent": zswap_accept_threshold_percent: u8 = 90, Values::Number(0, 100), "%",
+        "A pool that was full takes pages again when it has shrunk to this share of what it may take. 100: at once."
+        "90 is the kernel's.";
+    Kernel "zswap.shrinker_enabled": zswap_shrinker_enabled: bool = false, Values::Bool, "",
+        "Reclaim writes the oldest compressed pages back to the device, beside what it takes from lists. For groups that pay for kernel memory (kernel.memcg.kmem)."
+        "false is the kernel's own (CONFIG_ZSWAP_SHRINKER_DEFAULT_ON).";
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";

@@ -11,7 +11,7 @@ use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
-use crate::lru::batch::Batches;
+use crate::lru::batch::{Batches, Rotations};
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::Op;
 use crate::machine::work::{Work, WorkFor};
@@ -28,6 +28,7 @@ use crate::story::Story;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
 use crate::workingset::ShadowNodes;
 use crate::writeback::Writeback;
+use crate::zswap::{Zswap, ZswapThread};
 
 /// What belongs to one CPU.
 #[derive(Default)]
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) io: Transfers,
     pub(crate) kmem: KernelMemory,
+    pub(crate) zswap: Zswap,
     pub(crate) writeback: Writeback,
     pub(crate) shadow_nodes: ShadowNodes,
     /// `/proc/vmstat`, by node.
@@ -85,6 +87,8 @@ pub(crate) struct Core {
     pub(crate) ops: Vec<Op>,
     /// Plugs that were full before their pass was over.
     pub(crate) plugs_filled: u64,
+    /// What became of folios whose write ended and that reclaim wanted next.
+    pub(crate) rotations: Rotations,
     /// Those whose wait has ended. A task is no more than a name here.
     pub(crate) woken: Vec<TaskId>,
     /// Those who wait to be woken by someone.
@@ -115,6 +119,7 @@ impl Core {
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
             io: Transfers::default(),
             kmem: KernelMemory::default(),
+            zswap: Zswap::default(),
             writeback: Writeback::default(),
             shadow_nodes: ShadowNodes::default(),
             vmstat: vec![[0; STATS]; nodes],
@@ -135,9 +140,10 @@ impl Core {
             looked_at: 0,
             ops: Vec::new(),
             plugs_filled: 0,
+            rotations: Rotations::default(),
             woken: Vec::new(),
             sleepers: Sleepers::default(),
-            threads_to_start: threads_of_nodes(nodes),
+            threads_to_start: threads_at_start(&config),
             page_cache_events: None,
             story: None,
             isolated: Vec::new(),
@@ -161,8 +167,10 @@ impl Core {
 }
 
 /// The kernel threads of so many nodes, those of a kind together.
-fn threads_of_nodes(nodes: usize) -> Vec<Box<dyn KernelThread>> {
-    let ids = || (0..nodes).map(|node| NodeId(node as u8));
+fn threads_at_start(config: &Config) -> Vec<Box<dyn KernelThread>> {
+    let ids = || (0..config.node_pages.len()).map(|node| NodeId(node as u8));
     let kswapds = ids().map(|node| Box::new(KswapdThread::new(node)) as _);
-    kswapds.chain(ids().map(|node| Box::new(KcompactdThread::new(node)) as _)).collect()
+    let kcompactds = ids().map(|node| Box::new(KcompactdThread::new(node)) as _);
+    let zswap = config.zswap_enabled.then(|| Box::new(ZswapThread::default()) as _);
+    kswapds.chain(kcompactds).chain(zswap).collect()
 }

@@ -29,6 +29,7 @@ impl Core {
         self.check_charges(folios.iter().flatten());
         self.check_kmem();
         self.check_swap();
+        self.check_zswap();
         for file in &self.memory.files {
             file.index.check_invariants();
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
@@ -256,7 +257,11 @@ impl Core {
             assert_eq!(self.memory.folios[pfn].order, order, "{pfn:?} is in a pool of other blocks");
         }
         let mut zspages = BTreeSet::new();
-        for pfn in self.memory.swap.zrams().flat_map(|zram| zram.frames()) {
+        for entry in self.zswap.entries().filter(|entry| entry.payer != MemcgId::ROOT) {
+            bytes[self.memcgs.online(entry.payer).index()] += entry.length();
+        }
+        let compressed = self.memory.swap.zrams().flat_map(|zram| zram.frames());
+        for pfn in compressed.chain(self.zswap.pool.frames()) {
             assert!(frames.contains(&pfn) && zspages.insert(pfn), "{pfn:?} of a compressed device");
             assert!(!tables.contains(&pfn) && !slab_pages.contains_key(&pfn), "{pfn:?} is two things");
         }

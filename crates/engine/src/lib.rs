@@ -14,6 +14,7 @@ mod core; // all state under one roof: what mechanisms are methods of
 mod memory; // what is where: folios, page tables and indexes, files, address spaces
 mod page_alloc; // free memory
 mod swap; // swap devices: slots, the swap cache, writes held back
+mod zswap; // compressed pages in front of a swap device
 mod kmem; // what the kernel itself takes: nodes of tables, stacks
 mod memcg; // memory groups: limits, protection, charging, memory.high
 mod stat; // counters under the kernel's names, and how old a reader's copy is
@@ -48,7 +49,7 @@ pub use config::{
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
-pub use lru::batch::Batch;
+pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{IoError, Op};
 pub use machine::step::{
@@ -80,3 +81,4 @@ pub use units::{
     SwapId, TaskId,
 };
 pub use writeback::WritebackReason;
+pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

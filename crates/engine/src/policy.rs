@@ -10,6 +10,7 @@ use crate::harvest::Harvest;
 use crate::lru::{GenerationRules, Interface, Lru};
 use crate::reclaim::rules::{AnonWriteback, FileWriteback, ReclaimRules};
 use crate::workingset::Workingset;
+use crate::zswap::rules::ZswapRules;
 
 /// A choice at the four seams of reclaim for one memory group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ pub struct Policy {
     /// `memory.reclaim` has counters of its own (`pgscan_proactive`, `pgsteal_proactive`), as since Linux 6.15, so that what user
     /// space asks for doesn't look like pressure; before, it counted as direct reclaim.
     pub proactive_counters: bool,
+    /// What zswap does. It is one for all groups, so those of the policy count that groups have which name none.
+    pub zswap: ZswapRules,
 }
 
 impl Policy {
@@ -46,6 +49,7 @@ impl Policy {
             reclaim: ReclaimRules::linux_6_12(),
             executable_protection: true,
             proactive_counters: false,
+            zswap: ZswapRules::linux_6_12(),
         }
     }
 
@@ -69,6 +73,11 @@ impl Policy {
         policy
     }
 
+    /// The classic LRU in front of the zswap of Linux 6.8: profile `classic@6.8`. Lists and refaults are those of 6.12.
+    pub fn classic_6_8() -> Policy {
+        Policy { zswap: ZswapRules::linux_6_8(), ..Policy::classic_6_12() }
+    }
+
     /// The multi-generational LRU of Linux 6.12: profile `mglru@6.12`.
     pub fn mglru_6_12() -> Policy {
         Policy {
@@ -80,6 +89,7 @@ impl Policy {
             reclaim: ReclaimRules::generations_6_12(),
             executable_protection: true,
             proactive_counters: false,
+            zswap: ZswapRules::linux_6_12(),
         }
     }
 
@@ -109,6 +119,7 @@ impl Policy {
             reclaim: ReclaimRules::generations_6_12(),
             executable_protection: false,
             proactive_counters: true,
+            zswap: ZswapRules::linux_6_12(),
         }
     }
 
@@ -146,7 +157,7 @@ impl Policy {
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
         let ReclaimRules { flusher_wake, v1_throttle, .. } = other.reclaim;
         let reclaim = ReclaimRules { flusher_wake, v1_throttle, ..self.reclaim };
-        Policy { harvest, generations: self.generations, reclaim, ..other }
+        Policy { harvest, generations: self.generations, reclaim, zswap: self.zswap, ..other }
     }
 }
 
@@ -157,18 +168,35 @@ pub struct Profile {
     pub name: &'static str,
     /// What it bundles.
     pub policy: fn() -> Policy,
+    /// Parameters that were others than today's.
+    pub parameters: &'static [(&'static str, &'static str)],
+}
+
+impl Profile {
+    const fn new(name: &'static str, policy: fn() -> Policy) -> Profile {
+        Profile { name, policy, parameters: &[] }
+    }
+
+    /// The profile of this name.
+    pub fn by_name(name: &str) -> Option<&'static Profile> {
+        PROFILES.iter().find(|profile| profile.name == name)
+    }
 }
 
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
-    Profile { name: "classic@6.12", policy: Policy::classic_6_12 },
-    Profile { name: "mglru@v4-2021", policy: Policy::mglru_v4_2021 },
-    Profile { name: "mglru@6.12", policy: Policy::mglru_6_12 },
-    Profile { name: "mglru@6.16", policy: Policy::mglru_6_16 },
-    Profile { name: "classic@2.6.35", policy: Policy::classic_2_6_35 },
-    Profile { name: "classic@2.6.35-nodirect", policy: Policy::classic_2_6_35_nodirect },
-    Profile { name: "lru", policy: Policy::exact_lru },
-    Profile { name: "sieve", policy: Policy::sieve },
+    Profile::new("classic@6.12", Policy::classic_6_12),
+    Profile::new("mglru@v4-2021", Policy::mglru_v4_2021),
+    Profile::new("mglru@6.12", Policy::mglru_6_12),
+    Profile::new("mglru@6.16", Policy::mglru_6_16),
+    Profile::new("classic@2.6.35", Policy::classic_2_6_35),
+    Profile::new("classic@2.6.35-nodirect", Policy::classic_2_6_35_nodirect),
+    Profile::new("lru", Policy::exact_lru),
+    Profile::new("sieve", Policy::sieve),
+    Profile {
+        parameters: &[("folio_batch", "15"), ("swap.zero_map", "false")],
+        ..Profile::new("classic@6.8", Policy::classic_6_8)
+    },
 ];
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::reclaim::rules::{
     AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{Restore, Workingset};
+use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
 
 /// An enumeration whose values have names, as switches are set by text.
 macro_rules! choice {
@@ -247,6 +248,18 @@ pub const SWITCHES: &[Switch] = &[
         "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16)."),
     switch!("balance.ref_tier_gains", RefTierGains: balance.ref_tier_gains, Some(("tiers-of-read-pages.toml", "2:3")),
         "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12) or 2:3 (6.16)."),
+    switch!("zswap.protection", ZswapProtection: zswap.protection, Some(("zswap.toml", "6.8")),
+        "How the dynamic shrinker is kept from writing back what will be wanted again: by a number of entries (6.8), or by a second chance for each and as many less as pages had to be read from the device (6.12)."),
+    switch!("zswap.same_filled", bool zswap.same_filled, Some(("zswap.toml", "true")),
+        "A page of one word repeated is kept as that word and takes nothing of the pool (before 6.12)."),
+    switch!("zswap.incompressible", Incompressible: zswap.incompressible, Some(("regressions/z3-pool-full.toml", "store")),
+        "A page that does not shrink goes to the device, or is stored as it is (6.18), so that it is not swapped out before older ones."),
+    switch!("zswap.worker", WorkerWalk: zswap.worker, Some(("regressions/z2-first-groups-only.toml", "restart")),
+        "How the worker that empties a full pool goes through groups: from the first each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 6.18)."),
+    switch!("zswap.proactive_shrink", bool zswap.proactive_shrink, Some(("regressions/z3-pool-full.toml", "true")),
+        "The worker begins 1 % above the accept threshold, so that the pool hardly ever is full and hot pages need not pass cold ones on the way to the device. Proposed, in no kernel."),
+    switch!("zswap.writeback_rotation", WritebackRotation: zswap.writeback_rotation, Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
+        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), or is dropped (newer kernels)."),
 ];
 
 #[cfg(test)]

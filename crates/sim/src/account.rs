@@ -24,13 +24,14 @@ impl Account {
     pub(crate) fn add(&mut self, op: &Op) {
         match *op {
             Op::Zero { pages, .. } => self.zeroed += u64::from(pages),
-            Op::WriteSwapNow { .. } => self.compressed += 1,
-            Op::ReadSwapNow { .. } => self.decompressed += 1,
+            Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => self.compressed += 1,
+            Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => self.decompressed += 1,
             Op::Copy { pages, .. } => self.copied += u64::from(pages),
             Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::ReadSwap { .. }
             | Op::WriteSwap { .. }
+            | Op::ZswapFree { .. }
             | Op::FreeFrame { .. }
             | Op::FreeSlot { .. } => {}
         }

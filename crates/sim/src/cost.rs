@@ -84,9 +84,9 @@ pub struct Costs {
     pub compact_scan: u64,
     /// Flushing one memcg's statistics: some hundred counters of each CPU. E: 1,000.
     pub stat_flush: u64,
-    /// Compressing a page for a synchronous swap device. Row "lzo-rle in kernel": 2.5 to 4 us, T.
+    /// Compressing a page for a synchronous swap device or zswap. Row "lzo-rle in kernel": 2.5 to 4 us, T.
     pub compress: u64,
-    /// Decompressing a page from a synchronous swap device. Row "lzo-rle in kernel": 1 to 1.5 us, T.
+    /// Decompressing a page from there. Row "lzo-rle in kernel": 1 to 1.5 us, T.
     pub decompress: u64,
     /// Migrating a page: unmapping, copying, mapping. Row "migration of one 4 KiB page, batched, inline": 710, S.
     pub migrate: u64,
@@ -213,13 +213,14 @@ impl Costs {
     pub fn price_op(&self, op: &Op) -> Nanos {
         match *op {
             Op::Zero { pages, .. } => Nanos(u64::from(pages) * self.zero),
-            Op::ReadSwapNow { .. } => Nanos(self.decompress),
-            Op::WriteSwapNow { .. } => Nanos(self.compress),
+            Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => Nanos(self.decompress),
+            Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => Nanos(self.compress),
             Op::Copy { pages, .. } => Nanos(u64::from(pages) * self.migrate),
             Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::ReadSwap { .. }
             | Op::WriteSwap { .. }
+            | Op::ZswapFree { .. }
             | Op::FreeFrame { .. }
             | Op::FreeSlot { .. } => Nanos::ZERO,
         }

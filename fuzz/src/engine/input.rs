@@ -84,7 +84,7 @@ fn turned(mut policy: Policy, switch: usize, value: usize) -> Policy {
 
 impl Setup {
     pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
-        let kmem_and_oom: u8;
+        let kernel: u8;
         let config = Config {
             node_pages: pick(
                 bytes,
@@ -100,10 +100,10 @@ impl Setup {
             writes_won: pick(bytes, &[0, 100, 50])?,
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kmem: {
-                kmem_and_oom = bytes.arbitrary()?;
-                kmem_and_oom & 1 != 0
+                kernel = bytes.arbitrary()?;
+                kernel & 1 != 0
             },
-            oom_kill: kmem_and_oom & 2 != 0,
+            oom_kill: kernel & 2 != 0,
             tlb_entries: 0,
             interruptions: 0,
             policy: {
@@ -115,6 +115,9 @@ impl Setup {
                 }
             },
             // Zones, marks and the pages that CPUs keep, as they are by default.
+            zswap_enabled: kernel & 4 != 0,
+            zswap_shrinker_enabled: kernel & 8 != 0,
+            zswap_max_pool_percent: if kernel & 16 != 0 { 1 } else { 20 },
             ..Config::default()
         };
         let device = |bytes: &mut Unstructured| {

@@ -45,6 +45,8 @@ pub(super) struct Store {
     /// The frame that a page is in.
     home: BTreeMap<Page, Pfn>,
     slots: BTreeMap<(SwapId, u32), Held>,
+    /// What was compressed in place of it.
+    compressed: BTreeMap<(SwapId, u32), Held>,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
@@ -169,6 +171,19 @@ impl Store {
             Op::WriteSwapNow { swap, slot, pfn } => {
                 let held = self.frame(pfn);
                 self.slots.insert((swap, slot), held);
+            }
+            Op::ZswapStore { swap, slot, pfn } => {
+                let held = self.frame(pfn);
+                self.compressed.insert((swap, slot), held);
+            }
+            Op::ZswapLoad { swap, slot, pfn } => {
+                let held = self.compressed.get(&(swap, slot)).copied();
+                let held = held.unwrap_or_else(|| panic!("slot {slot} has no entry to fill {pfn:?} from"));
+                self.fill(pfn, held.page, held.value);
+            }
+            Op::ZswapFree { swap, slot } => {
+                let was = self.compressed.remove(&(swap, slot));
+                assert!(was.is_some(), "slot {slot} has no entry to free");
             }
             Op::Copy { from, to, pages } => {
                 for at in 0..pages {

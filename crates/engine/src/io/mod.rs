@@ -38,6 +38,8 @@ struct Transfer {
     is_file_write: bool,
     /// It begins a request rather than to be a further part of one.
     is_request: bool,
+    /// A write: its folio is not needed in memory when it has ended (PG_dropbehind).
+    drops: bool,
 }
 
 /// What the end of a transfer means to those who waited for it.
@@ -84,7 +86,8 @@ pub(crate) struct Transfers {
 impl Transfers {
     fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
         let is_request = direction == Direction::Write;
-        let transfer = Some(Transfer { direction, contents, starter, is_file_write: false, is_request });
+        let transfer =
+            Some(Transfer { direction, contents, starter, is_file_write: false, is_request, drops: false });
         self.writes += usize::from(is_request);
         self.requests += usize::from(is_request);
         match self.free.pop() {
@@ -150,7 +153,7 @@ impl Transfers {
         self.slots[io.index()].as_mut().expect("it was begun").is_file_write = true;
         self.file_writes += 1;
         let continues = page.checked_sub(1).map(|before| (file, before));
-        if continues.is_some() && self.last_page == continues && page % REQUEST_PAGES != 0 {
+        if continues.is_some() && self.last_page == continues && !page.is_multiple_of(REQUEST_PAGES) {
             self.requests -= 1;
             self.slots[io.index()].as_mut().expect("it was begun").is_request = false;
         }
@@ -286,6 +289,13 @@ impl Core {
         self.plug(plug, io, pfn, entry);
     }
 
+    /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards.
+    pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: bool) {
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
+        self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
+        self.ops.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
+    }
+
     /// Puts a task to sleep until the transfer of this folio ends.
     pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) {
         self.io.join(pfn, &self.memory.folios[pfn], task);
@@ -326,7 +336,7 @@ impl Core {
             }
             (Direction::Write, Contents::Folio(pfn)) => {
                 failed = Ended::WriteFailed;
-                self.write_done(pfn, result);
+                self.write_done(pfn, result, transfer.drops);
             }
             (Direction::Write, Contents::FilePages { .. }) => {
                 unreachable!("a file is written folio by folio")
@@ -364,10 +374,12 @@ impl Core {
         self.release_if_unused(pfn);
     }
 
-    fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
+    fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: bool) {
         let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) && !is_of_file {
+        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten)
+            && !self.memory.folios[pfn].has(FolioFlags::WRITEBACK)
+        {
             return;
         }
         self.tell(pfn, |_| match is_of_file {
@@ -377,6 +389,11 @@ impl Core {
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
         self.change_reclaim(pfn, false);
         match result {
+            Ok(()) if drops && self.may_drop(pfn) => {
+                self.tell(pfn, |_| PageEvent::Dropped);
+                self.rotations.dropped += 1;
+                self.swap_cache_remove(pfn, None);
+            }
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]
             _ if folio.has(FolioFlags::RECLAIM) && (result.is_ok() || is_of_file) => self.lru_rotate(pfn),
@@ -397,5 +414,16 @@ impl Core {
         self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.note_written(folio.node, folio.pages());
         self.release_if_unused(pfn);
+    }
+
+    /// Whether a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.
+    fn may_drop(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let is_waiting = folio.refs == 1 && !folio.has(FolioFlags::LRU);
+        folio.has(FolioFlags::SWAPCACHE)
+            && folio.mapped == 0
+            && !folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::LOCKED)
+            && (folio.refs == 0 || is_waiting)
+            && self.is_slot_referenced(pfn)
     }
 }

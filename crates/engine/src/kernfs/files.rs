@@ -1,6 +1,8 @@
 //! Which files there are: the one place for their names. Reads, writes, results, and the checks and the reference of scenarios
 //! all go through these tables.
 
+use super::zswap::ZswapFile;
+
 /// What a file of a cgroup holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
@@ -58,6 +60,9 @@ pub(super) enum MemcgFile {
     SwapHigh,
     SwapMax,
     OomGroup,
+    ZswapCurrent,
+    ZswapMax,
+    ZswapWriteback,
     Stat,
     Events,
     EventsLocal,
@@ -92,6 +97,9 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     limit("memory.swap.high", MemcgFile::SwapHigh, "max", "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
     limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),
     reported("memory.oom.group", MemcgFile::OomGroup, Holds::Switch("0"), "1: the OOM killer ends all processes of the cgroup and of those below it, or none. With machine.oom = \"kill\"."),
+    reported("memory.zswap.current", MemcgFile::ZswapCurrent, Holds::Usage, "Compressed pages of zswap, in bytes."),
+    limit("memory.zswap.max", MemcgFile::ZswapMax, "max", "How much of its memory may be compressed pages of zswap. Beyond it, the oldest is written to the device for the next; 0: none are."),
+    reported("memory.zswap.writeback", MemcgFile::ZswapWriteback, Holds::Switch("1"), "0: its pages stay in zswap, and what zswap does not take stays in memory."),
     reported("memory.stat", MemcgFile::Stat, Holds::Counters, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending."),
     reported("memory.events", MemcgFile::Events, Holds::Counters, "How often limits were met, here and below."),
     reported("memory.events.local", MemcgFile::EventsLocal, Holds::Counters, "The same without what is below."),
@@ -123,6 +131,9 @@ pub(super) enum MachineTarget {
     Meminfo,
     Zoneinfo,
     Swaps,
+    Zswap(ZswapFile),
+    /// A parameter of a module.
+    Module(&'static str),
     /// A parameter, by its name.
     Sysctl(&'static str),
     LruGen,
@@ -147,6 +158,14 @@ const fn hugepages(path: &'static str, order: u8) -> MachineFile {
     MachineFile { path, is_writable: true, target: MachineTarget::NrHugepages(order) }
 }
 
+const fn debug(path: &'static str, file: ZswapFile) -> MachineFile {
+    MachineFile { path, is_writable: false, target: MachineTarget::Zswap(file) }
+}
+
+const fn module(path: &'static str, parameter: &'static str) -> MachineFile {
+    MachineFile { path, is_writable: true, target: MachineTarget::Module(parameter) }
+}
+
 /// All files of the machine.
 #[rustfmt::skip]
 pub const MACHINE_FILES: &[MachineFile] = &[
@@ -169,6 +188,19 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"),
     sysctl("/proc/sys/vm/dirty_expire_centisecs", "vm.dirty_expire_centisecs"),
     sysctl("/proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"),
+    debug("/sys/kernel/debug/zswap/pool_limit_hit", ZswapFile::PoolLimitHit),
+    debug("/sys/kernel/debug/zswap/pool_total_size", ZswapFile::PoolTotalSize),
+    debug("/sys/kernel/debug/zswap/reject_alloc_fail", ZswapFile::RejectAllocFail),
+    debug("/sys/kernel/debug/zswap/reject_compress_poor", ZswapFile::RejectCompressPoor),
+    debug("/sys/kernel/debug/zswap/reject_reclaim_fail", ZswapFile::RejectReclaimFail),
+    debug("/sys/kernel/debug/zswap/same_filled_pages", ZswapFile::SameFilledPages),
+    debug("/sys/kernel/debug/zswap/stored_incompressible_pages", ZswapFile::StoredIncompressiblePages),
+    debug("/sys/kernel/debug/zswap/stored_pages", ZswapFile::StoredPages),
+    debug("/sys/kernel/debug/zswap/written_back_pages", ZswapFile::WrittenBackPages),
+    module("/sys/module/zswap/parameters/enabled", "zswap.enabled"),
+    module("/sys/module/zswap/parameters/max_pool_percent", "zswap.max_pool_percent"),
+    module("/sys/module/zswap/parameters/accept_threshold_percent", "zswap.accept_threshold_percent"),
+    module("/sys/module/zswap/parameters/shrinker_enabled", "zswap.shrinker_enabled"),
     MachineFile { path: LRU_GEN, is_writable: true, target: MachineTarget::LruGen },
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },

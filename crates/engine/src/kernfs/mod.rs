@@ -17,6 +17,8 @@
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
 //! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
 //! | `/sys/block/zramN/{mm_stat,io_stat}` | what the compressed pages of a zram device take, and how many found no memory |
+//! | `/sys/fs/cgroup/PATH/memory.zswap.{current,max,writeback}` | bytes of compressed pages, their limit, whether they may be written to the device |
+//! | `/sys/kernel/debug/zswap/*`, `/sys/module/zswap/parameters/*` | what zswap has stored and rejected; its parameters, read and written |
 //! | `/sys/kernel/debug/lru_gen` | read: generations with their ages and pages; write: commands that age and evict |
 //! | `/sys/kernel/debug/lru_gen_full` | read: the same with refaults by tier and what walks saw |
 //! | `/sys/kernel/mm/lru_gen/enabled` | read, write: `0x0001` generations, `0x0002` page-table walks, `0x0004` upper entries' bits |
@@ -26,6 +28,7 @@ pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
 mod meminfo; // `/proc/meminfo` and `/proc/zoneinfo`
 mod lru_gen; // the text of generations, and commands
+mod zswap; // compressed pages in front of a swap device
 mod swaps; // `/proc/swaps`
 mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
@@ -65,6 +68,8 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("kernel", Stat::Kernel, true),
     ("pagetables", Stat::NrPageTablePages, true),
     ("shmem", Stat::NrShmem, true),
+    ("zswap", Stat::Zswap, false),
+    ("zswapped", Stat::Zswapped, true),
     ("file_mapped", Stat::NrMapped, true),
     ("file_dirty", Stat::NrDirty, true),
     ("file_writeback", Stat::NrWriteback, true),
@@ -95,6 +100,9 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("pgdeactivate", Stat::Pgdeactivate, false),
     ("pglazyfree", Stat::Pglazyfree, false),
     ("pglazyfreed", Stat::Pglazyfreed, false),
+    ("zswpin", Stat::Zswpin, false),
+    ("zswpout", Stat::Zswpout, false),
+    ("zswpwb", Stat::Zswpwb, false),
 ];
 
 impl Engine {
@@ -135,6 +143,10 @@ impl Engine {
                 }
             }
             Target::Machine(MachineTarget::Sysctl(name)) => text = format!("{}\n", self.sysctl(name)),
+            Target::Machine(MachineTarget::Zswap(file)) => text = format!("{}\n", self.zswap_figure(file)),
+            Target::Machine(MachineTarget::Module(name)) => {
+                text = format!("{}\n", self.module_parameter(name))
+            }
             Target::Machine(MachineTarget::Swaps) => text = self.swaps_text(),
             Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
@@ -161,6 +173,12 @@ impl Engine {
                     MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
                     MemcgFile::OomGroup => text = format!("{}\n", u8::from(group.oom_group)),
+                    MemcgFile::ZswapMax => text = limit_text(group.zswap_max),
+                    MemcgFile::ZswapWriteback => text = format!("{}\n", u8::from(group.zswap_writeback)),
+                    MemcgFile::ZswapCurrent => {
+                        self.core.flush_for_reader(memcg);
+                        text = format!("{}\n", self.core.memcg_stat(memcg, Stat::Zswap).max(0));
+                    }
                     MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                     MemcgFile::Events => events_text(&mut text, group.events),
                     MemcgFile::EventsLocal => events_text(&mut text, group.events_local),
@@ -207,6 +225,7 @@ impl Engine {
                 MachineTarget::Vmstat
                 | MachineTarget::Meminfo
                 | MachineTarget::Swaps
+                | MachineTarget::Zswap(_)
                 | MachineTarget::Zoneinfo
                 | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
@@ -231,6 +250,19 @@ impl Engine {
             }
             Target::Machine(MachineTarget::Sysctl(name)) => {
                 self.set_sysctl(name, value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
+            Target::Machine(MachineTarget::Module(name)) => {
+                self.set_module_parameter(name, value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
+            Target::Memcg(memcg, MemcgFile::ZswapWriteback) => {
+                let may_write_back = match value {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(invalid("0 or 1")),
+                };
+                self.core.memcgs[memcg].zswap_writeback = may_write_back;
                 Ok(done)
             }
             Target::Memcg(memcg, MemcgFile::Reclaim) => {
@@ -265,6 +297,7 @@ impl Engine {
                     }
                     MemcgFile::SwapHigh => &mut group.swap_high,
                     MemcgFile::SwapMax => &mut group.swap_max,
+                    MemcgFile::ZswapMax => &mut group.zswap_max,
                     MemcgFile::High => &mut group.high,
                     MemcgFile::Max => &mut group.max,
                     MemcgFile::Current
@@ -275,6 +308,8 @@ impl Engine {
                     | MemcgFile::SwapEvents
                     | MemcgFile::CgroupStat
                     | MemcgFile::OomGroup
+                    | MemcgFile::ZswapCurrent
+                    | MemcgFile::ZswapWriteback
                     | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
                 };
                 let pages = pages()?;

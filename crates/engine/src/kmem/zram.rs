@@ -1,4 +1,4 @@
-//! A page goes into compressed memory, and leaves it: the frames that a zram device takes for it.
+//! A page goes into compressed memory, and leaves it: the frames that a zram device, or zswap, takes for it.
 //!
 //! They are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
 //! Where there are none, the write fails, and the page stays in memory. They belong to no group. [zswap 1.1]
@@ -8,6 +8,7 @@ use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::swap::contents::Contents;
+use crate::swap::zram::Zram;
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
@@ -25,7 +26,8 @@ impl Core {
         let Some(kept) = self.compressed_length(pfn, entry) else { return true };
         // What the slot held of the page before is of no use any more.
         self.zram_free(entry);
-        let pages = self.zram_pages(entry, kept);
+        let wanted = self.memory.swap.zram(entry.swap).and_then(|zram| zram.wanted(kept));
+        let pages = wanted.and_then(|wanted| self.zspool_pages(wanted));
         let Some(zram) = self.memory.swap.zram_mut(entry.swap) else { return true };
         match pages {
             Some(pages) => zram.store(entry.slot, kept, &pages),
@@ -37,9 +39,14 @@ impl Core {
         true
     }
 
-    /// The frames that it takes to store so much; none at all where there are too few.
-    fn zram_pages(&mut self, entry: SwapEntry, kept: u16) -> Option<Vec<Pfn>> {
-        let wanted = self.memory.swap.zram(entry.swap)?.wanted(kept)?;
+    /// Whether a device may take a page that comes to this length; one that doesn't compress takes any.
+    pub(crate) fn zram_has_room(&self, entry: SwapEntry, length: u16) -> bool {
+        let kept = |zram: &Zram| if length == 0 { 0 } else { zram.kept(length) };
+        self.memory.swap.zram(entry.swap).is_none_or(|zram| zram.wanted(kept(zram)).is_some())
+    }
+
+    /// So many frames for compressed pages; none at all where there are too few.
+    pub(crate) fn zspool_pages(&mut self, wanted: usize) -> Option<Vec<Pfn>> {
         let mut pages = Vec::with_capacity(wanted);
         for _ in 0..wanted {
             let request = Request::movable(Gfp::MEMALLOC | Gfp::NOWARN, self.current_node());
@@ -62,7 +69,7 @@ impl Core {
         }
     }
 
-    fn zspage_free(&mut self, pfn: Pfn) {
+    pub(crate) fn zspage_free(&mut self, pfn: Pfn) {
         self.count_node(self.memory.folios[pfn].node, Stat::NrZspages, -1);
         self.kernel_page_free(pfn);
     }

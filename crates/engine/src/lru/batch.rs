@@ -18,6 +18,7 @@ use crate::memory::table::Mark;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{CpuId, Pfn};
+use crate::zswap::rules::WritebackRotation;
 
 /// The batches, in the order in which they are drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +46,32 @@ impl Batch {
         Batch::LazyFree,
         Batch::Activate,
     ];
+}
+
+/// What became of folios that were to go to the cold end because their write had ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rotations {
+    /// Queued for it. Those that went there are `pgrotated`.
+    pub queued: u64,
+    /// Not, or not when the queue was drained: on no list then, because an add batch of any CPU or a reclaimer had them.
+    pub not_listed: u64,
+    /// Locked, written again, or unevictable meanwhile.
+    pub unfit: u64,
+    /// Active, which the fix of February 2024 spares.
+    pub active: u64,
+    /// Dropped from memory instead.
+    pub dropped: u64,
+}
+
+/// Why a folio does not go to the cold end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unrotated {
+    /// It is on no list: in an add batch, or in a reclaimer's hands.
+    NotListed,
+    /// It is locked, dirty or unevictable.
+    Unfit,
+    /// It is active.
+    Active,
 }
 
 /// The batches of one CPU.
@@ -84,11 +111,40 @@ impl Core {
 
     /// Asks for a folio whose write has ended to go to the cold end, because reclaim wanted it before.
     pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
-        let unfit = FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE;
-        if folio.has(FolioFlags::LRU) && !folio.flags().intersects(unfit) {
-            self.batch_queue(Batch::MoveTail, pfn);
+        let may_be_unlisted =
+            self.config.policy.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+        let why = self.unrotated(pfn, may_be_unlisted).filter(|&why| {
+            // Whoever has it in hand may be through with it when the batch is drained.
+            !(may_be_unlisted && why == Unrotated::NotListed)
+        });
+        match why {
+            Some(why) => self.not_rotated(pfn, why),
+            None => {
+                self.rotations.queued += 1;
+                self.batch_queue(Batch::MoveTail, pfn);
+            }
         }
+    }
+
+    /// Why a folio can't go to the cold end, if so.
+    fn unrotated(&self, pfn: Pfn, spares_active: bool) -> Option<Unrotated> {
+        let folio = &self.memory.folios[pfn];
+        if folio.flags().intersects(FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE) {
+            Some(Unrotated::Unfit)
+        } else if spares_active && self.memory.has_use(pfn, UseBits::ACTIVE) {
+            Some(Unrotated::Active)
+        } else {
+            (!folio.has(FolioFlags::LRU)).then_some(Unrotated::NotListed)
+        }
+    }
+
+    fn not_rotated(&mut self, pfn: Pfn, why: Unrotated) {
+        match why {
+            Unrotated::NotListed => self.rotations.not_listed += 1,
+            Unrotated::Unfit => self.rotations.unfit += 1,
+            Unrotated::Active => self.rotations.active += 1,
+        }
+        self.tell(pfn, |_| PageEvent::NotRotated { why });
     }
 
     /// Asks for a folio to become inactive (`madvise(COLD)`).
@@ -165,6 +221,8 @@ impl Core {
             }
             if batch == Batch::Add {
                 self.lru_place(pfn, Arrival::Added);
+            } else if batch == Batch::MoveTail && self.is_rotation_over(pfn) {
+                continue;
             } else if self.memory.folios[pfn].has(FolioFlags::LRU) {
                 self.batch_move(batch, pfn);
             }
@@ -172,6 +230,19 @@ impl Core {
         }
         // Give the buffer back, so that a batch allocates once.
         self.cpus[cpu.index()].batches.batches[batch as usize] = queued;
+    }
+
+    /// Whether a folio that was queued for the cold end no longer goes there.
+    fn is_rotation_over(&mut self, pfn: Pfn) -> bool {
+        let looks_again = self.config.policy.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+        let why = match looks_again {
+            true => self.unrotated(pfn, true),
+            false => (!self.memory.folios[pfn].has(FolioFlags::LRU)).then_some(Unrotated::NotListed),
+        };
+        if let Some(why) = why {
+            self.not_rotated(pfn, why);
+        }
+        why.is_some()
     }
 
     fn batch_move(&mut self, batch: Batch, pfn: Pfn) {

@@ -7,6 +7,7 @@ use crate::memory::list::List;
 use crate::policy::Policy;
 use crate::stat::{Counters, STATS, Stat};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
+use crate::zswap::ZswapLru;
 
 /// The kernel's five list names, as the gauges count them. How many lists there really are is the LRU's business.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,8 @@ pub(crate) struct Lruvec {
     pub(crate) nonresident_age: u64,
     /// The refault-activation counters as the last reclaim cycle left them.
     pub(crate) refaults: [u64; 2],
+    /// Its compressed pages.
+    pub(crate) zswap: ZswapLru,
     pub(crate) stat_local: Counters,
     pub(crate) stat_flushed: Counters,
 }
@@ -156,6 +159,7 @@ impl Lruvecs {
                 cost: [0; 2],
                 nonresident_age: 0,
                 refaults: [0; 2],
+                zswap: ZswapLru::default(),
                 stat_local: [0; STATS],
                 stat_flushed: [0; STATS],
             });

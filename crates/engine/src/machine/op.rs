@@ -81,6 +81,32 @@ pub enum Op {
         /// The frame to write.
         pfn: Pfn,
     },
+    /// Compress a frame into memory of the kernel, in place of what it would have in a slot (zswap): done when the operation has been
+    /// carried out.
+    ZswapStore {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to compress.
+        pfn: Pfn,
+    },
+    /// Fill a frame from what was compressed for a slot, which stays until it is freed.
+    ZswapLoad {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+        /// The frame to fill.
+        pfn: Pfn,
+    },
+    /// What was compressed for a slot is no longer needed. What its device holds has nothing to do with it.
+    ZswapFree {
+        /// The swap device.
+        swap: SwapId,
+        /// The slot on it.
+        slot: u32,
+    },
     /// Copy frames to others: a folio moves.
     Copy {
         /// First frame to read.

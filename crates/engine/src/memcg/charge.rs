@@ -273,6 +273,21 @@ impl Core {
         }
     }
 
+    /// Charges a page on behalf of who can't wait: at a limit it is passed over, which still counts as having met it.
+    pub(crate) fn charge_now(&mut self, memcg: MemcgId) {
+        if self.stock_take(memcg) {
+            return;
+        }
+        self.work.charges += 1;
+        let ahead = self.config.charge_stock;
+        if ahead > 1 && self.memcgs.charge(memcg, ahead).is_ok() {
+            self.stock_refill(memcg, ahead - 1);
+        } else if let Err(limited) = self.memcgs.charge(memcg, 1) {
+            self.memcgs.event(limited, MemcgEvent::Max);
+            self.memcgs.charge_beyond_limits(memcg, 1);
+        }
+    }
+
     /// Takes one of the pages charged ahead for a group, if there is one.
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
         let stock = &mut self.cpus[self.cpu.index()].stock;

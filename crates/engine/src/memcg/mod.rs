@@ -85,6 +85,9 @@ pub(crate) struct Memcg {
     pub(crate) swap_max: u64,
     /// The OOM killer ends all of its processes and of those below it, or none.
     pub(crate) oom_group: bool,
+    /// Pages that its compressed bytes may come to, and whether they may be written to a device.
+    pub(crate) zswap_max: u64,
+    pub(crate) zswap_writeback: bool,
     pub(crate) events: [u64; 6],
     /// Those that happened here.
     pub(crate) events_local: [u64; 6],
@@ -186,6 +189,8 @@ impl Memcgs {
             swap_high: UNLIMITED,
             swap_max: UNLIMITED,
             oom_group: false,
+            zswap_max: UNLIMITED,
+            zswap_writeback: true,
             events: [0; 6],
             events_local: [0; 6],
             updates_pending: 0,

@@ -67,9 +67,7 @@ impl Core {
     /// Charges an object. Where the CPU's stock doesn't suffice, limits are passed over: who can wait makes sure that it does.
     pub(crate) fn objcg_charge_now(&mut self, memcg: MemcgId, bytes: u64) {
         while self.objcg_stock(memcg) < bytes {
-            if !self.stock_take(memcg) {
-                self.memcgs.charge_beyond_limits(memcg, 1);
-            }
+            self.charge_now(memcg);
             self.objcg_stock_page(memcg);
         }
         self.cpus[self.cpu.index()].bytes.bytes -= bytes;

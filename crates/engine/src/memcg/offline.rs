@@ -23,8 +23,14 @@ use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, PAGE_SIZE};
 
 /// Gauges of kernel memory, which moves to the parent.
-const KMEM_GAUGES: [Stat; 4] =
-    [Stat::Kernel, Stat::SlabReclaimable, Stat::NrKernelStack, Stat::NrPageTablePages];
+const KMEM_GAUGES: [Stat; 6] = [
+    Stat::Kernel,
+    Stat::SlabReclaimable,
+    Stat::NrKernelStack,
+    Stat::NrPageTablePages,
+    Stat::Zswap,
+    Stat::Zswapped,
+];
 
 impl Core {
     /// Removes a group in which nobody runs and below which no group is left.
@@ -53,6 +59,7 @@ impl Core {
         self.memcgs.reparent_kmem(memcg, parent);
         for pool in self.lruvecs.pools() {
             let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
+            self.zswap_reparent(from, to);
             let nodes = self.shadow_nodes.reparent(from, to) as i64;
             self.move_local(from, to, Stat::WorkingsetNodes, nodes);
             for gauge in KMEM_GAUGES {

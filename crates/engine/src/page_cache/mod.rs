@@ -134,6 +134,7 @@ impl Core {
         if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
             self.forget_shadow_node(IndexNode::of_slot(entry));
         }
+        self.zswap_invalidate(entry);
         self.zram_free(entry);
         let memcg = self.memory.swap.free(entry, self.cpu);
         self.memcgs.uncharge_swap(memcg);

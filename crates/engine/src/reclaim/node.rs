@@ -21,6 +21,7 @@ use crate::page_alloc::zone::Zone;
 use crate::reclaim::{ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
+use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 
 /// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
 const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
@@ -38,6 +39,8 @@ pub(crate) struct NodePass {
     pass: Option<(MemcgId, Pass)>,
     /// Conclusions are drawn from what it has met.
     is_noted: bool,
+    /// What follows it: a group's compressed pages. Whether its lists were aged.
+    zswap: Option<(MemcgId, bool, ZswapShrink)>,
 }
 
 enum GroupWalk {
@@ -82,7 +85,7 @@ impl Core {
         } else {
             GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
         };
-        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None, is_noted: false }
+        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None, zswap: None, is_noted: false }
     }
 
     /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
@@ -93,6 +96,15 @@ impl Core {
     /// Takes a pass up to the end of a round that did something.
     pub(crate) fn node_step(&mut self, node: &mut NodePass, sc: &mut ScanControl) -> NodeStep {
         loop {
+            if let Some((memcg, has_aged, shrink)) = &mut node.zswap {
+                let (memcg, has_aged) = (*memcg, *has_aged);
+                if self.zswap_shrink_step(shrink) == ZswapShrinkStep::Again {
+                    return NodeStep::Again;
+                }
+                node.zswap = None;
+                self.end_group(node, memcg, has_aged, sc);
+                continue;
+            }
             if let Some((memcg, pass)) = &mut node.pass {
                 let memcg = *memcg;
                 let lruvec = self.lruvecs.id(memcg, node.pool);
@@ -104,7 +116,10 @@ impl Core {
                     self.shrink_shadow_nodes(lruvec);
                     let has_aged = pass.has_aged();
                     node.pass = None;
-                    self.end_group(node, memcg, has_aged, sc);
+                    match self.zswap_shrink_begin(lruvec, sc) {
+                        Some(shrink) => node.zswap = Some((memcg, has_aged, shrink)),
+                        None => self.end_group(node, memcg, has_aged, sc),
+                    }
                 }
                 if sc.must_wait {
                     self.release_isolated(sc);

@@ -42,6 +42,8 @@ enum Pageout {
     Clean,
     /// A synchronous device has no memory for it.
     NoRoom,
+    /// zswap has not taken it, and its group may use nothing else.
+    MayNotWrite,
 }
 
 impl Core {
@@ -127,6 +129,9 @@ impl Core {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
                 Pageout::NoRoom => return self.verdict(pfn, Verdict::Keep, Because::NoRoomToCompress),
+                Pageout::MayNotWrite => {
+                    return self.verdict(pfn, Verdict::Activate, Because::NoZswapWriteback);
+                }
                 Pageout::Activate => return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot),
                 Pageout::Started => {
                     stat.written += folio.pages();
@@ -219,13 +224,22 @@ impl Core {
         let entry = self.memory.swap_entry(pfn);
         let folio = &mut self.memory.folios[pfn];
         folio.clear(FolioFlags::DIRTY);
-        let (node, pages) = (folio.node, folio.pages() as i64);
+        let (node, memcg, pages) = (folio.node, folio.memcg, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
         self.trace(node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::Anon });
         if self.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
+            self.zswap_invalidate(entry);
             self.zram_free(entry);
             return Pageout::Clean;
+        }
+        if self.zswap_store(pfn, entry) {
+            self.zram_free(entry);
+            return Pageout::Clean;
+        }
+        if !self.may_write_back(memcg) {
+            self.memory.folios[pfn].set(FolioFlags::DIRTY);
+            return Pageout::MayNotWrite;
         }
         self.count_node(node, Stat::Pswpout, pages);
         self.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);

@@ -5,6 +5,7 @@ use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_ran
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
+use crate::lru::batch::Rotations;
 use crate::machine::op::{IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
@@ -420,6 +421,11 @@ impl Engine {
     /// Pages that reserves and high marks of all zones keep: no page cache may fill them with what is to be written.
     pub fn total_reserve(&self) -> u64 {
         self.core.memory.zones.total_reserve()
+    }
+
+    /// What has become of pages that were to go to the cold end of their list when their write had ended.
+    pub fn rotations(&self) -> Rotations {
+        self.core.rotations
     }
 
     /// What has become of the pages that were read ahead.

@@ -69,6 +69,7 @@ impl Engine {
     fn swap_in(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry) {
         self.name_swapped_owner(task, pfn);
         let shadow = self.core.memory.swap.shadow(entry);
+        self.core.zswap_swapped_in(pfn);
         self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
         self.tasks[task.index()].attempt.started_read = true;
         if self.core.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
@@ -91,7 +92,7 @@ impl Engine {
         }
         self.core.workingset_refault(pfn, shadow);
         self.core.lru_add(pfn);
-        if !self.core.swap_zeroes_in(pfn, entry) {
+        if !self.core.swap_zeroes_in(pfn, entry) && !self.core.zswap_load(pfn, entry) {
             let node = self.core.memory.folios[pfn].node;
             self.core.count_node(node, Stat::Pswpin, 1);
             self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);

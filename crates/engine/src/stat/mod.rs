@@ -122,18 +122,25 @@ stats! {
     UnevictablePgsMunlocked = "unevictable_pgs_munlocked",
     SwapRa = "swap_ra",
     SwapRaHit = "swap_ra_hit",
+    SlabsScanned = "slabs_scanned",
     SwpinZero = "swpin_zero",
     SwpoutZero = "swpout_zero",
+    Zswpin = "zswpin",
+    Zswpout = "zswpout",
+    Zswpwb = "zswpwb",
     /// Of groups only: pages of kernel memory.
     Kernel = "kernel",
     /// Of groups only: bytes of objects that share pages.
     SlabReclaimable = "slab_reclaimable",
+    /// Of groups only: bytes of compressed pages, and how many those were.
+    Zswap = "zswap",
+    Zswapped = "zswapped",
 }
 
 impl Stat {
     /// Whether it is one of `/proc/vmstat`. The others are of groups only.
     pub fn is_in_vmstat(self) -> bool {
-        !matches!(self, Stat::Kernel | Stat::SlabReclaimable)
+        !matches!(self, Stat::Kernel | Stat::SlabReclaimable | Stat::Zswap | Stat::Zswapped)
     }
 }
 

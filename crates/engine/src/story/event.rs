@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::balance::{Position, RefTierLimit, ScanBalance, TIERS, TypeReason};
-use crate::lru::batch::Batch;
+use crate::lru::batch::{Batch, Unrotated};
 use crate::lru::{Arrival, Deactivation, PlaceRule};
 use crate::story::Tracepoint;
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
@@ -174,6 +174,8 @@ pub enum Because {
     NoSwapSlot,
     /// A compressed swap device has no memory for it.
     NoRoomToCompress,
+    /// zswap has not taken it, and `memory.zswap.writeback` keeps its group from the device.
+    NoZswapWriteback,
     /// Its contents were to be forgotten, but it was written since.
     WrittenSince,
     /// Somebody still maps it.
@@ -289,6 +291,22 @@ pub enum PageEvent {
         /// Without an error.
         ok: bool,
     },
+    /// It was compressed into the pool of zswap, and needs no write.
+    ZswapStored {
+        /// Bytes that it came to; 0 if it is one word repeated.
+        bytes: u16,
+    },
+    /// It was filled from the pool of zswap, which let go of it.
+    ZswapLoaded,
+    /// It left the pool of zswap for the device: it was filled from there, and is being written.
+    ZswapWrittenBack,
+    /// Its write has ended, and it was to go to the cold end of its list, but it does not.
+    NotRotated {
+        /// Why.
+        why: Unrotated,
+    },
+    /// Its write has ended, and with it its time in memory.
+    Dropped,
     /// A fault mapped it.
     Mapped {
         /// For a store.

@@ -10,7 +10,7 @@ pub(crate) mod contents; // what pages come to when they are compressed
 pub(crate) mod zeroes; // pages that are a bit of their slot
 pub(crate) mod plug; // writes held back, to be merged
 pub(crate) mod zram; // what a compressed device takes
-mod zspool; // compressed pages, packed by size
+pub(crate) mod zspool; // compressed pages, packed by size
 mod slots; // which one is taken next
 mod priority; // of which device
 pub(crate) mod window; // how many pages are read at once
@@ -132,6 +132,11 @@ impl Swap {
 
     pub(crate) fn compressibility(&self, swap: SwapId) -> Compressibility {
         self.devices[swap.index()].compressibility
+    }
+
+    /// The group that a slot is accounted to.
+    pub(crate) fn memcg_of(&self, entry: SwapEntry) -> MemcgId {
+        MemcgId(self.devices[entry.swap.index()].memcgs[entry.slot as usize])
     }
 
     /// Whether a slot holds a page of zeroes.

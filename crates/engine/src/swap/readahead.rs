@@ -134,7 +134,7 @@ impl Core {
         folio.set(FolioFlags::SWAPBACKED);
     }
 
-    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes; `task`, if any, is woken when it
+    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
     /// is there.
     pub(crate) fn swap_cache_read(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
         self.memory.folios[pfn].set(FolioFlags::LOCKED);
@@ -144,7 +144,11 @@ impl Core {
         self.lru_add(pfn);
         if self.swap_zeroes_in(pfn, entry) {
             self.memory.folios[pfn].clear(FolioFlags::LOCKED);
+        } else if self.zswap_load(pfn, entry) {
+            self.memory.folios[pfn].clear(FolioFlags::LOCKED);
+            self.memory.folios[pfn].set(FolioFlags::DIRTY);
         } else {
+            self.zswap_missed(pfn);
             self.start_read_swap(pfn, entry, task);
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Setup {
     pub(crate) zram_limit: Option<u64>,
     /// Of a thousand pages of processes and tmpfs, those that hold nothing but zeroes.
     pub(crate) zero_filled: u16,
+    /// Pages are compressed in front of swap devices.
+    pub(crate) zswap: bool,
     pub(crate) cpus: u16,
     pub(crate) folio_batch: usize,
     pub(crate) charge_stock: u64,
@@ -247,6 +249,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 kmem,
                 // A third of the machines, without a draw of its own.
                 zram_limit: (sizes.1 == 8).then_some(limits.0 % 12),
+                zswap: sizes.3 != 1,
                 zero_filled: if sizes.2 == 4 { 300 } else { 0 },
                 policy,
                 advice,

@@ -47,6 +47,8 @@ pub(crate) struct Machine {
     pages_a_read: u64,
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,
+    /// What was compressed in place of it.
+    compressed: BTreeMap<(SwapId, u32), u64>,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
@@ -86,6 +88,9 @@ impl Machine {
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
             kmem: setup.kmem,
             page_cluster: setup.page_cluster,
+            zswap_enabled: setup.zswap,
+            zswap_shrinker_enabled: setup.kmem,
+            zswap_max_pool_percent: if setup.cpus == 1 { 20 } else { 1 },
             policy: setup.policy,
             ..Config::default()
         })
@@ -124,6 +129,7 @@ impl Machine {
             pages_a_read: u64::from(setup.bdi.ra_pages.max(setup.bdi.io_pages).max(1)),
             frames: BTreeMap::new(),
             slots: BTreeMap::new(),
+            compressed: BTreeMap::new(),
             blocks: BTreeMap::new(),
             transfers: Vec::new(),
             tasks: Vec::new(),
@@ -172,7 +178,9 @@ impl Machine {
         };
         let object = object.unwrap();
         if matches!(kind, Kind::OpenTmpfs | Kind::Anon) {
-            let contents = Compressibility { zero_filled: self.zero_filled, ..Compressibility::default() };
+            // A third does not shrink, and goes past zswap.
+            let lengths = Lengths::Deciles([900, 1000, 1200, 1500, 2000, 2500, 3000, 4096, 4096, 4096, 4096]);
+            let contents = Compressibility { zero_filled: self.zero_filled, same_filled: 50, lengths };
             self.engine.set_compressibility(task, object, contents).unwrap();
         }
         self.tasks[task.index()].objects.insert(kind as usize, object);

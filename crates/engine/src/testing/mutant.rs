@@ -30,6 +30,8 @@ pub(crate) enum Mutant {
     DirtyFilePageFreed,
     /// `reclaim/shrink_list.rs`: a page is freed although the compressed device had no memory for it.
     FreedWithoutRoom,
+    /// `zswap/store.rs`: the entry of a slot that is freed, or that is written to the device, stays until the next one replaces it.
+    EntryInvalidatedLate,
     /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
     /// `writeback/fsync.rs`: fsync doesn't wait for pages whose write is under way.
@@ -111,6 +113,11 @@ fn an_fsync_that_forgets_pages_under_writeback_is_noticed() {
 #[test]
 fn a_write_error_that_nobody_is_told_of_is_noticed() {
     check(Mutant::WriteErrorLost);
+}
+
+#[test]
+fn a_compressed_page_that_outlives_its_slot_is_noticed() {
+    check(Mutant::EntryInvalidatedLate);
 }
 
 #[test]

@@ -38,6 +38,8 @@ const LAYERS: &[(&str, Layer)] = &[
     ("swap/zram.rs", Layer::State),
     ("swap/zspool.rs", Layer::State),
     ("swap/window.rs", Layer::State),
+    ("zswap/mod.rs", Layer::State),
+    ("zswap/rules.rs", Layer::State),
     ("memcg/mod.rs", Layer::State),
     ("kmem/mod.rs", Layer::State),
     ("kmem/slab.rs", Layer::State),

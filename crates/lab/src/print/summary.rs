@@ -262,7 +262,7 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
 /// Whether a file says more than that there is nothing, and no limit.
 fn is_told(name: &str, value: &str) -> bool {
     let untold = match CgroupFile::by_name(name).map(|file| file.holds) {
-        Some(Holds::Limit(initial)) => initial,
+        Some(Holds::Limit(initial) | Holds::Switch(initial)) => initial,
         _ => "0",
     };
     // What is in use stands before them all.

@@ -412,7 +412,9 @@ fn memcg_result(
     pressure: PressureResult,
     machine: &mut Machine,
 ) -> MemcgResult {
-    let sizes = CGROUP_FILES.iter().filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
+    let sizes = CGROUP_FILES
+        .iter()
+        .filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_) | Holds::Switch(_)));
     let mut file = |name: &str| read(machine, &format!("/sys/fs/cgroup{path}/{name}"));
     MemcgResult {
         path: path.to_string(),

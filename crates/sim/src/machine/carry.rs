@@ -110,6 +110,9 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         Op::Zero { .. }
         | Op::ReadSwapNow { .. }
         | Op::WriteSwapNow { .. }
+        | Op::ZswapStore { .. }
+        | Op::ZswapLoad { .. }
+        | Op::ZswapFree { .. }
         | Op::Copy { .. }
         | Op::FreeFrame { .. }
         | Op::FreeSlot { .. } => return None,

@@ -117,6 +117,8 @@ impl Machine {
                     self.after_kernel_work(CpuId(0), observer);
                     return Ok(());
                 };
+                // What was turned on may bring a thread along.
+                self.start_kernel_threads();
                 let next = self.finish_thread_step(index, step, observer)?;
                 self.come_back(index, &next);
                 Ok(())

@@ -15,8 +15,8 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, MemcgId, Nanos, ObjectId, Parameter, Policy, Section, Step, SwapId, SwapKind as EngineSwapKind,
-    SwapSpec, Switch, TaskId,
+    Holds, MemcgId, Nanos, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
+    SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId,
 };
 use pageout_workload::rng::SplitMix64;
 
@@ -100,6 +100,11 @@ impl Scenario {
             policy: policy("kernel.profile", &self.kernel.profile)?,
             ..Config::default()
         };
+        for (name, value) in Profile::by_name(&self.kernel.profile).map_or(&[][..], |known| known.parameters)
+        {
+            let parameter = Parameter::by_name(name).expect("a profile names parameters");
+            assert!(parameter.set(&mut config, value), "{name} takes {value}");
+        }
         for (name, value) in switches.iter() {
             // The machine's: the engine is told when to flush.
             if name == "memcg.stat_flush_phase" {

@@ -14,6 +14,8 @@
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
 //!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it
 //!   /sys/block/zram0/mm_stat                     read              what compressed swap takes; io_stat likewise
+//!   /sys/kernel/debug/zswap/stored_pages         read              what zswap holds, and what it rejected and wrote back
+//!   /sys/module/zswap/parameters/enabled         read, write       its parameters
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -62,6 +64,10 @@ pub enum KernelFile {
     Block(String),
     /// A file of the pools of huge pages, such as `hugepages-2048kB/nr_hugepages`.
     Hugepages(String),
+    /// A figure of zswap, such as `stored_pages`.
+    Zswap(String),
+    /// A parameter of it, such as `max_pool_percent`.
+    ZswapParameter(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -91,6 +97,12 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix(HUGEPAGES) {
             return Some(KernelFile::Hugepages(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix("/sys/kernel/debug/zswap/") {
+            return Some(KernelFile::Zswap(name.to_string()));
+        }
+        if let Some(name) = path.strip_prefix("/sys/module/zswap/parameters/") {
+            return Some(KernelFile::ZswapParameter(name.to_string()));
+        }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
         let debug = path.strip_prefix("/sys/kernel/debug/").filter(|name| name.starts_with("lru_gen"));
@@ -115,6 +127,8 @@ mod tests {
             ("/proc/sys/vm/swappiness", KernelFile::Sysctl("vm.swappiness".into())),
             ("/sys/kernel/debug/lru_gen", KernelFile::LruGen("lru_gen".into())),
             ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
+            ("/sys/kernel/debug/zswap/stored_pages", KernelFile::Zswap("stored_pages".into())),
+            ("/sys/module/zswap/parameters/enabled", KernelFile::ZswapParameter("enabled".into())),
             ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
             (
                 "/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages",

@@ -90,6 +90,18 @@ impl Machine {
                 let data = self.frame(pfn);
                 self.slots.insert((swap, slot), data);
             }
+            Op::ZswapStore { swap, slot, pfn } => {
+                let data = self.frame(pfn);
+                self.compressed.insert((swap, slot), data);
+            }
+            Op::ZswapLoad { swap, slot, pfn } => {
+                let data = self.compressed.get(&(swap, slot)).copied().unwrap_or(GARBAGE);
+                self.frames.insert(pfn, data);
+            }
+            Op::ZswapFree { swap, slot } => {
+                let was = self.compressed.remove(&(swap, slot));
+                assert!(was.is_some() || self.checks == Checks::Contents, "slot {slot} has no entry");
+            }
             Op::Copy { from, to, pages } => (0..pages).for_each(|at| {
                 let from = Pfn(from.0 + at);
                 let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&from));

@@ -15,4 +15,5 @@ mod statistics; // how old a reader's numbers are
 mod threads; // several tasks in one address space
 mod swap;
 mod swap_areas; // slots, the swap cache, transfers that fail
-mod zram; // compressed swap in memory
+mod zram;
+mod zswap; // compressed swap in memory

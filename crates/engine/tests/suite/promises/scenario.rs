@@ -35,6 +35,7 @@
 //! | `zram LEAST MOST SAME`, `zram-limit PAGES` | bytes that pages of the first swap device compress to, and of a thousand those of one word |
 //! | `swap PAGES priority=N`, `swaps` | a device of that priority; all devices, as `/proc/swaps` has them |
 //! | `zeroes TASK OBJECT SHARE` | of a thousand pages of it, those that hold nothing but zeroes |
+//! | `debug zswap NAME` | a figure of `/sys/kernel/debug/zswap` |
 //! | `zram-file NAME` | `mm_stat` or `io_stat` of it |
 //! | `vmstat NAME...` | |
 //! | `ops` | operations since the last `ops`, counted |
@@ -284,6 +285,9 @@ impl Machine {
                     format!("{} {}/{} at {}", words[0], words[3], words[2], words[4])
                 });
                 lines.collect::<Vec<_>>().join(", ")
+            }
+            ["debug", room, name] => {
+                self.engine.read_file(&format!("/sys/kernel/debug/{room}/{name}")).unwrap().trim().to_owned()
             }
             ["zram-limit", pages] => {
                 self.engine.zram_limit(SwapId(0), Some(number(pages))).unwrap();
@@ -723,6 +727,9 @@ impl Machine {
                 Op::WriteSwap { io, .. } => ("swap-out", Some(io)),
                 Op::ReadSwapNow { .. } => ("swap-in now", None),
                 Op::WriteSwapNow { .. } => ("swap-out now", None),
+                Op::ZswapStore { .. } => ("zswap-in", None),
+                Op::ZswapLoad { .. } => ("zswap-out", None),
+                Op::ZswapFree { .. } => ("zswap-free", None),
                 Op::Copy { .. } => ("copy", None),
                 Op::FreeFrame { .. } => ("free", None),
                 Op::FreeSlot { .. } => ("free slot", None),

@@ -132,6 +132,8 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::Read { ok } | PageEvent::Written { ok } | PageEvent::FileWritten { ok } => {
             json!({ "ok": ok })
         }
+        PageEvent::ZswapStored { bytes } => json!({ "bytes": bytes }),
+        PageEvent::NotRotated { why } => json!({ "why": name(why) }),
         PageEvent::Mapped { write } => json!({ "write": write }),
         PageEvent::SecondAccess { in_add_batch } => json!({ "in_add_batch": in_add_batch }),
         PageEvent::Queued { batch, waiting, full } => {
@@ -182,6 +184,9 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         | PageEvent::Sorted
         | PageEvent::Isolated
         | PageEvent::Dirtied
+        | PageEvent::Dropped
+        | PageEvent::ZswapLoaded
+        | PageEvent::ZswapWrittenBack
         | PageEvent::KeptActive
         | PageEvent::Released => Value::Object(Map::new()),
     };

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use pageout_engine::{
     Arrival, Batch, Because, Deactivation, Filled, FoundBy, ListsEvent, LruType, MemcgId, Nanos, PageEvent,
     PageState, PlaceRule, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp, TypeChoice, TypeReason,
-    Verdict, Whereabouts, WritebackReason,
+    Unrotated, Verdict, Whereabouts, WritebackReason,
 };
 
 use super::keep::{Since, Step};
@@ -216,6 +216,24 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         }
         PageEvent::Read { ok: true } => "the read has ended".to_string(),
         PageEvent::Read { ok: false } => "the read has failed".to_string(),
+        PageEvent::ZswapStored { bytes: 0 } => "stored in zswap as one word: it needs no write".to_string(),
+        PageEvent::ZswapStored { bytes } => {
+            format!("compressed into zswap, {bytes} bytes: it needs no write")
+        }
+        PageEvent::ZswapLoaded => "filled from zswap, which lets go of it".to_string(),
+        PageEvent::ZswapWrittenBack => {
+            "zswap writes it back: filled from there, it waits to be added to a list, and is being written"
+                .to_string()
+        }
+        PageEvent::NotRotated { why } => {
+            let why = match why {
+                Unrotated::NotListed => "it is on no list: an add batch or a reclaimer has it",
+                Unrotated::Unfit => "it is locked, dirty or unevictable",
+                Unrotated::Active => "it is active",
+            };
+            format!("its write has ended, but it does not go to the cold end: {why}")
+        }
+        PageEvent::Dropped => "its write has ended, and it is dropped from memory".to_string(),
         PageEvent::Mapped { write } => {
             format!("mapped by a fault{}", if *write { ", for a store" } else { "" })
         }
@@ -452,6 +470,9 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::NoSwapSlot => "there is no free swap slot".to_string(),
         Because::NoRoomToCompress => "the compressed swap device has no memory for it".to_string(),
+        Because::NoZswapWriteback => {
+            "zswap has not taken it, and memory.zswap.writeback keeps its group from the device".to_string()
+        }
         Because::WrittenSince => "it was to be forgotten, but has been written since".to_string(),
         Because::StillMapped => "somebody still maps it".to_string(),
         Because::Pinned => "a device or a buffer holds on to it".to_string(),

@@ -60,6 +60,10 @@ impl Row {
 enum Group {
     Misses,
     Activity,
+    /// What goes to swap and comes from there; judged where pages are compressed on the way, too.
+    Swapped,
+    /// The same, by a limit of its own.
+    Rotated,
     /// Judged by the exact class and by envelopes only.
     Other,
     /// Shown only: what other groups and programs have is counted in it, too.
@@ -79,7 +83,7 @@ const COUNTERS: &[(&str, Group)] = &[
     ("pgrefill", Group::Activity),
     ("pgactivate", Group::Activity),
     ("pgdeactivate", Group::Activity),
-    ("pgrotated", Group::Other),
+    ("pgrotated", Group::Rotated),
     ("workingset_refault_anon", Group::Other),
     ("workingset_refault_file", Group::Other),
     ("workingset_activate_anon", Group::Other),
@@ -87,8 +91,12 @@ const COUNTERS: &[(&str, Group)] = &[
     ("workingset_restore_anon", Group::Activity),
     ("workingset_restore_file", Group::Activity),
     ("pgmajfault", Group::Other),
-    ("pswpin", Group::Other),
-    ("pswpout", Group::Other),
+    ("pswpin", Group::Swapped),
+    ("pswpout", Group::Swapped),
+    ("zswpin", Group::Swapped),
+    ("zswpout", Group::Swapped),
+    ("zswpwb", Group::Swapped),
+    ("slabs_scanned", Group::Gauge),
     ("nr_vmscan_write", Group::Other),
     ("nr_anon_pages", Group::Gauge),
     ("nr_mapped", Group::Gauge),
@@ -100,6 +108,16 @@ const COUNTERS: &[(&str, Group)] = &[
 /// Counted in `memory.stat` only. Its last reading lags by up to so many events.
 const MEMORY_STAT_ONLY: &[&str] = &["pgrefill"];
 const MEMORY_STAT_LAG: f64 = 64.0;
+
+/// Two sums of counters that are equal where pages are compressed on their way to swap.
+type Identity = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const IDENTITIES: &[Identity] = &[
+    ("swapped in, not missed", &["zswpin", "pswpin"], &["pgmajfault"]),
+    ("refaults without a cause", &["workingset_refault_anon"], &["pgmajfault", "zswpwb"]),
+    ("written, not from zswap", &["pswpout"], &["zswpwb"]),
+    ("stores without a write", &["zswpout"], &["nr_vmscan_write"]),
+];
 
 /// Sums over both types.
 const SUMS: &[(&str, [&str; 2])] = &[
@@ -261,6 +279,9 @@ impl Comparison<'_> {
                 rows.push(self.within(name, simulated, real, self.fraction(group), lag(name)));
             }
         }
+        if self.limits().swapped.is_some() {
+            rows.extend(IDENTITIES.iter().map(|identity| self.identity(played, identity)));
+        }
         rows.extend(self.generations(played));
         if self.limits().victims == Some(Same::Same)
             && let Some(real) = self.answers.stream(self.answer)?
@@ -301,11 +322,30 @@ impl Comparison<'_> {
         Ok(rows)
     }
 
+    /// What must be equal whatever the machine did, in the simulation as in the recording.
+    fn identity(&self, played: &Played, &(name, left, right): &Identity) -> Row {
+        let sum = |of: &dyn Fn(&str) -> f64, names: &[&str]| names.iter().map(|name| of(name)).sum::<f64>();
+        let simulated = |name: &str| counter(played, name);
+        let real = |name: &str| self.real_counter(self.answer, name);
+        let differ = sum(&simulated, left) - sum(&simulated, right);
+        Row {
+            name,
+            simulated: differ,
+            envelope: None,
+            real: sum(&real, left) - sum(&real, right),
+            limit: Some([0.0, 0.0]),
+            passes: Some(differ == 0.0),
+            is_share: false,
+        }
+    }
+
     fn fraction(&self, group: Group) -> Option<f64> {
         let limits = self.limits();
         match group {
             Group::Misses => limits.counters.or(limits.misses),
             Group::Activity => limits.counters.or(limits.activity),
+            Group::Swapped => limits.counters.or(limits.swapped),
+            Group::Rotated => limits.counters.or(limits.swapped.and(limits.pgrotated)),
             Group::Other => limits.counters,
             Group::Gauge => None,
         }

@@ -19,7 +19,6 @@ pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
             has(&[Kind::Half, Kind::WillNeed]) && is_machine,
             "calls for less or more than a page on a whole machine",
         ),
-        (run.zswap != 0, "zswap"),
     ];
     let mut missing: Vec<String> =
         known.iter().filter(|(is_needed, _)| *is_needed).map(|(_, what)| what.to_string()).collect();

@@ -44,6 +44,8 @@ pub(crate) struct Run {
     pub(crate) swappiness: u8,
     #[serde(default)]
     pub(crate) zswap: u8,
+    #[serde(default)]
+    pub(crate) zswap_shrinker: u8,
     pub(crate) cmdline: String,
     #[serde(default)]
     pub(crate) wl_options: String,

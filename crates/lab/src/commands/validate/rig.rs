@@ -102,6 +102,12 @@ impl Unrecorded {
         (100 * self.simulation / (self.simulations - 1).max(1)) as u8
     }
 
+    /// Pages that zswap begins to write back while the disk writes one: where the disk was a file in memory and the CPU emulated, a
+    /// few. A write that ends before its page is on a list does not rotate it. Fitted (see `group`).
+    fn writes_behind(self) -> u64 {
+        6 + self.simulation as u64 % 4
+    }
+
     /// Folios of other groups in the CPU's add batch, as earlier programs left it. The steps are wide so that this and the
     /// flush phase, which creeps, go through all combinations of early and late.
     fn queued_folios(self, capacity: usize) -> u64 {

@@ -93,7 +93,16 @@ impl Check<'_> {
             },
             Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
-            Some(KernelFile::Proc(_) | KernelFile::Block(_)) => {
+            Some(KernelFile::ZswapParameter(name)) => {
+                let key = Key::find(&format!("kernel.zswap.{name}"));
+                let accepts = key.map(|key| key.accepts);
+                let is_flag = accepts == Some(Accepts::Bool);
+                if is_flag && matches!(value.to_string().as_str(), "Y" | "N" | "y" | "n" | "1" | "0") {
+                    return;
+                }
+                if is_flag { Some(Accepts::Choice(&["Y", "N"])) } else { accepts }
+            }
+            Some(KernelFile::Proc(_) | KernelFile::Block(_) | KernelFile::Zswap(_)) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
             None => None,
@@ -202,6 +211,14 @@ impl Check<'_> {
                 let files = MACHINE_FILES.iter().filter_map(|file| file.path.strip_prefix(HUGEPAGES));
                 (name, "pool of huge pages", files.map(str::to_string).collect())
             }
+            Some(KernelFile::Zswap(name)) => {
+                (name, "figure of zswap", machine_files(|file| matches!(file, KernelFile::Zswap(_))))
+            }
+            Some(KernelFile::ZswapParameter(name)) => (
+                name,
+                "parameter of zswap",
+                machine_files(|file| matches!(file, KernelFile::ZswapParameter(_))),
+            ),
             Some(KernelFile::LruGen(name)) => (
                 name,
                 "file of the multi-generational LRU",

@@ -9,8 +9,8 @@
 
 use anyhow::anyhow;
 use pageout_engine::{
-    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, MmId, ObjectId,
-    StatFlush, SwapKind, SwapSpec, TaskId,
+    Access, Advice, Bdi, Compressibility, Config, CpuId, Engine, FileId, FileKind, FileSpec, Lengths,
+    MemcgId, MmId, ObjectId, StatFlush, SwapKind, SwapSpec, TaskId,
 };
 use pageout_sim::cost::Channel;
 
@@ -51,6 +51,9 @@ pub(super) struct Stage {
 /// Pages of the recording machine's files.
 const FILES: &[(&str, u64)] = &[("/mnt/f", 65_536), ("/mnt/g", 16_384), ("/mnt/s", 1000)];
 
+/// What a page of the recording program comes to, half of it random and half constant: the mean of the recorded pools, by lzo.
+const COMPRESSED_BYTES: u16 = 2213;
+
 impl Stage {
     pub(super) fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
         let &Playable { run, ref objects, policy, flushes, .. } = playable;
@@ -64,6 +67,8 @@ impl Stage {
             interruptions: unrecorded.interruptions(run),
             fault_around_bytes: fault_around_bytes(run),
             kmem: has_kmem(run),
+            zswap_enabled: run.zswap != 0,
+            zswap_shrinker_enabled: run.zswap_shrinker != 0,
             policy,
             ..Config::default()
         };
@@ -86,6 +91,13 @@ impl Stage {
             "zram" => Some(swap_on(SwapKind::Synchronous)?),
             other => return Err(anyhow!("swap is `{other}`, and must be none, disk or zram").into()),
         };
+        if let Some(swap) = swap {
+            let lengths = Lengths::Even { least: COMPRESSED_BYTES, most: COMPRESSED_BYTES };
+            let contents = Compressibility { zero_filled: 0, same_filled: 0, lengths };
+            if run.zswap != 0 {
+                engine.swap_compressibility(swap, contents)?;
+            }
+        }
         let limit = run.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
         let program = FileSpec {

@@ -1,0 +1,60 @@
+//! zswap: what it tells of itself in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`.
+
+use crate::config::Parameter;
+use crate::serve::engine::Engine;
+use crate::switch::Values;
+use crate::units::PAGE_SIZE;
+
+/// A number of debugfs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ZswapFile {
+    PoolLimitHit,
+    PoolTotalSize,
+    RejectAllocFail,
+    RejectCompressPoor,
+    RejectReclaimFail,
+    SameFilledPages,
+    StoredIncompressiblePages,
+    StoredPages,
+    WrittenBackPages,
+}
+
+impl Engine {
+    pub(super) fn zswap_figure(&self, file: ZswapFile) -> u64 {
+        let zswap = &self.core.zswap;
+        match file {
+            ZswapFile::PoolLimitHit => zswap.stat.pool_limit_hit,
+            ZswapFile::PoolTotalSize => zswap.pool.pages() * PAGE_SIZE,
+            ZswapFile::RejectAllocFail => zswap.stat.reject_alloc_fail,
+            ZswapFile::RejectCompressPoor => zswap.stat.reject_compress_poor,
+            ZswapFile::RejectReclaimFail => zswap.stat.reject_reclaim_fail,
+            ZswapFile::SameFilledPages => zswap.stat.same_filled_pages,
+            ZswapFile::StoredIncompressiblePages => zswap.stat.stored_incompressible_pages,
+            ZswapFile::StoredPages => zswap.stored(),
+            ZswapFile::WrittenBackPages => zswap.stat.written_back_pages,
+        }
+    }
+
+    /// A parameter of a module: a number, or `Y` or `N`.
+    pub(super) fn module_parameter(&self, name: &'static str) -> String {
+        let text = self.sysctl(name);
+        match text.as_str() {
+            "true" => "Y".to_owned(),
+            "false" => "N".to_owned(),
+            _ => text,
+        }
+    }
+
+    pub(super) fn set_module_parameter(&mut self, name: &'static str, value: &str) -> Result<(), String> {
+        let is_bool = Parameter::by_name(name).is_some_and(|parameter| parameter.values == Values::Bool);
+        let value = match (is_bool, value) {
+            (false, _) => value,
+            (true, "Y" | "y" | "1" | "on") => "true",
+            (true, "N" | "n" | "0" | "off") => "false",
+            (true, _) => return Err("`Y` or `N`".to_owned()),
+        };
+        self.set_sysctl(name, value)?;
+        self.core.zswap_start_worker();
+        Ok(())
+    }
+}

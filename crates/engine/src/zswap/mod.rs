@@ -1,0 +1,206 @@
+//! zswap: compressed pages in memory, in front of a swap device.
+//!
+//! ```text
+//!   pageout ─► store ──────────► pool (classes of sizes)        the page is freed at once; its group pays for the bytes
+//!                │ rejected        │ index: by swap slot
+//!                ▼                 │ lists: by group and node, oldest first ──► shrinker, limit, worker ─► writeback
+//!              device ◄────────────┼───────────────────────────────────────────────────────────────────────┘
+//!                │                 ▼
+//!                └────────► swap-in: load takes the entry out again, and the page is dirty
+//! ```
+//! An entry has one owner: the slot. A page read back from its entry takes it along, so that nothing is twice in memory. So an
+//! entry and the device's copy are never both right. [zswap 1, 4; reclaim 6]
+//!
+//! *Where it differs:* entries themselves cost nothing, and no compressor fails. The rules of an era are a machine's, so they are
+//! taken from the policy of groups that name none.
+
+pub(crate) mod rules; // eras and remedies, as data
+mod store; // a page goes into the pool, and comes back
+mod shrinker; // how much reclaim takes from the pool
+mod writeback; // an entry goes to the device
+mod worker; // a pool over its limit
+
+pub(crate) use shrinker::{ZswapShrink, ZswapShrinkStep};
+pub(crate) use worker::{LimitWorker, ZswapThread};
+
+use crate::memory::list::{Links, List};
+use crate::memory::table::SwapEntry;
+use crate::swap::zspool::{Handle, ZsPool};
+use crate::units::{MemcgId, NodeId, SwapId};
+
+/// An entry by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EntryId(pub(super) u32);
+
+/// One compressed page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) slot: SwapEntry,
+    /// `None`: one word repeated, which takes nothing.
+    pub(crate) handle: Option<Handle>,
+    /// Who paid for it when it was stored; the root where nobody does.
+    pub(crate) payer: MemcgId,
+    /// The node of the page that it was.
+    pub(crate) node: NodeId,
+    /// It was stored since the shrinker last came by.
+    pub(crate) referenced: bool,
+    /// Whose page it is: of an address space or of a file, and which page of that.
+    pub(crate) is_anon: bool,
+    pub(crate) owner: u32,
+    pub(crate) index: u32,
+    links: (u32, u32),
+}
+
+impl Entry {
+    /// Bytes that it takes.
+    pub(crate) fn length(&self) -> u64 {
+        self.handle.map_or(0, |handle| handle.length.into())
+    }
+}
+
+/// What debugfs tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ZswapStat {
+    pub(crate) pool_limit_hit: u64,
+    pub(crate) reject_reclaim_fail: u64,
+    pub(crate) reject_alloc_fail: u64,
+    pub(crate) reject_compress_poor: u64,
+    pub(crate) written_back_pages: u64,
+    pub(crate) stored_incompressible_pages: u64,
+    pub(crate) same_filled_pages: u64,
+}
+
+/// What a group's pages in the pool have been through, on a node.
+#[derive(Debug, Default)]
+pub(crate) struct ZswapLru {
+    /// Entries, oldest at the head.
+    pub(crate) list: List,
+    /// Work that the shrinker was asked for and has not done.
+    pub(crate) deferred: u64,
+    /// Pages that had to be read from a device since the shrinker last counted: it went too far. (6.12)
+    pub(crate) disk_swapins: u64,
+    /// Entries that the shrinker leaves alone. (6.8)
+    pub(crate) protected: u64,
+}
+
+#[derive(Default)]
+struct Entries(Vec<Option<Entry>>);
+
+impl Links for Entries {
+    fn links(&self, item: u32) -> (u32, u32) {
+        self.0[item as usize].expect("an entry on a list is there").links
+    }
+
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+        &mut self.0[item as usize].as_mut().expect("an entry on a list is there").links
+    }
+}
+
+/// The pool with its index.
+pub(crate) struct Zswap {
+    pub(crate) pool: ZsPool,
+    entries: Entries,
+    free: Vec<u32>,
+    /// By device and slot: the number of the entry and 1, or 0.
+    index: Vec<Vec<u32>>,
+    stored: u64,
+    /// The limit was reached, and the pool has not shrunk enough since.
+    is_full: bool,
+    pub(crate) stat: ZswapStat,
+    pub(crate) worker: LimitWorker,
+}
+
+impl Default for Zswap {
+    fn default() -> Zswap {
+        Zswap {
+            pool: ZsPool::new(),
+            entries: Entries::default(),
+            free: Vec::new(),
+            index: Vec::new(),
+            stored: 0,
+            is_full: false,
+            stat: ZswapStat::default(),
+            worker: LimitWorker::default(),
+        }
+    }
+}
+
+impl Zswap {
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    pub(crate) fn find(&self, slot: SwapEntry) -> Option<EntryId> {
+        let number = *self.index.get(slot.swap.index())?.get(slot.slot as usize)?;
+        number.checked_sub(1).map(EntryId)
+    }
+
+    pub(crate) fn entry(&self, id: EntryId) -> &Entry {
+        self.entries.0[id.0 as usize].as_ref().expect("an entry is freed once")
+    }
+
+    fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
+        self.entries.0[id.0 as usize].as_mut().expect("an entry is freed once")
+    }
+
+    /// Adds an entry for a slot of a device of so many, which has none.
+    fn insert(&mut self, entry: Entry, slots: u64) -> EntryId {
+        let SwapEntry { swap: SwapId(swap), slot } = entry.slot;
+        if self.index.len() <= usize::from(swap) {
+            self.index.resize_with(usize::from(swap) + 1, Vec::new);
+        }
+        let of_device = &mut self.index[usize::from(swap)];
+        if of_device.is_empty() {
+            of_device.resize(slots as usize, 0);
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.entries.0.push(None);
+            self.entries.0.len() as u32 - 1
+        });
+        let before = std::mem::replace(&mut of_device[slot as usize], number + 1);
+        assert_eq!(before, 0, "slot {slot} has an entry");
+        self.entries.0[number as usize] = Some(entry);
+        self.stored += 1;
+        EntryId(number)
+    }
+
+    fn remove(&mut self, id: EntryId) -> Entry {
+        let entry = self.entries.0[id.0 as usize].take().expect("an entry is freed once");
+        self.index[entry.slot.swap.index()][entry.slot.slot as usize] = 0;
+        self.free.push(id.0);
+        self.stored -= 1;
+        entry
+    }
+
+    /// All entries, for checkers.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.0.iter().flatten()
+    }
+
+    /// The entries of a list, oldest first.
+    pub(crate) fn listed(&self, lru: &ZswapLru) -> Vec<EntryId> {
+        let mut numbers: Vec<u32> = lru.list.iter_from_tail(&self.entries).collect();
+        numbers.reverse();
+        numbers.into_iter().map(EntryId).collect()
+    }
+
+    /// Panics unless index, entries and pool are of the same pages.
+    pub(crate) fn check_invariants(&self) {
+        self.pool.check_invariants(self.entries().filter_map(|entry| entry.handle));
+        assert_eq!(self.stored, self.entries().count() as u64, "stored pages");
+        for (number, entry) in (0..).zip(&self.entries.0) {
+            if let Some(entry) = entry {
+                assert_eq!(
+                    self.find(entry.slot),
+                    Some(EntryId(number)),
+                    "slot {} and its entry",
+                    entry.slot.slot
+                );
+            }
+        }
+        let indexed = self.index.iter().flatten().filter(|&&number| number > 0).count() as u64;
+        assert_eq!(indexed, self.stored, "slots with an entry");
+        let same = self.entries().filter(|entry| entry.handle.is_none()).count() as u64;
+        assert_eq!(self.stat.same_filled_pages, same, "pages with one word repeated");
+    }
+}

@@ -1,0 +1,142 @@
+//! The dynamic shrinker: how many entries of a group reclaim takes from the pool, beside the pages that it takes from lists.
+//!
+//! It runs after each pass over a group's lists, at the same priority. It is a slab shrinker: it says how much could be freed, F;
+//! each call adds 2 (F >> priority) to what it owes and works that off in chunks of 128, as soon as there is a whole one (or F). So
+//! a small pool is touched only where reclaim has come to low priorities: two lists do, generations hardly ever.
+//!
+//! What is protected: as many entries as pages had to be read from the device since it last counted, and each entry that it meets
+//! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [zswap 1.4, 1.5]
+
+use super::EntryId;
+use super::rules::ZswapProtection;
+use super::writeback::Writeback;
+use crate::core::Core;
+use crate::lru::lruvec::LruvecId;
+use crate::reclaim::ScanControl;
+use crate::stat::Stat;
+use crate::units::PAGE_SIZE;
+
+/// Entries that are looked at together (SHRINK_BATCH).
+const CHUNK: u64 = 128;
+/// For each part of the lists that is scanned, 4 / seeks times as much of what shrinkers hold.
+const SCANNED_PER_SHARE: u64 = 2;
+
+/// A call of it under way.
+#[derive(Debug)]
+pub(crate) struct ZswapShrink {
+    lruvec: LruvecId,
+    /// What could be freed.
+    freeable: u64,
+    /// What is owed, of this call and earlier ones, before anything is done.
+    owed: u64,
+    /// What may be done in this call, and what was.
+    budget: u64,
+    scanned: u64,
+    /// The chunk under way: its size, the steps left of it, and the entries that it has written.
+    chunk: u64,
+    left: u64,
+    written: u64,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ZswapShrinkStep {
+    /// An entry is being written back; there is more to do.
+    Again,
+    Over,
+}
+
+impl Core {
+    /// Begins a call on behalf of a reclaimer; `None` if there is nothing to do.
+    pub(crate) fn zswap_shrink_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<ZswapShrink> {
+        if !self.config.zswap_shrinker_enabled || self.zswap.stored() == 0 {
+            return None;
+        }
+        let freeable = self.zswap_count_freeable(lruvec, sc);
+        if freeable == 0 {
+            return None;
+        }
+        let deferred = std::mem::take(&mut self.lruvecs[lruvec].zswap.deferred);
+        let new = SCANNED_PER_SHARE * (freeable >> sc.priority);
+        let budget = ((deferred >> sc.priority) + new).min(2 * freeable);
+        Some(ZswapShrink {
+            lruvec,
+            freeable,
+            owed: deferred + new,
+            budget,
+            scanned: 0,
+            chunk: 0,
+            left: 0,
+            written: 0,
+        })
+    }
+
+    fn zswap_count_freeable(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
+        let memcg = self.lruvecs[lruvec].memcg;
+        if !sc.by.may_enter_fs || !self.may_write_back(memcg) {
+            return 0;
+        }
+        self.flush_for_reader(memcg);
+        let backing = self.memcg_stat(memcg, Stat::Zswap).max(0) as u64 / PAGE_SIZE;
+        let stored = self.memcg_stat(memcg, Stat::Zswapped).max(0) as u64;
+        let lru = &mut self.lruvecs[lruvec].zswap;
+        if stored == 0 || lru.list.is_empty() {
+            return 0;
+        }
+        let unprotected = match self.config.policy.zswap.protection {
+            ZswapProtection::Size => lru.list.len().saturating_sub(lru.protected),
+            ZswapProtection::SecondChance => {
+                let used = lru.disk_swapins.min(lru.list.len());
+                lru.disk_swapins -= used;
+                lru.list.len() - used
+            }
+        };
+        (u128::from(unprotected) * u128::from(backing) / u128::from(stored)) as u64
+    }
+
+    /// Goes on up to an entry that is written back.
+    pub(crate) fn zswap_shrink_step(&mut self, shrink: &mut ZswapShrink) -> ZswapShrinkStep {
+        loop {
+            if shrink.left == 0 && !self.zswap_next_chunk(shrink) {
+                break;
+            }
+            let Some(number) = self.lruvecs[shrink.lruvec].zswap.list.head() else {
+                shrink.left = 0;
+                continue;
+            };
+            shrink.left -= 1;
+            match self.zswap_offer(EntryId(number)) {
+                None | Some(Writeback::NoMemory) => {}
+                Some(Writeback::Exists) => break,
+                Some(Writeback::Begun) => {
+                    shrink.written += 1;
+                    return ZswapShrinkStep::Again;
+                }
+            }
+        }
+        let owed = (shrink.owed - shrink.scanned.min(shrink.owed)).min(2 * shrink.freeable);
+        self.lruvecs[shrink.lruvec].zswap.deferred += owed;
+        ZswapShrinkStep::Over
+    }
+
+    /// Ends a chunk and begins another; false if the call is over.
+    fn zswap_next_chunk(&mut self, shrink: &mut ZswapShrink) -> bool {
+        if shrink.chunk > 0 {
+            if shrink.written == 0 {
+                return false;
+            }
+            shrink.budget -= shrink.chunk;
+            shrink.scanned += shrink.chunk;
+            let node = self.lruvecs[shrink.lruvec].node;
+            self.count_node(node, Stat::SlabsScanned, shrink.chunk as i64);
+        }
+        if shrink.budget == 0 || shrink.budget < CHUNK.min(shrink.freeable) {
+            return false;
+        }
+        shrink.chunk = shrink.budget.min(CHUNK);
+        (shrink.left, shrink.written) = (shrink.chunk, 0);
+        let lru = &self.lruvecs[shrink.lruvec].zswap;
+        let spares = lru.protected >= lru.list.len().saturating_sub(shrink.chunk);
+        !(self.config.policy.zswap.protection == ZswapProtection::Size && spares)
+    }
+}

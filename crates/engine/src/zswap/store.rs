@@ -1,0 +1,310 @@
+//! A page goes into the pool on its way to swap, and comes back from there.
+//!
+//! ```text
+//!   over memory.zswap.max ─► write one entry of the group back; none ─► rejected
+//!   over the pool's limit ─► rejected until the pool has shrunk to the accept threshold, and the worker is asked
+//!   does not shrink       ─► rejected, or stored as it is
+//!   no page for the pool  ─► rejected
+//!   else                  ─► stored: the page needs no write and is freed in the same pass
+//! ```
+//! All this happens within reclaim, so nothing here waits, and the charge for the bytes passes over limits: a store frees a page
+//! and takes about half a one. So who reclaims at a limit gets less than it counts. [zswap 1.1 to 1.3]
+
+use super::rules::{Incompressible, ZswapProtection};
+use super::{Entry, EntryId};
+use crate::core::Core;
+use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::SwapEntry;
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::swap::contents::Contents;
+use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
+
+/// What a page of one word repeated comes to where nobody looks for such: a few tens of bytes with any compressor.
+const ONE_WORD_BYTES: u16 = 36;
+
+impl Core {
+    /// Stores a page that is about to be written to its slot. False if it has to be written.
+    pub(crate) fn zswap_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
+        let is_stored = self.config.zswap_enabled && self.zswap_try_store(pfn, slot);
+        if !is_stored {
+            // What the slot held of the page before must not be written over what is written now.
+            self.zswap_invalidate(slot);
+            if self.zswap.is_full {
+                self.zswap_wake_worker();
+            }
+        }
+        is_stored
+    }
+
+    fn zswap_try_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
+        // Pages of a removed group are still swapped out.
+        let payer = self.kmem_payer(self.memcgs.online(self.memory.folios[pfn].memcg));
+        if !self.may_zswap(payer) && !self.zswap_shrink_memcg(payer) {
+            return false;
+        }
+        if !self.zswap_has_room() {
+            return false;
+        }
+        let rules = self.config.policy.zswap;
+        let length = match self.contents_of(pfn, slot.swap) {
+            Contents::Zeroes | Contents::OneWord if rules.same_filled => 0,
+            Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
+            Contents::Bytes(length) => length,
+        };
+        let is_incompressible = u64::from(length) == PAGE_SIZE;
+        if is_incompressible
+            && (rules.incompressible == Incompressible::Reject || !self.may_write_back(payer))
+        {
+            self.zswap.stat.reject_compress_poor += 1;
+            return false;
+        }
+        let mut handle = None;
+        if length > 0 {
+            let wanted = self.zswap.pool.wanted(length);
+            let Some(pages) = self.zspool_pages(wanted) else {
+                self.zswap.stat.reject_alloc_fail += 1;
+                return false;
+            };
+            handle = Some(self.zswap.pool.store(length, &pages));
+        }
+        self.zswap_invalidate(slot);
+        self.zswap.stat.same_filled_pages += u64::from(length == 0);
+        self.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
+        let folio = &self.memory.folios[pfn];
+        let (node, is_anon) = (folio.node, folio.has(FolioFlags::ANON));
+        let entry = Entry {
+            slot,
+            handle,
+            payer,
+            node,
+            referenced: rules.protection == ZswapProtection::SecondChance,
+            is_anon,
+            owner: folio.owner,
+            index: folio.index,
+            links: (0, 0),
+        };
+        let [_, slots] = self.memory.swap.used_of(slot.swap);
+        let id = self.zswap.insert(entry, slots);
+        self.ops.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
+        self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
+        self.zswap_charge(payer, node, length.into(), 1);
+        self.zswap_count(payer, node, Stat::Zswpout);
+        if handle.is_some() {
+            self.zswap_list_add(id);
+        }
+        if rules.proactive_shrink && self.zswap.pool.pages() > self.zswap_pages(1) {
+            self.zswap_wake_worker();
+        }
+        true
+    }
+
+    /// Fills a page from the entry of its slot, if there is one. Then the entry is gone: the only copy is the page, which is dirty.
+    pub(crate) fn zswap_load(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
+        let Some(id) = self.zswap.find(slot) else { return false };
+        let &Entry { payer, node, .. } = self.zswap.entry(id);
+        self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        self.tell(pfn, |_| PageEvent::ZswapLoaded);
+        self.zswap_count(payer, node, Stat::Zswpin);
+        self.zswap_free(id);
+        true
+    }
+
+    /// A page had to be read from a device although zswap could have kept it: the shrinker has gone too far.
+    pub(crate) fn zswap_missed(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        self.lruvecs[lruvec].zswap.disk_swapins += 1;
+    }
+
+    /// A page was swapped in, from wherever: it might be the next to be wanted again. (6.8)
+    pub(crate) fn zswap_swapped_in(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        self.lruvecs[lruvec].zswap.protected += 1;
+    }
+
+    /// What is in a slot is of no use any more.
+    pub(crate) fn zswap_invalidate(&mut self, slot: SwapEntry) {
+        let Some(id) = self.zswap.find(slot) else { return };
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::EntryInvalidatedLate) {
+            return;
+        }
+        self.zswap_free(id);
+    }
+
+    pub(super) fn zswap_free(&mut self, id: EntryId) {
+        let entry = *self.zswap.entry(id);
+        if let Some(handle) = entry.handle {
+            self.zswap_list_remove(id);
+            if let Some((pages, count)) = self.zswap.pool.free(handle) {
+                pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
+            }
+        }
+        self.zswap.remove(id);
+        self.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
+        self.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
+        self.zswap_uncharge(entry.payer, entry.node, entry.length());
+        self.ops.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
+    }
+
+    /// The lists that an entry is on: its payer's, or of who stands for one that was removed.
+    pub(super) fn zswap_lruvec(&self, id: EntryId) -> LruvecId {
+        let &Entry { payer, node, .. } = self.zswap.entry(id);
+        self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node))
+    }
+
+    pub(super) fn zswap_list_add(&mut self, id: EntryId) {
+        let lruvec = self.zswap_lruvec(id);
+        let lru = &mut self.lruvecs[lruvec].zswap;
+        lru.list.push_tail(&mut self.zswap.entries, id.0);
+        if self.config.policy.zswap.protection == ZswapProtection::Size {
+            lru.protected += 1;
+            if lru.protected > lru.list.len() / 4 {
+                lru.protected /= 2;
+            }
+        }
+    }
+
+    pub(super) fn zswap_list_remove(&mut self, id: EntryId) {
+        let lruvec = self.zswap_lruvec(id);
+        self.lruvecs[lruvec].zswap.list.remove(&mut self.zswap.entries, id.0);
+    }
+
+    /// Puts an entry behind the others of its list.
+    pub(super) fn zswap_list_rotate(&mut self, id: EntryId) {
+        let lruvec = self.zswap_lruvec(id);
+        let list = &mut self.lruvecs[lruvec].zswap.list;
+        list.remove(&mut self.zswap.entries, id.0);
+        list.push_tail(&mut self.zswap.entries, id.0);
+    }
+
+    /// The entries of a removed group are its parent's.
+    pub(crate) fn zswap_reparent(&mut self, from: LruvecId, to: LruvecId) {
+        let mut list = std::mem::take(&mut self.lruvecs[from].zswap).list;
+        while let Some(number) = list.head() {
+            list.remove(&mut self.zswap.entries, number);
+            self.lruvecs[to].zswap.list.push_tail(&mut self.zswap.entries, number);
+        }
+    }
+
+    /// Counts an event of an entry: of the machine, and of who pays for it.
+    pub(super) fn zswap_count(&mut self, payer: MemcgId, node: NodeId, stat: Stat) {
+        self.count_node(node, stat, 1);
+        if payer != MemcgId::ROOT {
+            let lruvec = self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node));
+            self.count_memcg(lruvec, stat, 1);
+        }
+    }
+
+    fn zswap_charge(&mut self, payer: MemcgId, node: NodeId, bytes: u64, pages: i64) {
+        if payer != MemcgId::ROOT {
+            self.objcg_charge_now(payer, bytes);
+            self.zswap_gauge(payer, node, bytes as i64, pages);
+        }
+    }
+
+    fn zswap_uncharge(&mut self, payer: MemcgId, node: NodeId, bytes: u64) {
+        if payer != MemcgId::ROOT {
+            let payer = self.memcgs.online(payer);
+            self.zswap_gauge(payer, node, -(bytes as i64), -1);
+            self.objcg_uncharge_bytes(payer, bytes);
+        }
+    }
+
+    fn zswap_gauge(&mut self, payer: MemcgId, node: NodeId, bytes: i64, pages: i64) {
+        let lruvec = self.lruvecs.id(payer, PoolId::of_node(node));
+        self.count_memcg_bytes(lruvec, Stat::Zswap, bytes);
+        self.count_memcg(lruvec, Stat::Zswapped, pages);
+    }
+
+    /// Whether a group and those above it may have more in the pool, by numbers that are brought up to date for it.
+    fn may_zswap(&mut self, payer: MemcgId) -> bool {
+        let ancestors: Vec<MemcgId> = self.memcgs.ancestors(payer).collect();
+        ancestors.into_iter().all(|memcg| match self.memcgs[memcg].zswap_max {
+            crate::memcg::UNLIMITED => true,
+            0 => false,
+            max => {
+                self.flush_memcg_stats(memcg);
+                (self.memcg_stat(memcg, Stat::Zswap).max(0) as u64) / PAGE_SIZE < max
+            }
+        })
+    }
+
+    /// Whether pages of a group may leave the pool for a device: what `memory.zswap.writeback` of it and those above it say.
+    pub(crate) fn may_write_back(&self, memcg: MemcgId) -> bool {
+        self.memcgs.ancestors(memcg).all(|memcg| self.memcgs[memcg].zswap_writeback)
+    }
+
+    /// Pages that the pool may take.
+    fn zswap_max_pages(&self) -> u64 {
+        let managed: u64 = self.memory.zones.info().map(|zone| zone.managed).sum();
+        managed * u64::from(self.config.zswap_max_pool_percent) / 100
+    }
+
+    /// The size at which a full pool takes pages again, and so many percent more of what it may take.
+    pub(super) fn zswap_pages(&self, percent_more: u64) -> u64 {
+        let percent = u64::from(self.config.zswap_accept_threshold_percent) + percent_more;
+        self.zswap_max_pages() * percent / 100
+    }
+
+    /// Whether the pool takes another page. Once full it takes none until it has shrunk to the threshold: else each page that
+    /// leaves it would let one in, and the worker would never be done.
+    fn zswap_has_room(&mut self) -> bool {
+        let pages = self.zswap.pool.pages();
+        if pages >= self.zswap_max_pages() {
+            self.zswap.stat.pool_limit_hit += 1;
+            self.zswap.is_full = true;
+        } else if self.zswap.is_full && pages <= self.zswap_pages(0) {
+            self.zswap.is_full = false;
+        }
+        !self.zswap.is_full
+    }
+
+    /// Panics unless lists and charges are those of the entries.
+    pub(crate) fn check_zswap(&self) {
+        self.zswap.check_invariants();
+        let mut listed = 0;
+        for pool in self.lruvecs.pools() {
+            for memcg in self.memcgs.ids() {
+                let lruvec = self.lruvecs.id(memcg, pool);
+                for id in self.zswap.listed(&self.lruvecs[lruvec].zswap) {
+                    assert_eq!(
+                        self.zswap_lruvec(id),
+                        lruvec,
+                        "{:?} is on a stranger's list",
+                        self.zswap.entry(id)
+                    );
+                    listed += 1;
+                }
+            }
+        }
+        let with_bytes = self.zswap.entries().filter(|entry| entry.handle.is_some());
+        assert_eq!(listed, with_bytes.count(), "entries on lists");
+        for memcg in self.memcgs.ids() {
+            let of_group = || {
+                let is_of =
+                    |entry: &&Entry| entry.payer != MemcgId::ROOT && self.memcgs.online(entry.payer) == memcg;
+                self.zswap.entries().filter(is_of)
+            };
+            let local = |stat: Stat| -> i64 {
+                let pools = self.lruvecs.pools();
+                pools.map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].stat_local[stat as usize]).sum()
+            };
+            let bytes: u64 = of_group().map(Entry::length).sum();
+            let path = self.memcgs.path(memcg);
+            assert_eq!(local(Stat::Zswap), bytes as i64, "zswap of {path}");
+            assert_eq!(local(Stat::Zswapped), of_group().count() as i64, "zswapped of {path}");
+        }
+        for entry in self.zswap.entries() {
+            let slot = entry.slot.slot;
+            assert!(self.memory.swap.is_taken(entry.slot), "slot {slot} is free and has an entry");
+            assert!(!self.memory.swap.holds_zeroes(entry.slot), "slot {slot} holds zeroes and an entry");
+            assert!(self.memory.swap.cached(entry.slot).is_none_or(|pfn| {
+                // Stored, and not freed yet because someone has found it meanwhile.
+                !self.memory.folios[pfn].has(FolioFlags::LOCKED)
+            }));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! An entry of the pool goes to the device that it stands in front of, step by step.
+//!
+//! ```text
+//!   swap cache has a page of the slot ─► EEXIST: it is in use
+//!   a page, charged beyond limits     ─► swap cache, shadow evaluated, this CPU's add batch
+//!   decompress, free the entry        ─► a clean page under writeback, with RECLAIM
+//!   I/O end                           ─► to the cold end of its list, if it is on one (`lru/batch.rs: lru_rotate`)
+//! ```
+//! So memory has to be taken to free some, and the page that was taken lies in the add batch first: on no list. Where its write
+//! ends before the batch is drained, nothing brings it to the cold end, and it enters its list at the hot one. What its shadow
+//! says is evaluated as if the page had been wanted, so it may even become active. [zswap 1.6, reclaim 6.6, 6.7]
+//!
+//! *Where the specification is silent:* an entry stays where it is if the device behind it is a compressed one that has no room for
+//! it. Its page would only be stored again, and reclaim and the worker would go round for ever.
+
+use super::rules::WritebackRotation;
+use super::{Entry, EntryId};
+use crate::config::SwapKind;
+use crate::core::Core;
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::stat::Stat;
+use crate::story::PageEvent;
+use crate::units::{MemcgId, PAGE_SIZE};
+
+/// What became of an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Writeback {
+    Begun,
+    /// The page is in the swap cache: someone uses it.
+    Exists,
+    NoMemory,
+}
+
+impl Core {
+    /// Begins to write an entry back.
+    pub(super) fn zswap_write_back(&mut self, id: EntryId) -> Writeback {
+        let written = self.zswap_try_write_back(id);
+        match written {
+            Writeback::Begun => self.zswap.stat.written_back_pages += 1,
+            Writeback::Exists | Writeback::NoMemory => self.zswap.stat.reject_reclaim_fail += 1,
+        }
+        written
+    }
+
+    fn zswap_try_write_back(&mut self, id: EntryId) -> Writeback {
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::EntryInvalidatedLate) {
+            // Its slot may be free.
+            return Writeback::NoMemory;
+        }
+        let Entry { slot, payer, node, is_anon, owner, index, .. } = *self.zswap.entry(id);
+        if self.memory.swap.cached(slot).is_some() {
+            return Writeback::Exists;
+        }
+        if !self.zram_has_room(slot, self.zswap.entry(id).length() as u16) {
+            return Writeback::NoMemory;
+        }
+        let memcg = self.memcgs.online(self.memory.swap.memcg_of(slot));
+        let request = Request::movable(Gfp::MEMALLOC | Gfp::NOWARN, self.current_node());
+        let Some(pfn) = self.alloc_pages_now(&request, memcg) else { return Writeback::NoMemory };
+        self.charge_now(memcg);
+        let shadow = self.memory.swap.shadow(slot);
+        let folio = &mut self.memory.folios[pfn];
+        folio.refs = 1;
+        (folio.owner, folio.index) = (owner, index);
+        folio.set(FolioFlags::CHARGED | FolioFlags::SWAPBACKED | FolioFlags::LOCKED);
+        folio.change(FolioFlags::ANON, is_anon);
+        self.swap_cache_insert(pfn, slot);
+        // Nobody has faulted on it, whatever its reclaimer is in the middle of.
+        let in_lru_fault = std::mem::take(&mut self.in_lru_fault);
+        self.workingset_refault(pfn, shadow);
+        self.lru_add(pfn);
+        self.in_lru_fault = in_lru_fault;
+        self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        self.zswap_count(payer, node, Stat::Zswpwb);
+        self.tell(pfn, |_| PageEvent::ZswapWrittenBack);
+        self.zswap_free(id);
+        self.memory.folios[pfn].clear(FolioFlags::LOCKED);
+        let mut written = Writeback::Begun;
+        let of_page = self.memory.folios[pfn].node;
+        self.count_node(of_page, Stat::Pswpout, 1);
+        self.count_node(of_page, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        if self.memory.swap.kind(slot.swap) == SwapKind::Synchronous {
+            self.count_node(of_page, Stat::NrWritten, 1);
+            if self.zram_store(pfn, slot) {
+                self.ops.push(Op::WriteSwapNow { swap: slot.swap, slot: slot.slot, pfn });
+                self.lru_rotate(pfn);
+            } else {
+                // The only copy is in memory still.
+                self.memory.folios[pfn].set(FolioFlags::DIRTY);
+                self.io.write_failed(1);
+                written = Writeback::NoMemory;
+            }
+        } else {
+            self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
+            self.count(self.lruvec_of(pfn), Stat::NrWriteback, 1);
+            let drops = self.config.policy.zswap.writeback_rotation == WritebackRotation::Dropbehind;
+            self.start_write_at_once(pfn, slot, drops);
+        }
+        self.memory.folios[pfn].refs -= 1;
+        written
+    }
+
+    /// Makes room in the pool for a group at its `memory.zswap.max`: offers its oldest entry of each node. Whether one was written.
+    pub(super) fn zswap_shrink_memcg(&mut self, memcg: MemcgId) -> bool {
+        self.zswap_shrink_by(memcg, 1).is_some_and(|written| written > 0)
+    }
+
+    /// Offers so many entries of each node of a group for writeback, oldest first; how many were written. `None`: it has none.
+    pub(super) fn zswap_shrink_by(&mut self, memcg: MemcgId, entries: u64) -> Option<u64> {
+        if !self.may_write_back(memcg) {
+            return None;
+        }
+        let (mut offered, mut written) = (0, 0);
+        for pool in self.lruvecs.pools() {
+            let lruvec = self.lruvecs.id(memcg, pool);
+            for _ in 0..entries.min(self.lruvecs[lruvec].zswap.list.len()) {
+                let Some(number) = self.lruvecs[lruvec].zswap.list.head() else { break };
+                offered += 1;
+                written += u64::from(self.zswap_offer(EntryId(number)) == Some(Writeback::Begun));
+            }
+        }
+        (offered > 0).then_some(written)
+    }
+
+    /// One step of a walk: an entry that was stored since the last one comes last once more, another is written back. `None`: it was
+    /// spared.
+    pub(super) fn zswap_offer(&mut self, id: EntryId) -> Option<Writeback> {
+        self.zswap_list_rotate(id);
+        if std::mem::take(&mut self.zswap.entry_mut(id).referenced) {
+            return None;
+        }
+        Some(self.zswap_write_back(id))
+    }
+}
