@@ -46,8 +46,11 @@ pub(crate) struct OverTime<'a> {
     pub(crate) samples: Option<&'a mut Samples>,
     pub(crate) tracing: Option<&'a mut Tracing>,
     /// Who hears tracepoints besides.
-    pub(crate) listener: Option<&'a mut dyn FnMut(&TraceRecord, &Machine)>,
+    pub(crate) listener: Option<&'a mut Listener<'a>>,
 }
+
+/// Hears a tracepoint, and sees the machine as it is then.
+pub(crate) type Listener<'a> = dyn FnMut(&TraceRecord, &Machine) + 'a;
 
 /// The same on a machine that is built already, with its figures over time.
 pub(crate) fn simulate_on<'a>(
