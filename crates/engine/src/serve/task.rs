@@ -164,7 +164,10 @@ impl Engine {
         }
         match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
-            Stage::Access => self.attempt(task),
+            Stage::Access => {
+                self.tasks[task.index()].attempt.submits_refault = false;
+                self.attempt(task)
+            }
             Stage::UserReclaim(request) => self.user_reclaim(task, request),
             Stage::Compact(request) => self.compact_memory(task, request),
             Stage::ResizePool(resize) => self.resize_pool(task, resize),

@@ -49,8 +49,22 @@ const SEAMS: [Seam; 4] = [
     Seam {
         name: "lists",
         choices: &[
-            Choice { name: "two_lists", sets: &[("lru.lists", "two_lists")] },
-            Choice { name: "generations", sets: &[("lru.lists", "generations")] },
+            Choice {
+                name: "two_lists",
+                sets: &[
+                    ("lru.lists", "two_lists"),
+                    ("reclaim.flusher_wake", "batch"),
+                    ("reclaim.v1_throttle", "batch"),
+                ],
+            },
+            Choice {
+                name: "generations",
+                sets: &[
+                    ("lru.lists", "generations"),
+                    ("reclaim.flusher_wake", "pass"),
+                    ("reclaim.v1_throttle", "off"),
+                ],
+            },
         ],
     },
     Seam {

@@ -244,8 +244,7 @@ fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
     });
     let printed = check_success(&validate(strange.path(), &["fr-loop.classic.*"]));
     assert!(printed.contains("fr-loop.classic.1            skipped  not modelled: zswap\n"), "{printed}");
-    let several = "fr-loop.classic.2            skipped  not modelled: a machine short of memory as a whole \
-                   (kswapd, watermarks), the program's option `-S`, \
+    let several = "fr-loop.classic.2            skipped  not modelled: the program's option `-S`, \
                    the program's option `-l 12`, the program's option `-f 8`\n";
     assert!(printed.contains(several), "{printed}");
     assert!(
@@ -426,9 +425,9 @@ fn a_class_that_limits_what_is_not_modelled_is_named() {
     let copy = copy_of_ground_truth();
     let path = copy.path().join("tolerances.toml");
     let tolerances = fs::read_to_string(&path).unwrap();
-    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\npressure = 2.0", 1)).unwrap();
+    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\npromoted = 0.07", 1)).unwrap();
     let printed = check_success(&validate(copy.path(), &["fr-loop.mglru.1", "fr-loop.classic.1"]));
-    assert!(printed.contains("not modelled: the limit `pressure` of class `exact`"), "{printed}");
+    assert!(printed.contains("not modelled: the limit `promoted` of class `exact`"), "{printed}");
 }
 
 #[test]
