@@ -108,9 +108,7 @@ impl Core {
             return;
         }
         #[cfg(test)]
-        let mutant = self.mutant;
-        #[cfg(test)]
-        if mutant == Some(crate::testing::Mutant::OldFrameFreedWhileMapped) {
+        if self.mutant == Some(crate::testing::Mutant::OldFrameFreedWhileMapped) {
             return;
         }
         for at in 0..self.rmap_len(folio) {
@@ -119,10 +117,6 @@ impl Core {
             let word: Word = mm.table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {
                 continue;
-            }
-            #[cfg(test)]
-            if mutant == Some(crate::testing::Mutant::DirtyLostInMigration) {
-                mm.table.update(page, Word::clear_dirty);
             }
             mm.table.update(page, |word| *word = word.with_pfn(to));
             if let Some(tlb) = &mut mm.tlb {

@@ -312,7 +312,12 @@ impl Engine {
         let request = Request::movable(gfp, self.core.current_node());
         let pfn = self.allocate(task, memcg, &request)?;
         if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
-            let charged = self.charge_page(task, memcg, gfp);
+            // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.
+            if self.tasks[task.index()].attempt.charge.is_none() {
+                self.core.memory.folios[pfn].memcg = memcg;
+            }
+            let payer = self.core.memory.folios[pfn].memcg;
+            let charged = self.charge_page(task, payer, gfp);
             let charged = charged.map_err(|stop| self.give_up(task, stop))?;
             self.tasks[task.index()].attempt.charged = charged;
             self.core.memory.folios[pfn].set(FolioFlags::CHARGED);

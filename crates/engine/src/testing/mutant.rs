@@ -20,8 +20,6 @@ pub(crate) enum Mutant {
     ReadaheadNotAwaited,
     /// `migrate/mod.rs`: a folio's old frame is given up before its contents are copied.
     FrameFreedBeforeCopied,
-    /// `migrate/mod.rs`: an entry that leads to the new frame has lost its dirty bit.
-    DirtyLostInMigration,
     /// `migrate/mod.rs`: entries still lead to the old frame, which is free.
     OldFrameFreedWhileMapped,
     /// `writeback/dirty.rs`: a page that was written again while it was being written counts as clean when that write ends.
@@ -73,11 +71,6 @@ fn a_page_used_before_its_readahead_has_ended_is_noticed() {
 #[test]
 fn a_frame_freed_before_it_was_copied_is_noticed() {
     check(Mutant::FrameFreedBeforeCopied);
-}
-
-#[test]
-fn a_dirty_bit_lost_in_migration_is_noticed() {
-    check(Mutant::DirtyLostInMigration);
 }
 
 #[test]

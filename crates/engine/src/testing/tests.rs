@@ -118,3 +118,11 @@ fn no_sequence_of_operations_loses_a_byte() {
     run(&setup, &actions, None, Checks::All);
     unreachable!("the shrunk run failed before");
 }
+
+/// A run that has found a bug, for as long as actions are drawn as they were then: a slot that is read ahead gets another owner
+/// between the allocation of its page and the charge.
+#[test]
+fn a_page_read_ahead_from_swap_is_paid_for_by_who_is_charged() {
+    let (setup, actions) = random_run(4250);
+    assert_eq!(failure(&setup, &actions, None, Checks::All), None);
+}
