@@ -228,7 +228,7 @@ pub const SWITCHES: &[Switch] = &[
         "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it."),
     switch!("reclaim.flusher_wake", FlusherWake: reclaim.flusher_wake, Some(("writeback-from-reclaim.toml", "never")),
         "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only)."),
-    switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "batch")),
+    switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
         "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists)."),
     switch!("reclaim.stalls", Stalls: reclaim.stalls, Some(("writeback-from-reclaim.toml", "congestion_wait")),
         "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010)."),

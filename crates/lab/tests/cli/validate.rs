@@ -234,7 +234,7 @@ fn readahead_with_another_window_than_the_recorded_one_falls_short() {
 fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
     let strange = copy_of_ground_truth();
     change_runs(strange.path(), |run| match run["id"].as_str().unwrap() {
-        "fr-loop.classic.1" => run["zswap"] = 1.into(),
+        "fr-loop.classic.1" => run["cpus"] = 2.into(),
         "fr-loop.classic.2" => {
             run["objects"] = serde_json::json!(["ra:10240:/mnt/f:4"]);
             run["limit_pages"] = 0.into();
@@ -243,7 +243,10 @@ fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
         _ => {}
     });
     let printed = check_success(&validate(strange.path(), &["fr-loop.classic.*"]));
-    assert!(printed.contains("fr-loop.classic.1            skipped  not modelled: zswap\n"), "{printed}");
+    assert!(
+        printed.contains("fr-loop.classic.1            skipped  not modelled: more than one CPU\n"),
+        "{printed}"
+    );
     let several = "fr-loop.classic.2            skipped  not modelled: the program's option `-S`, \
                    the program's option `-l 12`, the program's option `-f 8`\n";
     assert!(printed.contains(several), "{printed}");
@@ -425,9 +428,9 @@ fn a_class_that_limits_what_is_not_modelled_is_named() {
     let copy = copy_of_ground_truth();
     let path = copy.path().join("tolerances.toml");
     let tolerances = fs::read_to_string(&path).unwrap();
-    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\npromoted = 0.07", 1)).unwrap();
+    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\nfaults = 0.15", 1)).unwrap();
     let printed = check_success(&validate(copy.path(), &["fr-loop.mglru.1", "fr-loop.classic.1"]));
-    assert!(printed.contains("not modelled: the limit `promoted` of class `exact`"), "{printed}");
+    assert!(printed.contains("not modelled: the limit `faults` of class `exact`"), "{printed}");
 }
 
 #[test]
