@@ -118,14 +118,13 @@ impl Machine {
         if self.show || self.actions <= 32 || self.actions.is_multiple_of(8) {
             self.engine.check_invariants();
         }
+        let kernel = self.kernel_frames();
         let free = self.engine.vmstat(Stat::NrFreePages);
         // A task that is charging a page has its frame in its hands, and nothing in it, and so have the pages that it has gathered
         // to be read ahead. One that compacts has the free pages of a pageblock; it stops between two steps only, and waits for nothing.
         let may_compact = self.tasks.iter().filter(|task| matches!(task.state, State::Runnable(_))).count();
-        let unfilled = (self.frames_total - self.store.frames() as u64) as i64
-            - free
-            - self.kernel_frames()
-            - self.frames_of_cpus();
+        let unfilled =
+            (self.frames_total - self.store.frames() as u64) as i64 - free - kernel - self.frames_of_cpus();
         let gathered = i64::from(self.bdi.ra_pages.max(self.bdi.io_pages));
         assert!(
             (0..=self.tasks.len() as i64 * (1 + gathered) + may_compact as i64 * PAGEBLOCK_PAGES)
@@ -140,10 +139,25 @@ impl Machine {
     }
 
     /// Frames that the kernel says it has taken for itself.
-    fn kernel_frames(&self) -> i64 {
+    fn kernel_frames(&mut self) -> i64 {
+        let in_pools = self.pool_frames();
         let gauge = |stat| self.engine.vmstat(stat);
         let stacks = gauge(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
-        gauge(Stat::NrPageTablePages) + gauge(Stat::NrSlabReclaimable) + gauge(Stat::NrZspages) + stacks
+        gauge(Stat::NrPageTablePages)
+            + gauge(Stat::NrSlabReclaimable)
+            + gauge(Stat::NrZspages)
+            + stacks
+            + in_pools
+    }
+
+    /// Frames in the pools of huge pages, which nothing counts but the pools themselves.
+    fn pool_frames(&mut self) -> i64 {
+        let blocks = |order: u32| {
+            let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", 4 << order);
+            let text = self.engine.read_file(&path).expect("every order has its pool");
+            text.trim().parse::<i64>().expect("it holds a number") << order
+        };
+        (1..=10).map(blocks).sum()
     }
 
     /// Carries out what the engine has decided. `page`: what the task of the present call accesses.
