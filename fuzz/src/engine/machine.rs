@@ -37,6 +37,8 @@ pub(super) struct Machine {
     /// An access has failed for want of memory.
     is_out_of_memory: bool,
     actions: u32,
+    /// Tasks that were killed in the present step.
+    killed: Vec<usize>,
     show: bool,
 }
 
@@ -65,6 +67,7 @@ impl Machine {
             high_used: false,
             is_out_of_memory: false,
             actions: 0,
+            killed: Vec::new(),
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {
@@ -163,6 +166,7 @@ impl Machine {
     /// Carries out what the engine has decided. `page`: what the task of the present call accesses.
     fn carry_out(&mut self, page: Option<Page>) {
         assert_eq!(self.hand_over(page), 0, "tasks are woken though no transfer has ended");
+        self.release_killed();
     }
 
     /// The same; returns how many tasks were woken out of a wait for a transfer although none has ended.

@@ -164,7 +164,8 @@ impl Machine {
         );
         if step == Step::Done(Served::Exited) && self.engine.has_exited(TaskId(task as u32)) {
             assert!(is_killed, "task {task} has ended, and nobody has asked for that");
-            return self.buried(task);
+            self.buried(task);
+            return self.release_killed();
         }
         let repeats = std::mem::take(&mut self.tasks[task].repeats);
         self.tasks[task].state = match step {
@@ -222,10 +223,10 @@ impl Machine {
         if is_killed && matches!(self.tasks[task].state, State::Idle | State::Repeat(..)) {
             self.tasks[task].state = State::Runnable(Doing::Exit);
         }
-        self.note_kills();
+        self.release_killed();
     }
 
-    /// Lets those go on to their ends who were killed.
+    /// Notes who was killed.
     pub(super) fn note_kills(&mut self) {
         let mut kills = Vec::new();
         self.engine.take_oom_kills(&mut kills);
@@ -235,16 +236,23 @@ impl Machine {
                 eprintln!("    {log}");
             }
             for id in kill.tasks {
-                let task = &mut self.tasks[id.0 as usize];
-                task.is_killed = true;
-                task.state = match task.state {
-                    State::Idle | State::Repeat(..) => State::Runnable(Doing::Exit),
-                    State::Sleeping(doing) | State::Waiting(doing, _) | State::Delayed(doing, _) => {
-                        State::Runnable(doing)
-                    }
-                    state @ (State::Runnable(_) | State::Gone) => state,
-                };
+                self.tasks[id.0 as usize].is_killed = true;
+                self.killed.push(id.0 as usize);
             }
+        }
+    }
+
+    /// Lets them go on to their ends, as soon as it is known what the task of the present step does.
+    pub(super) fn release_killed(&mut self) {
+        for task in std::mem::take(&mut self.killed) {
+            let task = &mut self.tasks[task];
+            task.state = match task.state {
+                State::Idle | State::Repeat(..) => State::Runnable(Doing::Exit),
+                State::Sleeping(doing) | State::Waiting(doing, _) | State::Delayed(doing, _) => {
+                    State::Runnable(doing)
+                }
+                state @ (State::Runnable(_) | State::Gone) => state,
+            };
         }
     }
 
