@@ -150,12 +150,13 @@ impl Transfers {
 
     /// A write of this page of a file is submitted: part of the request before it, if that ends where this begins.
     fn note_page(&mut self, io: IoId, file: FileId, page: u64) {
-        self.slots[io.index()].as_mut().expect("it was begun").is_file_write = true;
+        let transfer = self.slots[io.index()].as_mut().expect("it was begun");
+        transfer.is_file_write = true;
         self.file_writes += 1;
         let continues = page.checked_sub(1).map(|before| (file, before));
         if continues.is_some() && self.last_page == continues && !page.is_multiple_of(REQUEST_PAGES) {
+            transfer.is_request = false;
             self.requests -= 1;
-            self.slots[io.index()].as_mut().expect("it was begun").is_request = false;
         }
         self.last_page = Some((file, page));
     }

@@ -197,8 +197,8 @@ impl Core {
             return None;
         }
         // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
-        // while written pages are about to become free would be a false OOM. A group of cgroup v1 is killed all the same where
-        // only files are being written: known bugs are just that.
+        // while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
+        // machines where only files are being written, so it happens here.
         let waits_for_files = self.config.cgroup_version == 2;
         if self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing()) {
             charge.attempts = 0;
@@ -275,14 +275,8 @@ impl Core {
 
     /// Charges a page on behalf of who can't wait: at a limit it is passed over, which still counts as having met it.
     pub(crate) fn charge_now(&mut self, memcg: MemcgId) {
-        if self.stock_take(memcg) {
-            return;
-        }
-        self.work.charges += 1;
-        let ahead = self.config.charge_stock;
-        if ahead > 1 && self.memcgs.charge(memcg, ahead).is_ok() {
-            self.stock_refill(memcg, ahead - 1);
-        } else if let Err(limited) = self.memcgs.charge(memcg, 1) {
+        if let Err(limited) = self.try_charge(memcg) {
+            self.work.charges += 1;
             self.memcgs.event(limited, MemcgEvent::Max);
             self.memcgs.charge_beyond_limits(memcg, 1);
         }
