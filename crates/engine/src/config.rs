@@ -7,7 +7,8 @@
 use crate::page_alloc::zone::ZoneType;
 use crate::policy::Policy;
 use crate::switch::{Values, choice};
-use crate::units::{Nanos, SECTION_FRAMES};
+use crate::tiers::AccessCoordinate;
+use crate::units::{Nanos, NodeId, SECTION_FRAMES};
 use std::fmt;
 
 choice! {
@@ -180,6 +181,12 @@ parameters! {
     Kernel "transparent_hugepage": transparent_hugepage: bool = false, Values::Bool, "",
         "Whether the marks of zones leave room for huge pages: min_free_kbytes is then raised to 11 pageblocks a zone, or 5 % of memory."
         "false: folios are single pages. A distribution's kernel has it on, and so keeps up to 67584 kB free.";
+    Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
+        "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
+        "false is the kernel's; /sys/kernel/mm/numa has it as a file.";
+    Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
+        "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
+        "0: nothing, as on a machine with one node.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which who allocates has to reclaim first; zones share it by their size. 0: computed from the size of memory."
         "Computed, as at boot.";
@@ -233,6 +240,9 @@ parameters! {
         "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";
 }
 
+/// The bit of `kernel.numa_balancing` that stands for tiers of memory.
+const NUMA_BALANCING_MEMORY_TIERING: u8 = 2;
+
 /// The largest translation buffer, a power of two as all of them are.
 const TLB_ENTRIES_MAX: u32 = 65_536;
 
@@ -245,6 +255,11 @@ impl Config {
         let ticks = 2 * u64::from(self.hz);
         let granularity = timer_granularity(ticks);
         Nanos::from_ticks(ticks.div_ceil(granularity) * granularity, self.hz)
+    }
+
+    /// Whether pages of slow tiers are promoted.
+    pub(crate) fn is_memory_tiering(&self) -> bool {
+        self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
@@ -288,6 +303,22 @@ pub struct Layout {
     /// How far each node's memory is from each, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
     /// others.
     pub distances: Vec<Vec<u8>>,
+    /// The node that each CPU belongs to. Default: the first.
+    pub cpu_nodes: Vec<NodeId>,
+    /// What each node's memory is. Default: DRAM.
+    pub memory_types: Vec<MemoryType>,
+}
+
+/// What a node's memory is, which decides its tier.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MemoryType {
+    /// Ordinary memory.
+    #[default]
+    Dram,
+    /// Memory of this performance. With CPUs of its own it is DRAM, and what others are compared with.
+    Measured(AccessCoordinate),
+    /// Memory that its driver says is so far away.
+    Adistance(u32),
 }
 
 impl Default for Layout {
@@ -299,11 +330,18 @@ impl Default for Layout {
             init_pages: 0,
             lowmem_reserve_ratio: [256, 256, 32, 0],
             distances: Vec::new(),
+            cpu_nodes: Vec::new(),
+            memory_types: Vec::new(),
         }
     }
 }
 
 impl Layout {
+    /// The node that a CPU belongs to.
+    pub(crate) fn node_of_cpu(&self, cpu: u16) -> NodeId {
+        self.cpu_nodes.get(usize::from(cpu)).copied().unwrap_or_default()
+    }
+
     fn check(&self, node_pages: &[u64]) -> Result<(), ConfigError> {
         for (&pages, &movable) in node_pages.iter().zip(&self.movable_pages) {
             check_range("movable pages of a node", movable, 0, pages)?;
@@ -311,7 +349,9 @@ impl Layout {
         for &reserved in &self.reserved_pages {
             check_range("reserved pages of a node", reserved, 0, u64::from(u32::MAX))?;
         }
-        check_range("pages of initialisation", self.init_pages, 0, node_pages[0] - 1)
+        check_range("pages of initialisation", self.init_pages, 0, node_pages[0] - 1)?;
+        let last = node_pages.len() as u64 - 1;
+        self.cpu_nodes.iter().try_for_each(|node| check_range("node of a CPU", node.0.into(), 0, last))
     }
 }
 
@@ -414,6 +454,11 @@ pub enum ConfigError {
     Exists(String),
     /// A name that can't be one path component.
     BadName(String),
+    /// Memory that has no latency or no bandwidth.
+    NoPerformance {
+        /// Of which node.
+        node: usize,
+    },
     /// What the system has no address space for.
     NoRoom {
         /// Whose tables.
@@ -458,6 +503,9 @@ impl fmt::Display for ConfigError {
                  (see `ulimit -v`)",
                 bytes >> 20
             ),
+            Self::NoPerformance { node } => {
+                write!(f, "node {node}: latency and bandwidth have to be above 0 for a place among the tiers")
+            }
             Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),

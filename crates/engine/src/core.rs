@@ -25,6 +25,7 @@ use crate::page_cache::PageCacheEvent;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
+use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
 use crate::workingset::ShadowNodes;
 use crate::writeback::Writeback;
@@ -46,6 +47,7 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) now: Nanos,
     pub(crate) memory: Memory,
+    pub(crate) tiers: MemoryTiers,
     pub(crate) memcgs: Memcgs,
     pub(crate) lruvecs: Lruvecs,
     pub(crate) cpus: Vec<Cpu>,
@@ -114,6 +116,7 @@ impl Core {
         Ok(Core {
             now: Nanos::ZERO,
             memory: Memory::new(&config),
+            tiers: MemoryTiers::new(&config)?,
             memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
@@ -159,10 +162,10 @@ impl Core {
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
     }
 
-    /// The node on which events of the current task are counted: the first, as tasks are not bound to nodes yet.
+    /// The node of the CPU on which the present call runs.
     #[inline]
     pub(crate) fn current_node(&self) -> NodeId {
-        NodeId(0)
+        self.config.layout.node_of_cpu(self.cpu.0)
     }
 }
 

@@ -13,6 +13,7 @@ mod machine; // how a machine talks to the engine: accesses and steps, operation
 mod core; // all state under one roof: what mechanisms are methods of
 mod memory; // what is where: folios, page tables and indexes, files, address spaces
 mod page_alloc; // free memory
+mod tiers; // which nodes are fast, which are slow, and where pages go from each
 mod swap; // swap devices: slots, the swap cache, writes held back
 mod zswap; // compressed pages in front of a swap device
 mod kmem; // what the kernel itself takes: nodes of tables, stacks
@@ -44,8 +45,8 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, PARAMETERS, Parameter, Section, StatFlush,
-    SwapKind, SwapSpec,
+    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
+    StatFlush, SwapKind, SwapSpec,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
@@ -76,6 +77,7 @@ pub use story::{
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};
+pub use tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, AccessCoordinate, MemoryTier, MemoryTiers};
 pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn,
     SwapId, TaskId,

@@ -10,6 +10,7 @@
 
 pub mod scenario; // what is to be simulated, as plain data
 pub mod device; // when a block transfer is done, and whether it fails
+pub mod memory; // how fast the memory of a node is
 pub mod cost; // what each unit of the engine's work costs in CPU time
 pub mod latency; // histograms of how long things took
 

@@ -136,6 +136,8 @@ pub(super) enum MachineTarget {
     Module(&'static str),
     /// A parameter, by its name.
     Sysctl(&'static str),
+    /// Whether reclaim demotes.
+    DemotionEnabled,
     LruGen,
     LruGenFull,
     CompactMemory,
@@ -173,6 +175,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/meminfo", is_writable: false, target: MachineTarget::Meminfo },
     MachineFile { path: "/proc/zoneinfo", is_writable: false, target: MachineTarget::Zoneinfo },
     MachineFile { path: "/proc/swaps", is_writable: false, target: MachineTarget::Swaps },
+    sysctl("/proc/sys/kernel/numa_balancing", "kernel.numa_balancing"),
     sysctl("/proc/sys/vm/compaction_proactiveness", "vm.compaction_proactiveness"),
     sysctl("/proc/sys/vm/page-cluster", "vm.page-cluster"),
     sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
@@ -205,6 +208,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/sys/kernel/debug/lru_gen_full", is_writable: false, target: MachineTarget::LruGenFull },
     MachineFile { path: ENABLED, is_writable: true, target: MachineTarget::Enabled },
     MachineFile { path: MIN_TTL_MS, is_writable: true, target: MachineTarget::MinTtl },
+    MachineFile { path: "/sys/kernel/mm/numa/demotion_enabled", is_writable: true, target: MachineTarget::DemotionEnabled },
     hugepages("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages", 1),
     hugepages("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages", 2),
     hugepages("/sys/kernel/mm/hugepages/hugepages-32kB/nr_hugepages", 3),

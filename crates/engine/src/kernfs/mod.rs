@@ -8,6 +8,9 @@
 //! | `/proc/swaps` | swap devices, how full they are, and their priorities |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
+//! | `/proc/sys/kernel/numa_balancing` | read, write: what has pages near those who use them, in bits |
+//! | `/sys/kernel/mm/numa/demotion_enabled` | read, write: whether reclaim moves pages to a slower tier |
+//! | `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` | nodes of a tier, of all tiers that there are |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
@@ -32,6 +35,7 @@ mod zswap; // compressed pages in front of a swap device
 mod swaps; // `/proc/swaps`
 mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
+mod numa; // tiers of memory
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
@@ -57,6 +61,7 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 enum Target {
     Zram(SwapId, ZramFile),
+    MemoryTier(u32),
     Machine(MachineTarget),
     Memcg(MemcgId, MemcgFile),
 }
@@ -136,6 +141,12 @@ impl Engine {
         match self.file_at(path)? {
             Target::Zram(swap, file) => {
                 text = self.core.memory.swap.zram(swap).map_or_else(String::new, |zram| file.text(zram));
+            }
+            Target::MemoryTier(tier) => {
+                text = self.nodelist_text(tier).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
+            }
+            Target::Machine(MachineTarget::DemotionEnabled) => {
+                text = format!("{}\n", self.core.config.demotion_enabled);
             }
             Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL.iter().filter(|stat| stat.is_in_vmstat()) {
@@ -221,6 +232,7 @@ impl Engine {
         let done = Step::Done(Served::Written { reclaimed: 0 });
         match target {
             Target::Zram(..)
+            | Target::MemoryTier(_)
             | Target::Machine(
                 MachineTarget::Vmstat
                 | MachineTarget::Meminfo
@@ -230,6 +242,10 @@ impl Engine {
                 | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),
+            Target::Machine(MachineTarget::DemotionEnabled) => {
+                self.set_demotion_enabled(value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
             Target::Machine(MachineTarget::CompactMemory) if value == "1" => {
                 let zones = self.core.memory.zones.info().map(|zone| (zone.node, zone.zone));
                 Ok(self.compact_memory(task, Box::new(CompactMemory::new(zones))))
@@ -372,6 +388,9 @@ impl Engine {
             let kinds = (0..swap.devices()).map(|at| swap.kind(SwapId(at as u8)));
             let device = zram::device(kinds, number).ok_or_else(no_such_file)?;
             return Ok(Target::Zram(device, file));
+        }
+        if let Some(tier) = numa::tier_of_path(path) {
+            return Ok(Target::MemoryTier(tier));
         }
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;

@@ -10,5 +10,5 @@ mod pcp; // pages that CPUs keep for themselves
 pub(crate) mod request; // what is asked for, and by what right
 pub(crate) mod watermark; // how much of a zone stays free
 pub(crate) mod zone; // parts of a node's memory by who can reach them
-mod zonelist; // in which order zones are tried
+pub(crate) mod zonelist; // in which order zones are tried
 pub(crate) mod zones; // all of them, and the fast path

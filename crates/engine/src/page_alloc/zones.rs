@@ -35,6 +35,8 @@ pub(crate) struct Zones {
     nodes: Vec<Node>,
     min_free_kbytes: u64,
     boost_factor: u32,
+    /// The mark at which kswapd may rest.
+    rest_mark: Watermark,
     /// The zone last boosted by who may wake kswapd, until someone asks.
     boosted: Option<usize>,
 }
@@ -60,8 +62,14 @@ impl Zones {
             let first = |class| ranges[at].clone().find(|&zone| zones[zone].kind <= class);
             Node { zones: ranges[at].clone(), first: ZoneType::ALL.map(first), zonelist }
         });
-        let mut all =
-            Zones { nodes: nodes.collect(), zones, min_free_kbytes: 0, boost_factor: 0, boosted: None };
+        let mut all = Zones {
+            nodes: nodes.collect(),
+            zones,
+            min_free_kbytes: 0,
+            boost_factor: 0,
+            rest_mark: Watermark::High,
+            boosted: None,
+        };
         all.set_marks_at_boot(config);
         all
     }
@@ -91,6 +99,8 @@ impl Zones {
     fn apply_marks(&mut self, config: &Config) {
         set_marks(&mut self.zones, self.min_free_kbytes, config.watermark_scale_factor);
         self.boost_factor = config.watermark_boost_factor;
+        // Pages are to be promoted to a node whose tasks fill it to its high mark.
+        self.rest_mark = if config.is_memory_tiering() { Watermark::Promo } else { Watermark::High };
         for zone in &mut self.zones {
             let fraction = config.percpu_pagelist_high_fraction.into();
             zone.pcp_sizes = PcpSizes::of_zone(zone.managed, zone.marks.low, config.cpus.into(), fraction);
@@ -298,8 +308,7 @@ impl Zones {
     pub(crate) fn is_balanced(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let zones = || self.of_node(node).iter().filter(|zone| zone.kind <= class);
         zones().next().is_none()
-            || zones()
-                .any(|zone| zone.watermark_ok(order, zone.mark(Watermark::High), class, Rights::empty()))
+            || zones().any(|zone| zone.watermark_ok(order, zone.mark(self.rest_mark), class, Rights::empty()))
     }
 
     /// How far a node's free pages lie apart: the share of them, in percent, that are in no free pageblock. Zones count by their size.

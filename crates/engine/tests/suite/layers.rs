@@ -31,6 +31,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("page_alloc/", Layer::State),
     ("page_alloc/alloc.rs", Layer::Core),
     ("page_alloc/slow_path.rs", Layer::Core),
+    ("tiers/", Layer::State),
     ("swap/mod.rs", Layer::State),
     ("swap/slots.rs", Layer::State),
     ("swap/priority.rs", Layer::State),

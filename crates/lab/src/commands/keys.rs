@@ -1,8 +1,8 @@
 //! `pageout keys`: the reference of scenario keys.
 
-use pageout_sim::device::{PRESETS, Preset};
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
-use pageout_sim::scenario::{Device, PresetFigure};
+use pageout_sim::scenario::{Device, Node};
+use pageout_sim::{device, memory};
 use serde_json::{Value, json};
 
 use crate::cli::KeysArgs;
@@ -41,24 +41,36 @@ fn describe(key: &Key) -> String {
     text += &output::wrap(&key.meaning, width, "    ");
     text += &output::wrap(&format!("allowed: {}", key.accepts), width, "    ");
     text += &output::wrap(&format!("default: {default}"), width, "    ");
-    if key.path == PRESET {
-        text += &PRESETS.iter().map(describe_preset).collect::<String>();
+    for (name, class, figures) in presets_of(key) {
+        let width = output::width();
+        text += &output::wrap(&format!("{name}: {class}"), width, "    ");
+        for (key, value, source) in figures {
+            let figure = if key.is_empty() { value } else { format!("{key} = {value}") };
+            text += &output::wrap(&format!("{figure}: {source}"), width, "        ");
+        }
     }
     text
 }
 
-/// The key that stands for a row of figures.
-const PRESET: &str = "device[].preset";
+/// Name and class of a preset, and its figures: the keys that would give the same, their values and sources.
+type Described = (&'static str, &'static str, Vec<(&'static str, String, &'static str)>);
 
-/// A preset as the keys that would give the same device, each with its source.
-fn describe_preset(preset: &Preset) -> String {
-    let width = output::width();
-    let mut text = output::wrap(&format!("{}: {}", preset.name, preset.class), width, "    ");
-    for PresetFigure { key, value, source } in Device::figures(preset) {
-        let figure = if key.is_empty() { value } else { format!("{key} = {value}") };
-        text += &output::wrap(&format!("{figure}: {source}"), width, "        ");
+/// The presets that a key chooses from.
+fn presets_of(key: &Key) -> Vec<Described> {
+    let device = |preset: &device::Preset| {
+        let figures =
+            Device::figures(preset).into_iter().map(|figure| (figure.key, figure.value, figure.source));
+        (preset.name, preset.class, figures.collect())
+    };
+    let memory = |preset: &memory::Preset| {
+        let figures = Node::figures(preset).map(|figure| (figure.key, figure.value, figure.source));
+        (preset.name, preset.class, figures.into())
+    };
+    match key.path.as_str() {
+        "device[].preset" => device::PRESETS.iter().map(device).collect(),
+        "machine.node[].preset" => memory::PRESETS.iter().map(memory).collect(),
+        _ => Vec::new(),
     }
-    text
 }
 
 fn json_of(key: &Key) -> Value {
@@ -68,14 +80,15 @@ fn json_of(key: &Key) -> Value {
         "default": key.default,
         "meaning": key.meaning,
     });
-    if key.path == PRESET {
-        let of = |preset: &Preset| {
-            let figures = Device::figures(preset).into_iter().map(
-                |PresetFigure { key, value, source }| json!({ "key": key, "value": value, "source": source }),
-            );
-            json!({ "name": preset.name, "class": preset.class, "figures": figures.collect::<Vec<_>>() })
+    let presets = presets_of(key);
+    if !presets.is_empty() {
+        let of = |(name, class, figures): Described| {
+            let figures = figures
+                .into_iter()
+                .map(|(key, value, source)| json!({ "key": key, "value": value, "source": source }));
+            json!({ "name": name, "class": class, "figures": figures.collect::<Vec<_>>() })
         };
-        object["presets"] = PRESETS.iter().map(of).collect();
+        object["presets"] = presets.into_iter().map(of).collect();
     }
     object
 }

@@ -49,6 +49,9 @@ const PATTERNS: &[(&str, &str)] = &[
 /// A workload that outlasts any session.
 const ENDLESS: &str = "task.t.object.0.workload={ pattern = \"uniform\", ops = 2000000000000000000 }";
 
+/// A machine that pages can be promoted on.
+const TWO_TIERS: &str = "machine.node=[{ memory = \"1GiB\" }, { memory = \"1GiB\", preset = \"cxl-1.1\" }]";
+
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
@@ -73,6 +76,14 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.node[].movable", "machine.node=[{ memory = \"8TiB\" }]"),
     ("machine.node[].reserved", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].distance", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].cpus", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].cpus", "machine.cpus=4096"),
+    ("machine.node[].read_latency", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].write_latency", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].read_bandwidth", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].write_bandwidth", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].adistance", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("sysctl.kernel.numa_balancing", TWO_TIERS),
     ("machine.init_memory", "machine.memory=2GiB"),
     ("swap[].compressed_min", "swap.0.kind=zram"),
     ("swap[].compressed_max", "swap.0.kind=zram"),
@@ -181,6 +192,27 @@ fn every_range_of_the_reference_is_accepted_to_its_ends_and_nothing_beyond() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(tried > 80, "{tried} ranges");
+}
+
+#[test]
+fn a_nodes_preset_is_told_figure_by_figure_with_its_source() {
+    let directory = with_scenario("");
+    let told = check_success(&pageout(directory.path(), &["keys", "machine.node[].preset"]));
+    for line in [
+        "    dram: ordinary memory beside the CPU",
+        "        read_latency = \"95ns\": middle of 80 to 110",
+        "    cxl-1.1: memory behind a CXL 1.1 link",
+        "        read_bandwidth = \"64GB/s\": 16 lanes of PCIe 5.0",
+        "    pmem: persistent memory",
+        "        write_latency = \"94ns\": into the controller",
+    ] {
+        assert!(told.contains(line), "{line} is not in\n{told}");
+    }
+    let told = check_success(&pageout(directory.path(), &["keys", "machine.node[].preset", "--json"]));
+    let keys: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let presets = keys[0]["presets"].as_array().unwrap();
+    assert_eq!(presets.len(), 5);
+    assert_eq!(presets[2]["figures"][0]["value"], "\"210ns\"");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
+mod tiers; // fast and slow memory
 mod timeline; // figures over time
 mod traces; // what a trace is taken for
 mod tracing; // tracepoints of a run

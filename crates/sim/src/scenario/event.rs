@@ -16,6 +16,8 @@
 //!   /sys/block/zram0/mm_stat                     read              what compressed swap takes; io_stat likewise
 //!   /sys/kernel/debug/zswap/stored_pages         read              what zswap holds, and what it rejected and wrote back
 //!   /sys/module/zswap/parameters/enabled         read, write       its parameters
+//!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
+//!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -68,6 +70,10 @@ pub enum KernelFile {
     Zswap(String),
     /// A parameter of it, such as `max_pool_percent`.
     ZswapParameter(String),
+    /// Whether reclaim demotes: `demotion_enabled`.
+    Numa(String),
+    /// A file of a tier of memory, such as `memory_tier4/nodelist`.
+    MemoryTier(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -103,6 +109,12 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/sys/module/zswap/parameters/") {
             return Some(KernelFile::ZswapParameter(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix("/sys/kernel/mm/numa/") {
+            return Some(KernelFile::Numa(name.to_string()));
+        }
+        if let Some(name) = path.strip_prefix("/sys/devices/virtual/memory_tiering/") {
+            return Some(KernelFile::MemoryTier(name.to_string()));
+        }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
         let debug = path.strip_prefix("/sys/kernel/debug/").filter(|name| name.starts_with("lru_gen"));
@@ -129,6 +141,11 @@ mod tests {
             ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
             ("/sys/kernel/debug/zswap/stored_pages", KernelFile::Zswap("stored_pages".into())),
             ("/sys/module/zswap/parameters/enabled", KernelFile::ZswapParameter("enabled".into())),
+            ("/sys/kernel/mm/numa/demotion_enabled", KernelFile::Numa("demotion_enabled".into())),
+            (
+                "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist",
+                KernelFile::MemoryTier("memory_tier4/nodelist".into()),
+            ),
             ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
             (
                 "/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages",

@@ -1,11 +1,14 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
-use pageout_engine::Layout;
+use pageout_engine::{Config, ConfigError, Layout, MemoryTiers, MemoryType, NodeId};
 
-use super::keys::{Accepts, kernel_keys, range_of};
+use super::keys::{Accepts, LATENCY, kernel_keys, range_of};
 use super::section::{Held, from_nothing, section, words};
-use super::{Knobs, Size, TimeSpan};
+use super::task::CPU_MAX;
+use super::{Bandwidth, Knobs, Size, TimeSpan};
 use crate::cost::Costs;
+use crate::device::Figure;
+use crate::memory::{MemorySpec, Preset};
 
 section! {
     /// The simulated hardware.
@@ -58,6 +61,63 @@ section! {
             "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
         distance: u32, [default 20] in Accepts::Integer(11, 254),
             "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";
+        cpus: Option<u16>, [absent "none"] in Accepts::Integer(0, CPU_MAX as i64 + 1),
+            "Processors of this node, numbered in the order of nodes. Those of machine.cpus that no node names are the first node's. What a task allocates comes from the node of its processor first. A node without processors is memory only.";
+        preset: String, [default MemorySpec::DRAM_NAME.to_string()] in Accepts::Choice(MemorySpec::PRESETS),
+            "The class of memory that gives every figure not overridden here. Latency and bandwidth decide the tier of a node without processors, in relation to the first node with some; a node with processors is ordinary memory.";
+        read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "How long a load takes with nothing else under way.";
+        write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+            "How long a store takes that has to reach memory.";
+        read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+            "Bytes a second that loads share.";
+        write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+            "Bytes a second that stores share.";
+        adistance: Option<u32>, [absent "from latency and bandwidth"] in Accepts::Integer(1, i32::MAX as i64),
+            "Abstract distance, as the kernel computes it from latency and bandwidth: the tier is a 128th of it, less is faster. DRAM is 576; a driver that knows nothing of its memory says 2880.";
+    }
+}
+
+/// A figure of a class of memory, as a scenario would set it.
+pub struct MemoryFigure {
+    /// The key of `[[machine.node]]`.
+    pub key: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+impl Node {
+    /// Every figure that a preset gives, with its source.
+    pub fn figures(preset: &Preset) -> [MemoryFigure; 4] {
+        let time = |figure: Figure<u64>| (format!("\"{}\"", TimeSpan(figure.value)), figure.source);
+        let rate = |figure: Figure<u64>| (format!("\"{}\"", Bandwidth(figure.value)), figure.source);
+        let figures = [
+            ("read_latency", time(preset.read_latency)),
+            ("write_latency", time(preset.write_latency)),
+            ("read_bandwidth", rate(preset.read_bandwidth)),
+            ("write_bandwidth", rate(preset.write_bandwidth)),
+        ];
+        figures.map(|(key, (value, source))| MemoryFigure { key, value, source })
+    }
+
+    /// Its memory; of an unknown preset, which the check has found, ordinary memory.
+    pub fn spec(&self) -> MemorySpec {
+        let preset = MemorySpec::preset(&self.preset).unwrap_or(MemorySpec::DRAM);
+        MemorySpec {
+            read_latency: self.read_latency.map_or(preset.read_latency, |time| time.0),
+            write_latency: self.write_latency.map_or(preset.write_latency, |time| time.0),
+            read_bandwidth: self.read_bandwidth.map_or(preset.read_bandwidth, |rate| rate.0),
+            write_bandwidth: self.write_bandwidth.map_or(preset.write_bandwidth, |rate| rate.0),
+        }
+    }
+
+    fn memory_type(&self) -> MemoryType {
+        match self.adistance {
+            Some(adistance) => MemoryType::Adistance(adistance),
+            None => MemoryType::Measured(self.spec().coordinate()),
+        }
     }
 }
 
@@ -95,8 +155,29 @@ impl Machine {
                 .clone()
                 .map(|from| nodes.clone().map(|to| distance(from, to)).collect())
                 .collect(),
+            cpu_nodes: self.cpu_nodes(),
+            memory_types: self.node.iter().map(Node::memory_type).collect(),
             ..Layout::default()
         }
+    }
+
+    /// Its tiers of memory.
+    pub fn tiers(&self) -> Result<MemoryTiers, ConfigError> {
+        MemoryTiers::new(&Config {
+            node_pages: self.node_sizes().into_iter().map(Size::pages_floor).collect(),
+            layout: self.layout(),
+            cpus: self.cpus,
+            ..Config::default()
+        })
+    }
+
+    /// The node of each processor.
+    fn cpu_nodes(&self) -> Vec<NodeId> {
+        let of_node = |node: &Node| usize::from(node.cpus.unwrap_or(0));
+        let unnamed = usize::from(self.cpus).saturating_sub(self.node.iter().map(of_node).sum());
+        let ids = (0..).map(NodeId);
+        let of_nodes = ids.zip(&self.node).flat_map(|(id, node)| std::iter::repeat_n(id, of_node(node)));
+        std::iter::repeat_n(NodeId(0), unnamed).chain(of_nodes).collect()
     }
 }
 

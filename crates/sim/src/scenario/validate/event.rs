@@ -1,6 +1,6 @@
 //! `[[event]]`: the file has to exist, and to take what is written to it.
 
-use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, ZRAM_FILES};
+use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, ZRAM_FILES};
 
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
@@ -92,6 +92,12 @@ impl Check<'_> {
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
             Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
+            Some(KernelFile::Numa(_)) => {
+                if matches!(value.to_string().as_str(), "1" | "0" | "y" | "n" | "true" | "false") {
+                    return;
+                }
+                Some(Accepts::Bool)
+            }
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
             Some(KernelFile::ZswapParameter(name)) => {
                 let key = Key::find(&format!("kernel.zswap.{name}"));
@@ -102,7 +108,9 @@ impl Check<'_> {
                 }
                 if is_flag { Some(Accepts::Choice(&["Y", "N"])) } else { accepts }
             }
-            Some(KernelFile::Proc(_) | KernelFile::Block(_) | KernelFile::Zswap(_)) => {
+            Some(
+                KernelFile::Proc(_) | KernelFile::Block(_) | KernelFile::Zswap(_) | KernelFile::MemoryTier(_),
+            ) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
             None => None,
@@ -187,7 +195,8 @@ impl Check<'_> {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
-                            /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled and /sys/kernel/mm/hugepages/...";
+                            /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, \
+                            /sys/devices/virtual/memory_tiering/... and /sys/kernel/mm/hugepages/...";
                 self.report(problem.help(help));
                 return None;
             }
@@ -219,6 +228,10 @@ impl Check<'_> {
                 "parameter of zswap",
                 machine_files(|file| matches!(file, KernelFile::ZswapParameter(_))),
             ),
+            Some(KernelFile::Numa(name)) => {
+                (name, "file of nodes", machine_files(|file| matches!(file, KernelFile::Numa(_))))
+            }
+            Some(KernelFile::MemoryTier(name)) => (name, "file of a tier of memory", self.tier_files()),
             Some(KernelFile::LruGen(name)) => (
                 name,
                 "file of the multi-generational LRU",
@@ -246,6 +259,15 @@ impl Check<'_> {
         let problem = Problem::new(key, format!("`{path}`: there is no {what} called `{given}`"));
         self.report(problem.help(format!("known: {}", known.join(", "))).nearest(given, known));
         None
+    }
+}
+
+impl Check<'_> {
+    /// The list of nodes of each tier that there is.
+    fn tier_files(&self) -> Vec<String> {
+        let tiers = self.scenario.machine.tiers();
+        let ids = tiers.iter().flat_map(MemoryTiers::iter).map(|tier| tier.id);
+        ids.map(|id| format!("memory_tier{id}/nodelist")).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
 use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
-use crate::scenario::{Scalar, Size};
+use crate::scenario::{Scalar, Scenario, Size};
 
 impl Check<'_> {
     pub(super) fn machine(&mut self) {
@@ -24,6 +24,7 @@ impl Check<'_> {
                 self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
             }
         }
+        self.node_cpus();
         let first = machine.node_sizes()[0];
         if machine.init_memory.0 > 0 && machine.init_memory >= first {
             let problem = format!("{} are all of the first node's {first}", machine.init_memory);
@@ -37,10 +38,59 @@ impl Check<'_> {
         }
     }
 
+    /// Nodes have no processors that the machine lacks.
+    fn node_cpus(&mut self) {
+        let machine = &self.scenario.machine;
+        let mut of_nodes = 0;
+        for (at, node) in machine.node.iter().enumerate() {
+            of_nodes += u64::from(node.cpus.unwrap_or(0));
+            if of_nodes > u64::from(machine.cpus) {
+                let cpus = machine.cpus;
+                let message =
+                    format!("the nodes up to here have {of_nodes} processors, and machine.cpus is {cpus}");
+                let problem = Problem::new(format!("machine.node[{at}].cpus"), message);
+                let help = "set machine.cpus to those of all nodes together, or give this node fewer";
+                return self.report(problem.help(help));
+            }
+        }
+    }
+
     pub(super) fn kernel(&mut self) {
         self.ranges("kernel.", &self.scenario.kernel);
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
+        self.tiers();
+    }
+
+    /// What moves pages between tiers needs two of them.
+    fn tiers(&mut self) {
+        let Scenario { machine, kernel, sysctl, .. } = self.scenario;
+        let promotes = |value: &Scalar| value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0);
+        let is_true = |value: &Scalar| matches!(value, Scalar::Bool(true));
+        let asked = [
+            (
+                "kernel.numa.demotion_enabled",
+                kernel.switches.get("numa.demotion_enabled").is_some_and(is_true),
+            ),
+            ("sysctl.kernel.numa_balancing", sysctl.get("kernel.numa_balancing").is_some_and(promotes)),
+        ];
+        if !self.problems.is_empty() || asked.iter().all(|(_, is_asked)| !is_asked) {
+            return;
+        }
+        let tiers = match machine.tiers() {
+            Ok(tiers) => tiers,
+            Err(error) => return self.report(Problem::new("machine.node", error.to_string())),
+        };
+        if tiers.has_lower_tier() {
+            return;
+        }
+        for (key, _) in asked.into_iter().filter(|(_, is_asked)| *is_asked) {
+            let problem = Problem::new(key, "all memory of this machine is in its top tier");
+            self.report(
+                problem
+                    .help("add a [[machine.node]] without cpus and with slower memory: preset = \"cxl-1.1\""),
+            );
+        }
     }
 
     pub(super) fn memcgs(&mut self) {

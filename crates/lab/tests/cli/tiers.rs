@@ -1,0 +1,79 @@
+//! Machines with more than one tier of memory.
+
+use super::{check_failure, check_success, pageout, text, with_scenario};
+
+/// A node with all processors and a slower one without any.
+const TIERS: &str = r#"
+[machine]
+cpus = 2
+
+[[machine.node]]
+memory = "64MiB"
+
+[[machine.node]]
+memory = "128MiB"
+preset = "cxl-1.1"
+
+[[task]]
+name = "reader"
+
+[[task.object]]
+channel = "anonymous"
+size = "96MiB"
+workload = { pattern = "uniform", ops = 30000 }
+"#;
+
+#[track_caller]
+fn refused(scenario: &str, arguments: &[&str], parts: &[&str]) {
+    let directory = with_scenario(scenario);
+    check_failure(&pageout(directory.path(), &[&["run", "scenario.toml"], arguments].concat()), 2, parts);
+}
+
+#[test]
+fn what_moves_pages_between_tiers_is_refused_where_there_is_one() {
+    for key in ["kernel.numa.demotion_enabled=true", "sysctl.kernel.numa_balancing=2"] {
+        let name = key.split('=').next().unwrap();
+        let one_node = TIERS.replace("preset = \"cxl-1.1\"", "");
+        let parts = &["all memory of this machine is in its top tier", name, "preset = \"cxl-1.1\""];
+        refused(&one_node, &["--set", key], parts);
+        let directory = with_scenario(TIERS);
+        check_success(&pageout(directory.path(), &["run", "scenario.toml", "--check", "--set", key]));
+    }
+}
+
+#[test]
+fn memory_without_bandwidth_or_latency_is_refused() {
+    let zero = TIERS.replace("preset = \"cxl-1.1\"", "read_bandwidth = \"0B/s\"");
+    refused(&zero, &[], &["read_bandwidth", "0B/s is too small: the least is 1B/s", "scenario.toml:10"]);
+    let zero = TIERS.replace("preset = \"cxl-1.1\"", "read_latency = \"0ns\"");
+    refused(&zero, &[], &["read_latency", "too small", "scenario.toml:10"]);
+    let misspelt = TIERS.replace("\"cxl-1.1\"", "\"cxl-1.2\"");
+    refused(&misspelt, &[], &["`cxl-1.2`", "did you mean `cxl-1.1`?", "scenario.toml:10"]);
+}
+
+#[test]
+fn nodes_have_no_processors_that_the_machine_lacks() {
+    let many = TIERS.replace("preset = \"cxl-1.1\"", "cpus = 3");
+    refused(
+        &many,
+        &[],
+        &["the nodes up to here have 3 processors, and machine.cpus is 2", "scenario.toml:10"],
+    );
+}
+
+/// Kernel files of tiers are read as on a running system; one that is not there is answered with those that are.
+#[test]
+fn tiers_list_their_nodes_and_a_tier_that_is_not_there_is_refused() {
+    let event = |path: &str| format!("{TIERS}\n[[event]]\nat = \"1ms\"\nread = \"{path}\"\nshow = [\"*\"]\n");
+    let tier = |number: u32| format!("/sys/devices/virtual/memory_tiering/memory_tier{number}/nodelist");
+    let directory = with_scenario(&event(&tier(47)));
+    let output = pageout(directory.path(), &["run", "scenario.toml", "--json"]);
+    let told = check_success(&output);
+    let run: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(run.to_string().contains("\"1\\n\""), "{}", text(&output.stdout));
+    refused(
+        &event(&tier(5)),
+        &[],
+        &["memory_tier5/nodelist", "known: memory_tier4/nodelist, memory_tier47/nodelist"],
+    );
+}

@@ -1,0 +1,47 @@
+//! What memory is like: latency and bandwidth of a node, by class and with sources.
+
+mod preset; // classes of memory: every figure with its source
+
+pub use preset::{PRESETS, Preset};
+
+use pageout_engine::AccessCoordinate;
+
+/// The memory of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemorySpec {
+    /// Nanoseconds that a load of a cache line takes with nothing else under way.
+    pub read_latency: u64,
+    /// The same of a store that has to reach memory.
+    pub write_latency: u64,
+    /// Bytes a second that all loads together can have.
+    pub read_bandwidth: u64,
+    /// The same of stores.
+    pub write_bandwidth: u64,
+}
+
+impl MemorySpec {
+    /// What costs are about: ordinary memory beside the CPU.
+    pub const DRAM: MemorySpec = preset::DRAM.spec();
+
+    /// Its preset.
+    pub const DRAM_NAME: &str = preset::DRAM.name;
+
+    /// Names of all presets.
+    pub const PRESETS: &[&str] = preset::NAMES;
+
+    /// The memory of a preset.
+    pub fn preset(name: &str) -> Option<MemorySpec> {
+        PRESETS.iter().find(|preset| preset.name == name).map(Preset::spec)
+    }
+
+    /// The same in the units of the firmware's tables.
+    pub fn coordinate(&self) -> AccessCoordinate {
+        let clamped = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
+        AccessCoordinate {
+            read_latency: clamped(self.read_latency),
+            write_latency: clamped(self.write_latency),
+            read_bandwidth: clamped(self.read_bandwidth / 1_000_000),
+            write_bandwidth: clamped(self.write_bandwidth / 1_000_000),
+        }
+    }
+}
