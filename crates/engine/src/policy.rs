@@ -123,6 +123,16 @@ impl Policy {
         }
     }
 
+    /// The multi-generational LRU of Linux 7.3, of October 2026: profile `mglru@2026`. Each rule in which it differs from 6.16 is a
+    /// switch.
+    pub fn mglru_2026() -> Policy {
+        Policy {
+            generations: GenerationRules::linux_7_3(),
+            reclaim: ReclaimRules::generations_7_3(),
+            ..Policy::mglru_6_16()
+        }
+    }
+
     /// One list in exact order of access, no second chance: the textbook LRU, profile `lru`. A reference, not a kernel's.
     pub fn exact_lru() -> Policy {
         Policy { lru: Lru::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
@@ -189,6 +199,7 @@ pub const PROFILES: &[Profile] = &[
     Profile::new("mglru@v4-2021", Policy::mglru_v4_2021),
     Profile::new("mglru@6.12", Policy::mglru_6_12),
     Profile::new("mglru@6.16", Policy::mglru_6_16),
+    Profile::new("mglru@2026", Policy::mglru_2026),
     Profile::new("classic@2.6.35", Policy::classic_2_6_35),
     Profile::new("classic@2.6.35-nodirect", Policy::classic_2_6_35_nodirect),
     Profile::new("lru", Policy::exact_lru),

@@ -5,12 +5,14 @@
 
 use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TypeRule};
 use crate::lru::{
-    AgingRule, DirtyAtTail, FaultIn, Interface, Lru, NewAnon, NewFile, ProtectTo, References, Rejected,
-    Switching,
+    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Interface, Lru,
+    NewAnon, NewFile, OfflineAging, ProtectTo, References, Rejected, RoundSize, ScanBudget, ScanReturn,
+    Switching, TypeFallback,
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
-    AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    AnonWriteback, CompactGap, FileWriteback, FlushRule, FlusherWake, ProtectionRule, Stalls, TreeWalk,
+    V1Throttle,
 };
 use crate::workingset::{Restore, Workingset};
 use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
@@ -196,6 +198,24 @@ pub const SWITCHES: &[Switch] = &[
         "A page at the old end that is dirty or being written is isolated and activated (up to 6.13, since 7.2), or moved to the next generation, where it is soon met again (6.14 to 7.1)."),
     switch!("lru.aging", AgingRule: generations.aging, Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
         "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), whenever it isn't full (6.16), or only when it is used up (as posted in 2021)."),
+    switch!("lru.scan_budget", ScanBudget: generations.pass.scan_budget, Some(("mechanisms-2026.toml", "recompute")),
+        "When a pass counts what it may scan: before each round (up to 7.1), or once, less what is protected (since 7.2). A pass that has nothing to scan then doesn't age either."),
+    switch!("lru.round", RoundSize: generations.pass.round, Some(("mechanisms-2026.toml", "4096_pages")),
+        "How many pages a round of eviction may look at: 4096 (up to 7.1), or 64 and no more than the pass still wants (since 7.2). With 4096, a pass over a small group that was to take one page takes 64."),
+    switch!("lru.scan_return", ScanReturn: generations.pass.scan_return, Some(("mechanisms-2026.toml", "isolated_or_exhausted")),
+        "What a round that spares all it looks at counts as: nothing, and the pass ends (up to 7.1), or what it looked at (since 7.2)."),
+    switch!("lru.close_empty", CloseEmpty: generations.pass.close_empty, None,
+        "Whether a round closes empty generations only when it has isolated (up to 7.1), or also before it does (since 7.2). A generation that is empty costs a round at most, so no shipped scenario's counters change."),
+    switch!("lru.age_at_default", AgeAtDefault: generations.pass.age_at_default, Some(("mechanisms-2026.toml", "never")),
+        "Where only the generations are left that eviction spares, the first priority leaves aging to the next (up to 7.1), or ages at once (since 7.2)."),
+    switch!("lru.after_aging", AfterAging: generations.pass.after_aging, Some(("mechanisms-2026.toml", "stop")),
+        "A pass that has aged is over (up to 7.1), or goes on to evict (since 7.2)."),
+    switch!("lru.offline_aging", OfflineAging: generations.pass.offline_aging, None,
+        "What a removed group has left ages only where nothing else can be evicted (up to 7.1), or as any other (since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change."),
+    switch!("lru.type_fallback", TypeFallback: generations.pass.type_fallback, Some(("mechanisms-2026.toml", "no_isolation")),
+        "A round changes to the other type where the one that the controller chose gave nothing to isolate (up to 7.1), or only where there was nothing of it to look at (since 7.2)."),
+    switch!("lru.abort_scope", AbortScope: generations.pass.abort_scope, Some(("mechanisms-2026.toml", "root")),
+        "Whose passes over generations end once the target is reached: those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32."),
     switch!("lru.memcg_lru", bool generations.memcg_lru, Some(("groups-by-age.toml", "false")),
         "Reclaim for the whole machine comes by groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do."),
     switch!("lru.interface", Interface: generations.interface, None,
@@ -232,6 +252,8 @@ pub const SWITCHES: &[Switch] = &[
         "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists)."),
     switch!("reclaim.stalls", Stalls: reclaim.stalls, Some(("writeback-from-reclaim.toml", "congestion_wait")),
         "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010)."),
+    switch!("reclaim.compact_gap", CompactGap: reclaim.compact_gap, Some(("huge-pages-under-load.toml", "capped")),
+        "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2)."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),

@@ -119,7 +119,7 @@ impl Core {
 
     /// The part of a list that protection leaves in reach: pressure falls in proportion as usage comes down to what is
     /// protected, rather than stopping dead there.
-    fn unprotected(
+    pub(crate) fn unprotected(
         &self,
         memcg: crate::MemcgId,
         size: u64,

@@ -25,8 +25,9 @@ mod two_lists; // active and inactive
 use crate::switch::choice;
 pub(crate) use generations::MIN_LRU_BATCH;
 pub use generations::{
-    AgingRule, DirtyAtTail, FaultIn, GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, ProtectTo,
-    References, Rejected,
+    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, GenerationInfo,
+    GenerationRules, Interface, NewAnon, NewFile, OfflineAging, PassRules, ProtectTo, References, Rejected,
+    RoundSize, ScanBudget, ScanReturn, TypeFallback,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, Place, Refused, Requested, SWAPPINESS_ANON_ONLY,

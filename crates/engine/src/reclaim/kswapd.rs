@@ -21,7 +21,6 @@ use crate::kthread::{KernelThread, ThreadStep};
 use crate::lru::Lru;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::{DelayReason, Wait};
-use crate::migrate::compact_gap;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
@@ -332,9 +331,10 @@ impl Core {
     fn balance_pass_end(&mut self, run: &mut Balance, node: NodeId) -> Passed {
         let waits = self.note_progress(node, &mut run.sc);
         debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
+        let gap = self.compact_gap(run.sc.by.order);
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
-        if sc.by.order > 0 && sc.nr_reclaimed >= compact_gap(sc.by.order) {
+        if sc.by.order > 0 && sc.nr_reclaimed >= gap {
             // Enough pages for any block are free; that they lie apart is compaction's business.
             sc.by.order = 0;
         }

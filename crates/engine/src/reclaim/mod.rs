@@ -38,6 +38,7 @@ pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
+pub(crate) use rules::CompactGap;
 pub use rules::{
     AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls, TreeWalk,
     V1Throttle,

@@ -10,15 +10,15 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
-use crate::lru::{Lru, Pass, Round};
+use crate::lru::{AbortScope, Lru, Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, SharedWalk};
-use crate::migrate::compact_gap;
+use crate::migrate;
 use crate::page_alloc::request::{COSTLY_ORDER, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
-use crate::reclaim::{ProtectionRule, ScanControl, Tally, TreeWalk};
+use crate::reclaim::{CompactGap, ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
@@ -180,7 +180,7 @@ impl Core {
         if self.memory.swap.free_pages() > 0 {
             inactive += self.node_stat(of_node, Stat::NrInactiveAnon).max(0) as u64;
         }
-        inactive > compact_gap(block.order)
+        inactive > self.compact_gap(block.order)
     }
 
     fn next_group(&mut self, node: &mut NodePass) -> Option<MemcgId> {
@@ -281,19 +281,28 @@ impl Core {
         sizes[2] + sizes[3] + if is_anon_evictable { sizes[0] + sizes[1] } else { 0 }
     }
 
-    /// Whether reclaim for the machine may stop in the middle of a pass over generations: what it was asked for is there, or kswapd
-    /// finds that others have freed enough.
+    /// Whether reclaim may stop in the middle of a pass over generations: what it was asked for is there, or kswapd finds that others
+    /// have freed enough. Up to 7.0 that was so of reclaim for the machine only.
     pub(crate) fn is_enough(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
-        if !sc.by.is_global() {
+        if !sc.by.is_global() && self.generation_rules(lruvec).pass.abort_scope == AbortScope::Root {
             return false;
         }
-        if sc.nr_reclaimed >= sc.nr_to_reclaim.max(compact_gap(sc.by.order)) {
+        if sc.nr_reclaimed >= sc.nr_to_reclaim.max(self.compact_gap(sc.by.order)) {
             return true;
         }
         let node = self.lruvecs[lruvec].node;
         sc.by.is_kswapd()
             && sc.by.order == 0
             && self.memory.zones.is_beyond_high(node, sc.by.class, ENOUGH_BEYOND_HIGH)
+    }
+
+    /// Pages that reclaim for a block frees before it leaves the rest to compaction, by the rule of the machine.
+    pub(crate) fn compact_gap(&self, order: u8) -> u64 {
+        let gap = migrate::compact_gap(order);
+        match self.memcgs[MemcgId::ROOT].policy.reclaim.compact_gap {
+            CompactGap::TwiceTheBlock => gap,
+            CompactGap::Capped => gap.min(self.config.reclaim_batch),
+        }
     }
 
     /// Generations would begin so gently at the usual priority that many passes would free nothing: the first one goes by how much

@@ -111,6 +111,17 @@ choice! {
     }
 }
 
+choice! {
+    /// How many pages reclaim for a block frees before it leaves the rest to compaction.
+    CompactGap {
+        /// Twice the block. Up to 7.1.
+        TwiceTheBlock = "twice_the_block",
+        /// The same, but no more than a reclaimer's batch of 32: for a huge page it had freed 1024, which tore holes without making
+        /// one. Since 7.2.
+        Capped = "capped",
+    }
+}
+
 /// What a reclaim call does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReclaimRules {
@@ -140,6 +151,8 @@ pub struct ReclaimRules {
     pub v1_throttle: V1Throttle,
     /// How reclaimers wait for pages under writeback.
     pub stalls: Stalls,
+    /// How much is freed for a block.
+    pub compact_gap: CompactGap,
 }
 
 impl ReclaimRules {
@@ -158,6 +171,7 @@ impl ReclaimRules {
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
+            compact_gap: CompactGap::TwiceTheBlock,
         }
     }
 
@@ -170,6 +184,11 @@ impl ReclaimRules {
             stalls: Stalls::CongestionWait,
             ..ReclaimRules::linux_6_12()
         }
+    }
+
+    /// Of 7.3, for generations.
+    pub(crate) fn generations_7_3() -> ReclaimRules {
+        ReclaimRules { compact_gap: CompactGap::Capped, ..ReclaimRules::generations_6_12() }
     }
 
     /// Of 6.12, for generations.

@@ -161,7 +161,7 @@ fn a_long_story_keeps_its_first_and_last_steps_and_counts_the_others() {
 
 #[test]
 fn the_last_evictions_each_end_where_their_page_was_evicted() {
-    for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "lru"] {
+    for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "mglru@2026", "lru"] {
         let json = explain_json(profile, &["--evictions", "50"]);
         let pages = json["pages"].as_array().unwrap();
         assert_eq!(pages.len(), 50);
@@ -273,7 +273,8 @@ fn words(value: &serde_json::Value, found: &mut std::collections::BTreeSet<(Stri
 #[test]
 fn the_words_of_the_json_form_are_these() {
     let mut found = std::collections::BTreeSet::new();
-    for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "lru", "sieve"] {
+    for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "mglru@2026", "lru", "sieve"]
+    {
         for question in [["--evictions", "200"], ["--page", "reader/0:1"], ["--page", "reader/1:5"]] {
             words(&explain_json(profile, &[question[0], question[1], "--steps", "500"]), &mut found);
         }

@@ -5,7 +5,7 @@
 //! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
 //! [reclaim 4.4 and its 6.12 form]
 
-use super::{GenerationLists, References};
+use super::{AgeAtDefault, GenerationLists, OfflineAging, References, ScanBudget};
 use crate::core::Core;
 use crate::harvest::{Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
@@ -20,48 +20,56 @@ pub(crate) struct Aging {
     swappiness: u8,
 }
 
-/// What a pass over generations may do next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Budget {
-    /// Scan so many pages.
-    Scan(u64),
-    /// Too little is left that is old enough.
-    Age,
-}
-
 impl Core {
-    /// How much to scan at this priority, or that it is time to age.
+    /// How much a pass may scan at this priority.
+    ///
+    /// What a removed group has left is all to go: nobody uses it. [6.12 4.4; mglru-2026 2.1]
+    pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
+        let rules = self.generation_rules(lruvec);
+        let memcg = self.lruvecs[lruvec].memcg;
+        let generations = self.generations(lruvec);
+        let types = Core::evictable_types(swappiness);
+        let is_pinned = rules.pass.scan_budget == ScanBudget::Pinned;
+        if !is_pinned && generations.counted(types) <= rules.spared() {
+            return 0;
+        }
+        let total = types.iter().map(|&kind| generations.total(kind)).sum();
+        if !self.memcgs[memcg].is_online {
+            return total;
+        }
+        if !is_pinned {
+            return total >> sc.priority;
+        }
+        let protection = self.memcgs.protection(sc.by.target, memcg);
+        self.unprotected(memcg, total, protection, sc) >> sc.priority
+    }
+
+    /// Whether it is time to age.
     ///
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little. In a small
-    /// lruvec a 4096th is nothing: it waits for the second priority. [6.12 4.4]
-    pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> Budget {
+    /// lruvec a 4096th is nothing: it waits for the second priority. [6.12 4.4; mglru-2026 2.1]
+    pub(super) fn wants_aging(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> bool {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
         let types = Core::evictable_types(swappiness);
-        let min = generations.deciding_min_seq(types);
-        let count = generations.max_seq - min + 1;
-        let is_used_up = count <= rules.spared();
-        let pages = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
-        let (mut total, mut ages) = (0, true);
-        if !is_used_up {
-            let all_of = |kind: LruType| {
-                let seqs = generations.min_seq[kind as usize]..=generations.max_seq;
-                seqs.map(move |seq| generations.pages(seq)[kind as usize]).sum::<u64>()
-            };
-            total = types.iter().map(|&kind| all_of(kind)).sum();
-            let is_full = count == u64::from(rules.count_max);
-            let youngest = pages(generations.max_seq);
-            let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
-            ages = !is_full && rules.aging.is_due(youngest, youngest_evictable, total);
+        let count = generations.counted(types);
+        let is_gentle = sc.priority == PRIORITY_DEFAULT;
+        if count <= rules.spared() {
+            return !is_gentle || rules.pass.age_at_default == AgeAtDefault::WhenForced;
         }
+        if is_gentle || count == u64::from(rules.count_max) {
+            return false;
+        }
+        let total: u64 = types.iter().map(|&kind| generations.total(kind)).sum();
         // What a removed group has left needs no aging: nobody uses it.
-        if total > 0 && !self.memcgs[self.lruvecs[lruvec].memcg].is_online {
-            return Budget::Scan(total);
+        let is_online = self.memcgs[self.lruvecs[lruvec].memcg].is_online;
+        if total > 0 && !is_online && rules.pass.offline_aging == OfflineAging::LastResort {
+            return false;
         }
-        if !ages || sc.priority == PRIORITY_DEFAULT {
-            return Budget::Scan(total >> sc.priority);
-        }
-        Budget::Age
+        let pages = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
+        let youngest = pages(generations.max_seq);
+        let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
+        rules.aging.is_due(youngest, youngest_evictable, total)
     }
 
     /// Begins to age.
@@ -198,5 +206,15 @@ impl GenerationLists {
             .map(|&kind| self.min_seq[kind as usize])
             .min()
             .expect("memory of some type may always be evicted")
+    }
+
+    /// How many generations there are of them.
+    fn counted(&self, types: &[LruType]) -> u64 {
+        self.max_seq - self.deciding_min_seq(types) + 1
+    }
+
+    /// Pages of a type.
+    fn total(&self, kind: LruType) -> u64 {
+        (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum()
     }
 }

@@ -5,12 +5,13 @@
 //!                      ──► tier above the limit?   ─► protected: to the next generation
 //!                      ──► else                    ─► isolated, judged, freed;  rejected ─► to a young generation
 //! ```
-//! The controller says which type, and up to which tier (`balance/controller.rs`). A round looks at up to 4096 pages and
-//! isolates up to 64. If it leaves the generation empty, the generation is closed. [reclaim 4.9 and its 6.12 form]
+//! The controller says which type, and up to which tier (`balance/controller.rs`). A round looks at up to 4096 pages (up to 64
+//! since 7.2) and isolates up to 64. If it leaves the generation empty, the generation is closed. How rounds make a pass is
+//! `pass_rules.rs`. [reclaim 4.9 and its 6.12 form; mglru-2026 2.1 to 2.5]
 
-use super::aging::Budget;
 use super::{
-    Aging, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo, References, SWAPPINESS_ANON_ONLY,
+    AfterAging, Aging, CloseEmpty, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo,
+    References, RoundSize, SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
 };
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
 use crate::core::Core;
@@ -24,20 +25,26 @@ use crate::units::{LruType, Pfn};
 
 /// Pages to isolate in a round: as many as a machine word has bits.
 pub(crate) const MIN_LRU_BATCH: u64 = 64;
-/// Pages to look at in a round.
-const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
+/// Pages to look at in a round: all of them up to 7.1, since then in one that a command asks for.
+pub(super) const MAX_LRU_BATCH: u64 = 64 * MIN_LRU_BATCH;
 
 /// A pass over the generations of one lruvec.
 #[derive(Default)]
 pub(crate) struct GenerationsPass {
+    /// Pages that it may scan, where they are counted once.
+    budget: Option<u64>,
     scanned: u64,
     aging: Option<Box<Aging>>,
+    /// It has aged, or waited for someone who did.
+    has_aged: bool,
+    /// The group has nothing old any more, or may not give more: it comes last the next time.
+    rotates: bool,
 }
 
 impl GenerationsPass {
-    /// Whether a generation was to be opened, or was.
+    /// Whether the group is to come last the next time.
     pub(in crate::lru) fn has_aged(&self) -> bool {
-        self.aging.is_some()
+        self.rotates
     }
 }
 
@@ -55,54 +62,102 @@ impl GenerationLists {
     }
 }
 
+/// What a look at the old end of a type came to. Unit: pages.
+#[derive(Clone, Copy, Default)]
+struct Isolation {
+    looked_at: u64,
+    isolated: u64,
+    /// It has looked at all that it may.
+    is_exhausted: bool,
+}
+
 impl Core {
     pub(in crate::lru) fn generations_begin(&mut self) -> GenerationsPass {
         self.lru_add_drain();
         GenerationsPass::default()
     }
 
-    /// One round: evicts a batch, or does a part of an aging. A pass ages at most once, at its end. Memory younger than that is
-    /// left to the next priority.
+    /// One round: evicts a batch, or does a part of an aging. Up to 7.1 a pass ages at most once, at its end; memory younger than
+    /// that is left to the next priority.
     pub(in crate::lru) fn generations_round(
         &mut self,
         lruvec: LruvecId,
         pass: &mut GenerationsPass,
         sc: &mut ScanControl,
     ) -> Round {
-        if let Some(aging) = &mut pass.aging {
-            return match self.aging_step(lruvec, aging) {
-                None => Round::More,
-                Some(_) => Round::Last,
-            };
-        }
+        let rules = self.generation_rules(lruvec).pass;
         let swappiness = self.effective_swappiness(lruvec, sc);
-        match self.generations_budget(lruvec, swappiness, sc) {
-            Budget::Scan(0) => Round::Last,
-            Budget::Scan(budget) => {
-                let scanned = self.evict(lruvec, swappiness, sc);
-                pass.scanned += scanned;
-                let is_over = scanned == 0 || pass.scanned >= budget || self.is_enough(lruvec, sc);
-                if is_over { Round::Last } else { Round::More }
+        if let Some(aging) = &mut pass.aging {
+            let Some(has_opened) = self.aging_step(lruvec, aging) else { return Round::More };
+            pass.aging = None;
+            pass.has_aged = true;
+            pass.rotates |= has_opened || rules.after_aging == AfterAging::Stop;
+            if rules.after_aging == AfterAging::Stop {
+                return Round::Last;
             }
-            Budget::Age => {
+        } else {
+            if rules.scan_budget == ScanBudget::Pinned {
+                if pass.budget.is_none() {
+                    pass.budget = Some(self.generations_budget(lruvec, swappiness, sc));
+                }
+                if pass.budget == Some(0) {
+                    return Round::Last;
+                }
+                if self.is_below_min(lruvec, sc) {
+                    pass.rotates = true;
+                    return Round::Last;
+                }
+            }
+            if self.wants_aging(lruvec, swappiness, sc) {
                 pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
-                Round::More
+                return Round::More;
             }
         }
+        let budget = pass.budget.unwrap_or_else(|| self.generations_budget(lruvec, swappiness, sc));
+        if budget == 0 {
+            return Round::Last;
+        }
+        let batch = match rules.round {
+            RoundSize::Most4096 => MAX_LRU_BATCH,
+            RoundSize::Most64 => MIN_LRU_BATCH.min(budget.saturating_sub(pass.scanned).max(1)),
+        };
+        let scanned = self.evict(lruvec, swappiness, batch, sc);
+        pass.scanned += scanned;
+        let is_over = scanned == 0
+            || pass.scanned >= budget
+            || self.is_enough(lruvec, sc)
+            || pass.has_aged && sc.by.is_global();
+        if is_over { Round::Last } else { Round::More }
     }
 
-    /// One batch: returns the pages looked at, or 0 where there is nothing to gain from going on.
-    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
+    /// Whether the group has come down to what is never taken from it.
+    fn is_below_min(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        let memcg = self.lruvecs[lruvec].memcg;
+        let min = self.memcgs.protection(sc.by.target, memcg).min;
+        memcg != sc.by.target && min > 0 && min >= self.memcgs[memcg].usage
+    }
+
+    /// One batch of up to so many pages to look at: returns how many were, or 0 where there is nothing to gain from going on.
+    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, most: u64, sc: &mut ScanControl) -> u64 {
+        let rules = self.generation_rules(lruvec).pass;
+        let is_exact = rules.scan_return == ScanReturn::Exact;
         let mut batch = std::mem::take(&mut self.isolated);
-        let (looked_at, kind) = self.isolate_oldest(lruvec, swappiness, &mut batch, sc);
+        let mut has_closed = rules.close_empty == CloseEmpty::BeforeAndAfter
+            && self.close_empty_generations(lruvec, swappiness);
+        let (looked_at, kind) = self.isolate_oldest(lruvec, swappiness, most, &mut batch, sc);
         let mut scanned = looked_at;
-        scanned += u64::from(self.close_empty_generations(lruvec, swappiness));
-        let generations = self.generations(lruvec);
-        let types = Core::evictable_types(swappiness);
-        let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
-        if count <= self.generation_rules(lruvec).spared() {
-            // Nothing evictable is left without aging.
-            scanned = 0;
+        if rules.close_empty == CloseEmpty::After || looked_at > 0 {
+            has_closed |= self.close_empty_generations(lruvec, swappiness);
+        }
+        if !is_exact {
+            scanned += u64::from(has_closed);
+            let generations = self.generations(lruvec);
+            let types = Core::evictable_types(swappiness);
+            let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
+            if count <= self.generation_rules(lruvec).spared() {
+                // Nothing evictable is left without aging.
+                scanned = 0;
+            }
         }
         let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, looked_at, sc);
         self.isolated = batch;
@@ -118,19 +173,33 @@ impl Core {
         &mut self,
         lruvec: LruvecId,
         swappiness: u8,
+        most: u64,
         batch: &mut Vec<Pfn>,
         sc: &mut ScanControl,
     ) -> (u64, LruType) {
-        let CheaperType { kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
+        let rules = self.generation_rules(lruvec).pass;
+        let CheaperType { mut kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
         self.tell_type(lruvec, kind, limit, reason);
-        let scanned = self.isolate_type(lruvec, kind, limit, batch, sc);
-        if scanned > 0 || Core::evictable_types(swappiness).len() == 1 {
-            return (scanned, kind);
+        let first = self.isolate_type(lruvec, kind, limit, most, batch, sc);
+        let is_exact = rules.scan_return == ScanReturn::Exact;
+        let said = |found: Isolation| match is_exact || found.isolated > 0 || found.is_exhausted {
+            true => found.looked_at,
+            false => 0,
+        };
+        let has_given = first.isolated > 0 || !is_exact && said(first) > 0;
+        if has_given || Core::evictable_types(swappiness).len() == 1 {
+            return (said(first), kind);
         }
-        let other = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
-        let limit = self.ref_tier_to_evict(lruvec, other);
-        self.tell_type(lruvec, other, limit, self.generations(lruvec).had_nothing(kind));
-        (self.isolate_type(lruvec, other, limit, batch, sc), other)
+        let gave_nothing = kind;
+        if rules.type_fallback == TypeFallback::NoIsolation || first.looked_at == 0 {
+            kind = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
+        }
+        let limit = self.ref_tier_to_evict(lruvec, kind);
+        if kind != gave_nothing {
+            self.tell_type(lruvec, kind, limit, self.generations(lruvec).had_nothing(gave_nothing));
+        }
+        let second = self.isolate_type(lruvec, kind, limit, most, batch, sc);
+        (if is_exact { first.looked_at } else { 0 } + said(second), kind)
     }
 
     /// The type to take next and the highest of its tiers to take.
@@ -166,21 +235,24 @@ impl Core {
         lruvec: LruvecId,
         kind: LruType,
         limit: RefTierLimit,
+        most: u64,
         batch: &mut Vec<Pfn>,
         sc: &mut ScanControl,
-    ) -> u64 {
+    ) -> Isolation {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
         if generations.count(kind) <= rules.spared() {
-            return 0;
+            return Isolation::default();
         }
         let list = generations.list_of(generations.oldest(kind), kind);
-        let (mut scanned, mut sorted, mut isolated) = (0, 0, 0);
-        while scanned < MAX_LRU_BATCH && isolated < MIN_LRU_BATCH {
+        let (mut looked_at, mut scanned, mut sorted, mut isolated) = (0, 0, 0, 0);
+        while looked_at < most && isolated < MIN_LRU_BATCH {
             let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
             let pfn = Pfn(item);
             let pages = self.memory.folios[pfn].pages();
             scanned += pages;
+            // Since 7.2 a large folio counts once against what may be looked at.
+            looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
             if self.sort_folio(lruvec, pfn, limit) || self.sort_dirty(lruvec, pfn, sc) {
                 sorted += pages;
             } else {
@@ -194,9 +266,9 @@ impl Core {
         self.looked_at += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
-        self.trace_isolated(lruvec, LruList::inactive(kind), [MAX_LRU_BATCH, scanned, isolated], sc);
+        self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, isolated], sc);
         self.note_taken(lruvec, kind, isolated);
-        if isolated > 0 || scanned >= MAX_LRU_BATCH { scanned } else { 0 }
+        Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
     }
 
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so

@@ -23,6 +23,7 @@
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 
 mod rules; // what eras have done differently, as data
+mod pass_rules; // likewise, of a pass
 mod references; // how often a page was read, in its word
 mod lists; // the generations of one lruvec
 mod min_ttl; // a working set that is not to be thrashed
@@ -34,6 +35,10 @@ mod user; // what user space asks for
 pub(crate) use aging::Aging;
 pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use lists::{GenerationLists, Place};
+pub use pass_rules::{
+    AbortScope, AfterAging, AgeAtDefault, CloseEmpty, OfflineAging, PassRules, RoundSize, ScanBudget,
+    ScanReturn, TypeFallback,
+};
 pub use references::References;
 pub(crate) use rules::SWAPPINESS_ANON_ONLY;
 pub use rules::{

@@ -1,7 +1,7 @@
 //! How each era keeps its generations, as data.
 
 use crate::lru::Switching;
-use crate::lru::generations::References;
+use crate::lru::generations::{PassRules, References};
 use crate::switch::choice;
 use crate::workingset::Restore;
 
@@ -139,6 +139,8 @@ pub struct GenerationRules {
     pub dirty: DirtyAtTail,
     /// When eviction ages.
     pub aging: AgingRule,
+    /// How a pass is made.
+    pub pass: PassRules,
     /// Reclaim for the whole machine comes by groups in the order of the memcg LRU (since 6.2); else it walks their tree.
     pub memcg_lru: bool,
     /// Who comes by the groups of the memcg LRU goes on with the next generation of them when it has emptied one (before 6.8), and so
@@ -179,6 +181,7 @@ impl GenerationRules {
             protect_to: ProtectTo::Tail,
             dirty: DirtyAtTail::Isolate,
             aging: AgingRule::Linux6_12,
+            pass: PassRules::linux_6_12(),
             memcg_lru: true,
             memcg_lru_restart: false,
             interface: Interface::Linux6_12,
@@ -200,11 +203,16 @@ impl GenerationRules {
             protect_to: ProtectTo::Head,
             dirty: DirtyAtTail::NextGeneration,
             aging: AgingRule::Linux6_16,
+            pass: PassRules::linux_6_12(),
             memcg_lru: true,
             memcg_lru_restart: false,
             interface: Interface::Linux6_16,
             switching: Switching::Both,
         }
+    }
+
+    pub(crate) fn linux_7_3() -> GenerationRules {
+        GenerationRules { pass: PassRules::linux_7_3(), ..GenerationRules::linux_6_16() }
     }
 
     /// Youngest generations that eviction leaves alone.

@@ -11,7 +11,7 @@
 //! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
 //! the system's, or 0 while there is no swap for a batch.
 
-use super::{Aging, GenerationLists, Interface, eviction};
+use super::{Aging, GenerationLists, Interface, RoundSize, eviction};
 use crate::core::Core;
 use crate::kernfs::error::Errno;
 use crate::lru::Lru;
@@ -194,7 +194,13 @@ impl Core {
             GenerationWork::Evict { lruvec, min_gen, sc } => {
                 let (lruvec, min_gen) = (*lruvec, *min_gen);
                 self.release_isolated(sc);
-                if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, sc) > 0 {
+                let most = match self.generation_rules(lruvec).pass.round {
+                    RoundSize::Most4096 => eviction::MAX_LRU_BATCH,
+                    RoundSize::Most64 => {
+                        eviction::MAX_LRU_BATCH.min(sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed))
+                    }
+                };
+                if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, most, sc) > 0 {
                     return WorkStep::Again;
                 }
                 self.unplug(&mut sc.plug);

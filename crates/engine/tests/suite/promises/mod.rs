@@ -3,6 +3,7 @@
 mod access; // descriptors, mappings, advice
 mod dirty; // dirty pages of files: who writes them, who waits
 mod exit; // what is left of a process that has ended
+mod generations_pass; // how much a pass scans, when it ages
 mod kernel_memory; // nodes of tables, stacks, and who pays for them
 mod limits; // charging, protection, memory.high, out of memory
 mod oom; // who is killed for want of memory

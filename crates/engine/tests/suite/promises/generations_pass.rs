@@ -1,0 +1,47 @@
+//! How a pass over generations is made: what it scans at each priority, when it ages, when it is enough.
+
+use super::scenario::check;
+
+/// A group of so many pages, all read once and so in the oldest generation, is one page over its limit. Batches and stocks of one
+/// page, so that all of them are on lists.
+fn one_page_too_many(settings: &str, pages: u64, expected: &str) {
+    check(&format!(
+        "
+        config policy=mglru@2026 folio_batch=1 charge_stock=1 memory=1000000 {settings}
+        group job max={pages}
+        file data {}
+        task t in job
+        t open data as f
+        t read f 0..{pages}
+        flush
+        t read f {pages}                => M
+        vmstat pgscan_file pgsteal_file => {expected} {expected}
+    ",
+        pages + 1
+    ));
+}
+
+/// What is looked at doubles with each priority, of what is left: 1, 2, 4, 8, 16 and 32 of 1056 pages from priority 10 on, and of
+/// four times as many from 12 on.
+#[test]
+fn a_pass_of_7_2_looks_at_its_share_and_no_more() {
+    one_page_too_many("", 1056, "63");
+    one_page_too_many("", 4160, "63");
+    // 1, 3, 6, 13 and 26 at priorities 12 to 8.
+    one_page_too_many("", 6700, "49");
+    // 16 and 32.
+    one_page_too_many("", 65_600, "48");
+}
+
+/// Isolated are 64 a round however little the priority asks for: a 4096th of 6700 pages is 1.
+#[test]
+fn a_pass_of_6_16_takes_64_pages_where_it_is_to_take_one() {
+    one_page_too_many("lru.round=4096_pages", 6700, "64");
+}
+
+/// A 4096th of 401,408 pages is 98, which are two rounds of up to 64.
+#[test]
+fn reclaim_for_a_group_stops_at_its_target_since_7_1_and_went_on_to_the_end_of_its_count_before() {
+    one_page_too_many("", 401_408, "64");
+    one_page_too_many("lru.abort_scope=root", 401_408, "98");
+}
