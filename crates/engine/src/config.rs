@@ -181,6 +181,27 @@ parameters! {
     Kernel "transparent_hugepage": transparent_hugepage: bool = false, Values::Bool, "",
         "Whether the marks of zones leave room for huge pages: min_free_kbytes is then raised to 11 pageblocks a zone, or 5 % of memory."
         "false: folios are single pages. A distribution's kernel has it on, and so keeps up to 67584 kB free.";
+    Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
+        "CPU time of a new thread before memory tiering looks at its memory, and time that a new mapping is left alone."
+        "1000 is the kernel's; debugfs has it as a file.";
+    Kernel "sched.numa_balancing.scan_period_min_ms": scan_period_min_ms: u32 = 1000, Values::Number(1, 1_000_000), "ms",
+        "How often all of a thread's memory is looked at most: its page-table entries that lead to slow memory are marked, so that the next access through them faults. A thread with more than a scan size of memory is scanned as much more often."
+        "1000 is the kernel's.";
+    Kernel "sched.numa_balancing.scan_period_max_ms": scan_period_max_ms: u32 = 60_000, Values::Number(1, 1_000_000), "ms",
+        "How often at least, and how often the threshold of what is hot moves."
+        "60000 is the kernel's.";
+    Kernel "sched.numa_balancing.scan_size_mb": scan_size_mb: u32 = 256, Values::Number(1, 1 << 20), "MiB",
+        "How much memory a scan marks."
+        "256 is the kernel's.";
+    Kernel "sched.numa_balancing.hot_threshold_ms": hot_threshold_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
+        "A page of slow memory is hot if it is accessed so soon after it was marked. It is where the threshold begins, which then follows the rate limit: up to twice as long, down to an eighth."
+        "1000 is the kernel's.";
+    Kernel "last_cpupid_bits": last_cpupid_bits: u8 = 10, Values::Number(9, 21), "bits",
+        "Bits of a page in which memory tiering keeps when it was marked: 8, and as many as CPU numbers have (CONFIG_NR_CPUS). Up to 12 they hold 4096 ms, and each bit more twice that; a page that is accessed later than that looks hot."
+        "10: a kernel for up to 4 CPUs, which the recorded runs had. One for 8192 has 21.";
+    Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",
+        "How much a node of the top tier takes by promotion."
+        "65536, which is no limit, is the kernel's.";
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
         "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
         "false is the kernel's; /sys/kernel/mm/numa has it as a file.";

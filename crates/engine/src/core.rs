@@ -20,6 +20,7 @@ use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::migrate::{Kcompactd, KcompactdThread};
+use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
 use crate::page_cache::PageCacheEvent;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
@@ -56,6 +57,7 @@ pub(crate) struct Core {
     pub(crate) zswap: Zswap,
     pub(crate) writeback: Writeback,
     pub(crate) shadow_nodes: ShadowNodes,
+    pub(crate) numa_balancing: NumaBalancing,
     /// `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
     pub(crate) last_root_flush: Nanos,
@@ -125,6 +127,7 @@ impl Core {
             zswap: Zswap::default(),
             writeback: Writeback::default(),
             shadow_nodes: ShadowNodes::default(),
+            numa_balancing: NumaBalancing::new(nodes),
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,
             in_lru_fault: false,

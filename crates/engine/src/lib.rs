@@ -22,6 +22,7 @@ mod stat; // counters under the kernel's names, and how old a reader's copy is
 mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
 mod migrate; // a folio moves to another frame; compaction
+mod numa_balancing; // pages of slow memory that are in use are found, and promoted
 mod page_cache; // where a folio is found by what it holds
 mod io; // reads and writes in flight, and who waits for them
 mod writeback; // dirty pages of files, and who writes them

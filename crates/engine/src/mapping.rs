@@ -28,7 +28,7 @@ impl Core {
         if entry.is_present() && !entry.is_zero_page() {
             // Mapped when it was filled; or write-protected, which the store has ended.
             if write && !entry.is_dirty() && self.is_regular(pfn) {
-                self.make_writable(mm, page);
+                self.access_again(mm, page, true);
             }
             return;
         }
@@ -51,12 +51,15 @@ impl Core {
         !self.memory.folios[pfn].flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED)
     }
 
-    /// The store that has faulted on a clean entry of a regular file is made again, and goes through.
-    fn make_writable(&mut self, mm: MmId, page: u64) {
+    /// What has faulted on an entry that is there is made again, and goes through: a store to a clean entry of a regular file, or an
+    /// access to one that was marked.
+    pub(crate) fn access_again(&mut self, mm: MmId, page: u64, dirties: bool) {
         let space = self.memory.mm_mut(mm);
         let mut word = space.table.word(page);
-        word.set_dirty();
         word.set_young();
+        if dirties {
+            word.set_dirty();
+        }
         space.table.replace(page, word);
         if let Some(tlb) = &mut space.tlb {
             tlb.access(page);

@@ -66,6 +66,11 @@ pub struct Costs {
     pub upper_entry: u64,
     /// A page-table entry looked at beside others. T: 2 to 5, since one cache line holds 8 of them.
     pub pte_walked: u64,
+    /// Marking a page-table entry, with the time in its folio. E: 30, an atomic exchange in each of two lines, as a list move.
+    pub pte_marked: u64,
+    /// What a hint fault takes beyond another page fault. Row "hint fault (PROT_NONE, no migration)": 1,000 to 1,500, T; the middle of it
+    /// less a fault, D.
+    pub hint_fault: u64,
     /// Removing a page-table entry with its share of the TLB flush. Row "the same, mapped once": 1,212 less 660, M, less
     /// one rmap step, D.
     pub unmap: u64,
@@ -130,6 +135,8 @@ impl Costs {
             rmap_step: 150,
             upper_entry: 10,
             pte_walked: 4,
+            pte_marked: 30,
+            hint_fault: 300,
             unmap: 400,
             zap: 170,
             dirty: 150,
@@ -184,6 +191,8 @@ impl Costs {
             rmap_steps: self.rmap_step,
             upper_entries: self.upper_entry,
             ptes_walked: self.pte_walked,
+            ptes_marked: self.pte_marked,
+            hint_faults: self.hint_fault,
             unmapped: self.unmap,
             zapped: self.zap,
             dirtied: self.dirty,
@@ -256,6 +265,8 @@ impl Costs {
             rmap_step: scale(self.rmap_step),
             upper_entry: scale(self.upper_entry),
             pte_walked: scale(self.pte_walked),
+            pte_marked: scale(self.pte_marked),
+            hint_fault: scale(self.hint_fault),
             unmap: scale(self.unmap),
             zap: scale(self.zap),
             dirty: scale(self.dirty),
@@ -297,6 +308,8 @@ mod tests {
         rmap_steps: 0,
         upper_entries: 0,
         ptes_walked: 0,
+        ptes_marked: 0,
+        hint_faults: 0,
         unmapped: 0,
         zapped: 0,
         dirtied: 0,

@@ -23,6 +23,7 @@
 //! puts tracepoints in order, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
+mod balancing;
 mod carry;
 mod error;
 mod oom;
@@ -318,6 +319,7 @@ impl Machine {
     fn begin(&mut self) {
         self.follow_groups();
         self.start_kernel_threads();
+        self.follow_scans();
         for index in 0..self.timed.len() {
             self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
         }

@@ -102,6 +102,9 @@ impl TaskSpec {
     }
 }
 
+/// Beyond the end of all time.
+pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
+
 /// Accesses pulled from a stream at a time: 32 KiB of words, which stay in the first-level cache.
 const CHUNK: usize = 4096;
 
@@ -136,6 +139,8 @@ pub(crate) struct Task {
     pub(crate) has_opened: bool,
     /// The next access is known not to be a hit: don't try it as one again.
     pub(crate) is_miss_next: bool,
+    /// The CPU time beyond which its next timer tick may bring a scan of its memory; never, as long as nobody scans.
+    pub(crate) scan_due: Nanos,
     /// Since when it has been in a reclaim call.
     pub(crate) reclaim_since: Option<Nanos>,
     pub(crate) reclaim_time: Nanos,
@@ -198,6 +203,7 @@ impl Task {
             opens_files: spec.opens_files,
             has_opened: false,
             is_miss_next: false,
+            scan_due: NEVER,
             last_accesses: 0,
             reclaim_since: None,
             reclaim_time: Nanos::ZERO,

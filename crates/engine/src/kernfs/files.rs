@@ -132,7 +132,7 @@ pub(super) enum MachineTarget {
     Zoneinfo,
     Swaps,
     Zswap(ZswapFile),
-    /// A parameter of a module.
+    /// A parameter of a module, or one that debugfs has.
     Module(&'static str),
     /// A parameter, by its name.
     Sysctl(&'static str),
@@ -175,6 +175,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/meminfo", is_writable: false, target: MachineTarget::Meminfo },
     MachineFile { path: "/proc/zoneinfo", is_writable: false, target: MachineTarget::Zoneinfo },
     MachineFile { path: "/proc/swaps", is_writable: false, target: MachineTarget::Swaps },
+    sysctl("/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "kernel.numa_balancing_promote_rate_limit_MBps"),
     sysctl("/proc/sys/kernel/numa_balancing", "kernel.numa_balancing"),
     sysctl("/proc/sys/vm/compaction_proactiveness", "vm.compaction_proactiveness"),
     sysctl("/proc/sys/vm/page-cluster", "vm.page-cluster"),
@@ -200,6 +201,11 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     debug("/sys/kernel/debug/zswap/stored_incompressible_pages", ZswapFile::StoredIncompressiblePages),
     debug("/sys/kernel/debug/zswap/stored_pages", ZswapFile::StoredPages),
     debug("/sys/kernel/debug/zswap/written_back_pages", ZswapFile::WrittenBackPages),
+    module("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "sched.numa_balancing.hot_threshold_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_delay_ms", "sched.numa_balancing.scan_delay_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms", "sched.numa_balancing.scan_period_max_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_period_min_ms", "sched.numa_balancing.scan_period_min_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_size_mb", "sched.numa_balancing.scan_size_mb"),
     module("/sys/module/zswap/parameters/enabled", "zswap.enabled"),
     module("/sys/module/zswap/parameters/max_pool_percent", "zswap.max_pool_percent"),
     module("/sys/module/zswap/parameters/accept_threshold_percent", "zswap.accept_threshold_percent"),

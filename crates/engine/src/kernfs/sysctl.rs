@@ -30,6 +30,9 @@ impl Engine {
         }
         self.core.memory.zones.set_marks(&self.core.config);
         self.core.dirty_limits_changed();
+        if name == "kernel.numa_balancing" {
+            self.core.restart_promotion();
+        }
         if name == "vm.compaction_proactiveness" {
             self.core.compaction_proactiveness_changed();
         }

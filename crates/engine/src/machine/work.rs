@@ -69,6 +69,10 @@ work! {
     upper_entries,
     /// Page-table entries looked at side by side: in walks, and around an entry found young.
     ptes_walked,
+    /// Page-table entries marked so that the next access through them faults.
+    ptes_marked,
+    /// Such faults.
+    hint_faults,
     /// Page-table entries removed by reclaim, one by one.
     unmapped,
     /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.

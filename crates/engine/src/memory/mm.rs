@@ -7,6 +7,7 @@ use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tlb::Tlb;
+use crate::numa_balancing::{MmScan, VmaScan};
 use crate::swap::contents::Compressibility;
 use crate::swap::window::SwapWindow;
 use crate::units::{FileId, MemcgId, OpenFileId};
@@ -52,6 +53,8 @@ pub(crate) struct Vma {
     pub(crate) swap_window: SwapWindow,
     /// How well its anonymous pages compress; `None`: as the device says.
     pub(crate) compressibility: Option<Compressibility>,
+    /// What NUMA balancing knows of it, from its first scan on.
+    pub(crate) scan: Option<VmaScan>,
 }
 
 impl Vma {
@@ -79,6 +82,8 @@ pub(crate) struct Mm {
     pub(crate) vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
     pub(crate) used_on_nodes: u64,
+    /// How far NUMA balancing has scanned it.
+    pub(crate) scan: MmScan,
     /// Tasks that run in it.
     pub(crate) users: u32,
     /// One of them has begun to.
@@ -99,6 +104,7 @@ impl Mm {
             tlb,
             vmas: Vec::new(),
             used_on_nodes: 0,
+            scan: MmScan::default(),
             users: 0,
             is_running: false,
             is_oom_victim: false,
@@ -110,7 +116,7 @@ impl Mm {
     pub(crate) fn like(&self, tlb: Option<Tlb>) -> Mm {
         let pages = self.table.pages();
         let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
-        let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), ..vma.clone() };
+        let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), scan: None, ..vma.clone() };
         let (is_running, oom_score_adj) = (self.is_running, self.oom_score_adj);
         let vmas = self.vmas.iter().map(anew).collect();
         Mm { table, nodes, vmas, is_running, oom_score_adj, ..Mm::new(self.memcg, tlb) }
@@ -139,6 +145,7 @@ impl Mm {
             mapped: true,
             swap_window: SwapWindow::default(),
             compressibility: None,
+            scan: None,
         });
         self.vmas.len() - 1
     }

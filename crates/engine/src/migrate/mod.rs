@@ -16,13 +16,13 @@ mod compaction; // large blocks out of scattered free pages
 mod direct; // a request makes its block itself
 mod kcompactd; // a thread a node makes blocks for requests to come
 mod nodes; // folios go to another node
+mod promote; // to one of the top tier
 
 pub(crate) use compaction::{
     CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
 };
 pub(crate) use direct::{DirectCompactStep, DirectCompaction};
 pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
-#[cfg(test)]
 pub(crate) use nodes::NotMigrated;
 
 use crate::core::Core;

@@ -16,6 +16,7 @@ use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::stat::{ByType, ISOLATED, Stat};
+use crate::story::GfpFlags;
 use crate::units::{MmId, NodeId, Pfn};
 
 /// Folios of a batch at most; further ones are another.
@@ -52,10 +53,29 @@ impl Core {
         if is_file && (folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn)) {
             return Err(NotMigrated::Again);
         }
-        if !self.has_room_for(to, folio.order) || !self.migrate_isolate(pfn) {
+        if !self.has_room_for(to, folio.order) {
+            self.wake_for_room(to);
+            return Err(NotMigrated::Again);
+        }
+        if !self.migrate_isolate(pfn) {
             return Err(NotMigrated::Again);
         }
         Ok(())
+    }
+
+    /// A node that pages are promoted to is full: its kswapd demotes others to make room. [tiering-zswap 3.5]
+    fn wake_for_room(&mut self, node: NodeId) {
+        let highest = self
+            .memory
+            .zones
+            .of_node(node)
+            .iter()
+            .filter(|zone| zone.managed > 0)
+            .map(|zone| zone.kind)
+            .max();
+        if let Some(class) = highest.filter(|_| self.config.is_memory_tiering()) {
+            self.wake_kswapd(node, 0, class, GfpFlags::None);
+        }
     }
 
     /// Whether a node stays balanced if it receives a folio: some zone of it is above its high mark then.

@@ -96,6 +96,12 @@ impl Attempt {
         self.has_seen_mark = true;
     }
 
+    /// Its fault has been one on a page that is mapped.
+    pub(super) fn was_hint_fault(&mut self) {
+        self.has_faulted_around = true;
+        self.has_seen_mark = true;
+    }
+
     /// Begins advice: pages are read ahead, and none of them is accessed.
     pub(super) fn begin_advice(&mut self, object: ObjectId, readahead: Option<Readahead>) {
         self.begin(Access::new(object, NO_PAGE, false));

@@ -11,6 +11,7 @@ mod read_ahead; // readahead as a part of an access
 mod swap_ahead; // the same of swapped pages
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
+mod numa; // scans and hint faults of NUMA balancing
 mod memstall; // what of it is owed to a shortage of memory
 mod write; // writes to files: who waits, and fsync
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise

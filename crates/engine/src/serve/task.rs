@@ -6,6 +6,7 @@ use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::migrate::CompactMemory;
+use crate::numa_balancing::ThreadScan;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
@@ -27,6 +28,8 @@ pub(crate) struct Task {
     pub(crate) buffers: Vec<Pfn>,
     /// Pages charged while above `memory.high`, to be reclaimed before returning to user space.
     pub(crate) high_debt: u64,
+    /// When NUMA balancing scans for it.
+    pub(crate) scan: ThreadScan,
     /// Pages of files that it has dirtied lately.
     pub(crate) dirty: DirtyThrottle,
     /// The read it waited for has failed.
@@ -98,6 +101,7 @@ impl Task {
             stack: None,
             buffers: Vec::new(),
             high_debt: 0,
+            scan: ThreadScan::default(),
             dirty: DirtyThrottle::default(),
             read_failed: false,
             is_killed: false,
@@ -141,6 +145,9 @@ impl Engine {
                 self.tasks[task.index()].attempt.begin(access);
                 if access.write {
                     self.begin_write(task);
+                }
+                if self.core.numa_balancing.has_marked() {
+                    self.take_hint_fault(task);
                 }
                 self.attempt(task)
             }

@@ -9,6 +9,7 @@ mod batches; // promises of the per-CPU batches that can't be seen from outside
 mod compaction; // promises of compaction
 mod high_order; // promises to requests for blocks of pages
 mod migration; // promises of migration between nodes
+mod numa_balancing; // promises of scans, hint faults and promotion
 mod large; // promises of large folios, which no access makes yet
 mod machine; // frames, slots, devices and tasks: carries out what the engine decides
 mod model; // what each page must hold

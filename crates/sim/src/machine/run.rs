@@ -12,7 +12,7 @@ use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::{Refill, decode};
+use crate::task::{NEVER, Refill, decode};
 
 impl Machine {
     /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
@@ -179,6 +179,9 @@ impl Machine {
         if self.tasks[index].runner.memstall.is_some() {
             self.end_memstall(index as TaskIndex);
         }
+        if self.tasks[index].scan_due != NEVER && self.scan_clock(index) <= self.tasks[index].runner.clock {
+            return Ok(self.scan_tick(index, observer));
+        }
         if let Some(next) = self.run_hits(index, stop, observer) {
             return Ok(next);
         }
@@ -203,7 +206,11 @@ impl Machine {
             Some(next) => next.min(stop),
             None => stop,
         };
-        let horizon = undisturbed.max(now + self.quantum);
+        let mut horizon = undisturbed.max(now + self.quantum);
+        if self.tasks[index].scan_due != NEVER {
+            horizon = horizon.min(self.scan_clock(index));
+        }
+        let task = &mut self.tasks[index];
         let pending = task.accesses.pending();
         let allowed = task.hits_allowed(now, horizon).min(pending.len());
         let hits = match task.calls.as_deref() {

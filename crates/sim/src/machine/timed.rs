@@ -119,6 +119,7 @@ impl Machine {
                 };
                 // What was turned on may bring a thread along.
                 self.start_kernel_threads();
+                self.follow_scans();
                 let next = self.finish_thread_step(index, step, observer)?;
                 self.come_back(index, &next);
                 Ok(())

@@ -87,12 +87,16 @@ pub(crate) struct MappedWords<'a> {
 
 impl MappedWords<'_> {
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
-    /// leaving a fault to take, where the page isn't mapped, or is the shared page of zeroes and would be written.
+    /// leaving a fault to take, where the page isn't mapped, is marked for a hint fault, or is the shared page of zeroes and would be
+    /// written.
     #[inline]
     pub(crate) fn touch(&mut self, page: u64, write: bool) -> bool {
         let Some(word) = self.words.get_mut(page as usize) else { return false };
-        let (bits, forbidden) =
-            if write { (Word::YOUNG | Word::DIRTY, Word::ZERO) } else { (Word::YOUNG, 0) };
+        let (bits, forbidden) = if write {
+            (Word::YOUNG | Word::DIRTY, Word::ZERO | Word::PROT_NONE)
+        } else {
+            (Word::YOUNG, Word::PROT_NONE)
+        };
         if *word & (Word::PRESENT | forbidden) != Word::PRESENT {
             return false;
         }
@@ -125,7 +129,7 @@ impl MappedWords<'_> {
         let Some(&word) = self.words.get(page as usize) else { return false };
         let word = Word(word);
         let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
-        let is_held = word.is_present() && tlb.access(start + page);
+        let is_held = word.is_present() && !word.is_prot_none() && tlb.access(start + page);
         match is_regular_file {
             _ if is_held && !needs_table_walk => true,
             true => self.touch_shared(page, write),
@@ -338,6 +342,16 @@ impl Table {
         self.young[leaf as usize] = false;
     }
 
+    /// How many pages are present.
+    pub(crate) fn resident(&self) -> u64 {
+        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists);
+        let words = leaves.flat_map(|(leaf, _): (usize, _)| {
+            let first = leaf * LEAF_PAGES as usize;
+            &self.words[first..(first + LEAF_PAGES as usize).min(self.words.len())]
+        });
+        words.filter(|&&word| Word(word).is_present()).count() as u64
+    }
+
     /// Pages that are present, in order.
     pub(crate) fn present(&self) -> Vec<u64> {
         let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists).map(|(leaf, _)| leaf);
@@ -428,6 +442,29 @@ mod tests {
         table.grow(1000);
         assert!(table.word(599) == word && table.word(1599) == Word::EMPTY);
         table.check_invariants();
+    }
+
+    #[test]
+    fn an_access_to_a_marked_entry_faults_and_changes_nothing() {
+        let mut table = Table::new(64);
+        table.replace(3, Word::mapping(Pfn(7), false));
+        table.update(3, |word| {
+            word.clear_young();
+            word.set_prot_none();
+        });
+        let marked = table.word(3);
+        assert!(marked.is_present() && marked.is_prot_none() && table.resident() == 1);
+        let mut tlb = Tlb::new(4);
+        for write in [false, true] {
+            assert!(!table.mapped_words(0, 64).touch(3, write));
+            assert!(!table.mapped_words(0, 64).touch_shared(3, write));
+            for _ in 0..2 {
+                assert!(!table.mapped_words(0, 64).touch_through(&mut tlb, 0, 3, write, false));
+            }
+        }
+        assert!(table.word(3) == marked);
+        table.update(3, Word::clear_prot_none);
+        assert!(table.mapped_words(0, 64).touch(3, true) && table.word(3).is_dirty());
     }
 
     #[test]

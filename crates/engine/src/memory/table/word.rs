@@ -1,7 +1,7 @@
 //! What a table knows of one page: a word of 64 bits.
 //!
 //! ```text
-//!   resident   63..32 frame    | 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
@@ -133,6 +133,8 @@ impl Word {
     pub(super) const READAHEAD: u64 = 1 << 14;
     /// It was read ahead, and nobody has used it yet.
     pub(super) const UNUSED: u64 = 1 << 15;
+    /// A page-table entry that any access faults on, so that the kernel learns of it. To the kernel the page is as present as before.
+    pub(super) const PROT_NONE: u64 = 1 << 16;
     pub(super) const PFN_SHIFT: u32 = 32;
     pub(super) const SWAP_TAG: u64 = 1 << 2;
 
@@ -243,6 +245,20 @@ impl Word {
     #[inline]
     pub(crate) fn is_dirty(self) -> bool {
         self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
+    }
+
+    /// An access faults although the page is there.
+    #[inline]
+    pub(crate) fn is_prot_none(self) -> bool {
+        self.0 & (Self::PRESENT | Self::PROT_NONE) == Self::PRESENT | Self::PROT_NONE
+    }
+
+    pub(crate) fn set_prot_none(&mut self) {
+        self.0 |= Self::PROT_NONE;
+    }
+
+    pub(crate) fn clear_prot_none(&mut self) {
+        self.0 &= !Self::PROT_NONE;
     }
 
     pub(crate) fn set_dirty(&mut self) {

@@ -1,0 +1,36 @@
+//! Promotion: a folio of slow memory goes to a node of the top tier. [tiering 6; tiering-zswap 3.5]
+//!
+//! Whoever has found a hot page calls it: hint faults with the mapping in which the page was used, others without. What may keep a folio
+//! back, and in which order that is asked, is `nodes.rs`; why it was called, and whether too many have gone already, is the caller's.
+
+use super::NotMigrated;
+use crate::core::Core;
+use crate::stat::Stat;
+use crate::units::{MmId, NodeId, Pfn};
+
+impl Core {
+    /// Moves a folio to a node of the top tier, where it is added to its lists as a new one. What can't move is on its list as it was.
+    /// `vma`: the mapping on whose behalf, if that is known.
+    pub(crate) fn promote_folio(
+        &mut self,
+        pfn: Pfn,
+        to: NodeId,
+        vma: Option<(MmId, usize)>,
+    ) -> Result<(), NotMigrated> {
+        debug_assert_ne!(self.memory.folios[pfn].node, to, "it is there");
+        self.migrate_prepare(pfn, vma, to)?;
+        if self.promote_prepared(&[pfn], to) > 0 { Ok(()) } else { Err(NotMigrated::Again) }
+    }
+
+    /// The same for folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
+    /// come from the top tier were no promotion.
+    pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
+        let is_upward = self.tiers.node_is_top_tier(to)
+            && folios.iter().all(|&pfn| !self.tiers.node_is_top_tier(self.memory.folios[pfn].node));
+        let moved = self.migrate_misplaced(folios, to);
+        if is_upward {
+            self.count_node(to, Stat::PgpromoteSuccess, moved as i64);
+        }
+        moved
+    }
+}

@@ -1,0 +1,137 @@
+//! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap 3.3, 3.4]
+
+use super::ThreadScan;
+use super::scan::thread_bit;
+use crate::core::Core;
+use crate::memory::table::Word;
+use crate::page_alloc::request::Rights;
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zone::ZoneType;
+use crate::stat::Stat;
+use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
+
+/// A node with so many pages to spare takes all that is offered: 1 GiB.
+const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
+/// Or this share of its pages, if that is more.
+const ENOUGH_SHARE: u64 = 16;
+
+impl Core {
+    /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, and makes the
+    /// entry accessible in any case. False if it is not marked.
+    pub(crate) fn hint_fault(
+        &mut self,
+        (mm, vma): (MmId, usize),
+        page: u64,
+        write: bool,
+        thread: &mut ThreadScan,
+        id: TaskId,
+    ) -> bool {
+        let word = self.memory.mm(mm).table.word(page);
+        if !word.is_prot_none() {
+            return false;
+        }
+        let pfn = word.pfn();
+        let (node, to) = (self.memory.folios[pfn].node, self.current_node());
+        self.work.hint_faults += 1;
+        self.count_node(to, Stat::NumaHintFaults, 1);
+        if node == to {
+            self.count_node(to, Stat::NumaHintFaultsLocal, 1);
+        }
+        let space = self.memory.mm_mut(mm);
+        if let Some(scan) = &mut space.vmas[vma].scan {
+            scan.threads[1] |= thread_bit(id);
+        }
+        space.table.update(page, Word::clear_prot_none);
+        // A store to a page of a file has more to do than this.
+        let dirties = write && !self.is_regular(pfn);
+        if self.should_promote(pfn, to) {
+            self.promote_for(pfn, to, (mm, vma), thread);
+            self.adapt_period(mm, thread);
+        }
+        self.access_again(mm, page, dirties);
+        true
+    }
+
+    fn promote_for(&mut self, pfn: Pfn, to: NodeId, vma: (MmId, usize), thread: &mut ThreadScan) {
+        let pages = self.memory.folios[pfn].pages();
+        match self.promote_folio(pfn, to, Some(vma)) {
+            Ok(()) => {
+                thread.faults.remote += pages;
+                thread.faults.private += pages;
+            }
+            Err(_) => thread.faults.has_failed = true,
+        }
+    }
+
+    /// Whether a page that is used now is to go to the node of who uses it: from slow memory to the top tier, if it was marked not long
+    /// ago, and not too many others have gone.
+    fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
+        let is_slow = !self.tiers.node_is_top_tier(self.memory.folios[pfn].node);
+        if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
+            return false;
+        }
+        let (knobs, time) = (self.config.promotion_knobs(), self.config.access_time());
+        let now_ms = self.now.0 / 1_000_000;
+        if self.has_plenty_free(to) {
+            self.numa_balancing.nodes[to.index()].reset_threshold();
+            return true;
+        }
+        let candidates = self.promotion_candidates(to);
+        let node = &mut self.numa_balancing.nodes[to.index()];
+        node.adjust_threshold(&knobs, candidates, now_ms);
+        let threshold = node.threshold(&knobs);
+        let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
+        time.latency(stored, now_ms) < threshold
+            && !self.is_promotion_limited(to, self.memory.folios[pfn].pages())
+    }
+
+    /// Whether a node has so much free that nobody need be choosy.
+    pub(crate) fn has_plenty_free(&self, node: NodeId) -> bool {
+        let zones = self.memory.zones.of_node(node);
+        let pages: u64 = zones.iter().map(|zone| zone.present).sum();
+        let enough = ENOUGH_PAGES.max(pages / ENOUGH_SHARE);
+        zones.iter().any(|zone| {
+            zone.watermark_ok(0, zone.mark(Watermark::Promo) + enough, ZoneType::Movable, Rights::empty())
+        })
+    }
+
+    /// Counts pages that are to be promoted to a node, and says whether its rate limit refuses them.
+    pub(crate) fn is_promotion_limited(&mut self, to: NodeId, pages: u64) -> bool {
+        self.count_node(to, Stat::PgpromoteCandidate, pages as i64);
+        let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
+        let candidates = self.promotion_candidates(to);
+        self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
+    }
+
+    fn promotion_candidates(&self, node: NodeId) -> u64 {
+        self.vmstat[node.index()][Stat::PgpromoteCandidate as usize] as u64
+    }
+
+    /// Tier balancing was turned on, or its knobs were written: thresholds begin anew.
+    pub(crate) fn restart_promotion(&mut self) {
+        for node in self.memory.nodes() {
+            let candidates = self.promotion_candidates(node);
+            self.numa_balancing.nodes[node.index()].restart(candidates, self.now.0 / 1_000_000);
+        }
+    }
+
+    /// Looks at a thread's period, once in each pass over its memory that has led somewhere.
+    fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
+        if self.now <= thread.retry_at {
+            return;
+        }
+        let Some(period) = thread.period_ms else { return };
+        thread.retry_at = self.now + Nanos(1_000_000 * (period / 16).min(1000));
+        let space = self.memory.mm(mm);
+        if thread.seq == space.scan.seq {
+            return;
+        }
+        thread.seq = space.scan.seq;
+        let faults = std::mem::take(&mut thread.faults);
+        let adapted = self.config.scan_knobs().adapted(period, space.table.resident(), &faults);
+        thread.period_ms = Some(adapted);
+        if faults.local + faults.shared == 0 || faults.has_failed {
+            self.memory.mm_mut(mm).scan.next = self.now + Nanos(1_000_000 * adapted);
+        }
+    }
+}

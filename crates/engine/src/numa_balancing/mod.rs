@@ -1,0 +1,119 @@
+//! NUMA balancing for tiers of memory: pages of slow memory that are used again soon are promoted to the fast node of who uses them.
+//! (`kernel.numa_balancing` = 2) [tiering 2; tiering-zswap 3]
+//!
+//! ```text
+//!   a task's CPU time ─▶ scan due ─▶ entries that lead to slow memory are marked (PROT_NONE), the time is kept with the folio
+//!                                            │
+//!   the next access of such a page ─▶ hint fault: how long has it been? ─ too long ─▶ stays, and is accessible again
+//!                                            │ hot, and the rate limit has room
+//!                                            ▼
+//!                                  migrate/promote.rs: room there? off its list? ─▶ moved by the task itself
+//! ```
+//! The scanner sees an address space a window at a time, less and less often while its faults keep promoting (`period.rs`). Which pages
+//! are hot, and how many may go, is `threshold.rs`. Marking is the scanner's (`scan.rs`), the fault's answer is `fault.rs`.
+//!
+//! *When not to use it:* an access that faults pays for finding out, and a promotion runs in the middle of it. Memory that is hot for
+//! longer than a scan period is found this way; a hot set that moves faster is not.
+
+mod fault; // an access meets a marked entry
+mod period; // how often
+mod scan; // whose entries are marked, and when
+mod threshold; // what is hot, and how many go
+
+use crate::config::Config;
+use crate::memory::folio::PerFrame;
+use crate::units::{Nanos, Pfn};
+use period::{Faults, ScanKnobs};
+use threshold::{AccessTime, PromotionControl, PromotionKnobs};
+
+/// What balancing knows of the machine.
+#[derive(Default)]
+pub(crate) struct NumaBalancing {
+    /// By node.
+    nodes: Vec<PromotionControl>,
+    /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
+    /// marked.
+    access_times: PerFrame<u32>,
+    /// Some entry has been marked: from then on who misses has to look.
+    has_marked: bool,
+}
+
+impl NumaBalancing {
+    pub(crate) fn new(nodes: usize) -> NumaBalancing {
+        NumaBalancing { nodes: vec![PromotionControl::default(); nodes], ..NumaBalancing::default() }
+    }
+
+    /// Whether an entry may be marked anywhere.
+    #[inline(always)]
+    pub(crate) fn has_marked(&self) -> bool {
+        self.has_marked
+    }
+
+    /// Keeps a time with a folio; returns what was kept before.
+    fn exchange_access_time(&mut self, pfn: Pfn, stored: u32) -> u32 {
+        self.access_times.populate(pfn);
+        std::mem::replace(&mut self.access_times[pfn], stored)
+    }
+}
+
+impl Config {
+    fn scan_knobs(&self) -> ScanKnobs {
+        ScanKnobs {
+            period_min_ms: self.scan_period_min_ms.into(),
+            period_max_ms: self.scan_period_max_ms.into(),
+            size_mb: self.scan_size_mb.into(),
+        }
+    }
+
+    fn promotion_knobs(&self) -> PromotionKnobs {
+        PromotionKnobs {
+            hot_threshold_ms: self.hot_threshold_ms.into(),
+            period_ms: self.scan_period_max_ms.into(),
+            rate_limit: u64::from(self.promote_rate_limit_mbps) << 8,
+        }
+    }
+
+    fn access_time(&self) -> AccessTime {
+        AccessTime::new(self.last_cpupid_bits)
+    }
+}
+
+/// When the memory that a thread runs in is marked next, as far as that is this thread's to know.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct ThreadScan {
+    /// The CPU time up to which its periods have been counted.
+    stamp: Nanos,
+    /// `None`: it has not begun, and the first one is the delay of a new thread.
+    period_ms: Option<u64>,
+    /// The pass over its memory in which its period was last adapted.
+    seq: u32,
+    /// Not adapted again before this.
+    retry_at: Nanos,
+    faults: Faults,
+}
+
+/// How far an address space has been scanned.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct MmScan {
+    /// No scan before this; zero: none has been asked for yet.
+    next: Nanos,
+    /// Passes over all of it.
+    seq: u32,
+    /// The page at which the next scan goes on.
+    offset: u64,
+}
+
+/// What scans know of a mapping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VmaScan {
+    /// The pass in which it was first seen.
+    start_seq: u32,
+    /// The last pass that has seen all of it, if any.
+    prev_seq: Option<u32>,
+    /// A new mapping is left alone until then.
+    next: Nanos,
+    /// When the older set of those who used it is forgotten.
+    forget_at: Nanos,
+    /// Threads that took hint faults in it, by a bit: those before the last time something was forgotten, and those since.
+    threads: [u64; 2],
+}

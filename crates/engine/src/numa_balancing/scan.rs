@@ -1,0 +1,248 @@
+//! The scanner: when a thread has used its period of CPU time, it marks entries of its own address space on its way back to user space.
+//! [tiering-zswap 3.1, 3.2]
+//!
+//! ```text
+//!   for each mapping from where the last scan ended: is it worth it? ── nobody here has used it lately ──▶ passed by, this time
+//!        │
+//!        ▼
+//!   2 MiB at a time, until a scan size of pages was changed, or eight times that was looked at
+//!        each entry: in slow memory, not shared, not dirty in a file ─▶ PROT_NONE, and the time is kept
+//! ```
+//! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
+
+use super::{MmScan, ThreadScan, VmaScan};
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::{Backing, Vma};
+use crate::memory::table::{LEAF_PAGES, Word};
+use crate::stat::Stat;
+use crate::units::{MmId, Nanos, TaskId};
+use std::ops::Range;
+
+/// A scan looks at so many times its size of address space.
+const VIRTUAL_FACTOR: i64 = 8;
+/// A thread pays so many times the CPU time that a scan took before its next one.
+const COST_FACTOR: u64 = 32;
+/// Who used a mapping is forgotten after so many delays.
+const FORGET_DELAYS: u64 = 4;
+
+/// A span of milliseconds.
+fn ms(count: u64) -> Nanos {
+    Nanos(count * 1_000_000)
+}
+
+impl Core {
+    /// The CPU time of a thread beyond which its next tick asks for a scan; `None` where nobody scans.
+    pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
+        let may_scan = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
+        may_scan.then(|| thread.stamp + ms(self.scan_period(thread)))
+    }
+
+    fn scan_period(&self, thread: &ThreadScan) -> u64 {
+        thread.period_ms.unwrap_or(self.config.scan_delay_ms.into())
+    }
+
+    /// A timer tick of a running thread that has used so much CPU time. Scans if that is due; false if nothing was scanned.
+    pub(crate) fn scan_tick(
+        &mut self,
+        mm: MmId,
+        thread: &mut ThreadScan,
+        id: TaskId,
+        runtime: Nanos,
+    ) -> bool {
+        let Some(due) = self.scan_due(thread) else { return false };
+        if runtime <= due {
+            return false;
+        }
+        if thread.stamp == Nanos::ZERO {
+            thread.period_ms = Some(self.config.scan_knobs().period_min(self.memory.mm(mm).table.resident()));
+        }
+        thread.stamp = due;
+        let period = ms(self.scan_period(thread));
+        let (now, delay) = (self.now, ms(self.config.scan_delay_ms.into()));
+        let scan = &mut self.memory.mm_mut(mm).scan;
+        if scan.next == Nanos::ZERO {
+            scan.next = now + delay;
+            return false;
+        }
+        if now < scan.next {
+            return false;
+        }
+        scan.next = now + period;
+        thread.stamp += Nanos::from_ticks(2, self.config.hz);
+        self.scan_mm(mm, id);
+        true
+    }
+
+    /// A scan of a thread took so much of its CPU time, in whole ticks.
+    pub(crate) fn scan_took(&self, thread: &mut ThreadScan, billed: Nanos) {
+        thread.stamp += Nanos(COST_FACTOR * billed.0);
+    }
+
+    /// Marks entries from where the last scan ended.
+    fn scan_mm(&mut self, mm: MmId, thread: TaskId) {
+        let MmScan { mut seq, mut offset, .. } = self.memory.mm(mm).scan;
+        let vmas = self.memory.mm(mm).vmas.len();
+        let find = |core: &Core, offset: u64| {
+            core.memory.mm(mm).vmas.partition_point(|vma| vma.range().end <= offset)
+        };
+        let mut at = find(self, offset);
+        if at == vmas {
+            (seq, offset, at) = (seq + 1, 0, 0);
+        }
+        let mut pages = self.config.scan_knobs().pages() as i64;
+        let mut virtual_pages = VIRTUAL_FACTOR * pages;
+        let (mut has_skipped, mut is_forced) = (false, false);
+        loop {
+            while at < vmas {
+                let range = self.memory.mm(mm).vmas[at].range();
+                if !self.is_scannable(mm, at) || !self.may_scan_vma(mm, at, seq) {
+                    at += 1;
+                    continue;
+                }
+                if self.vma_scan(mm, at).prev_seq == Some(seq) {
+                    offset = range.end;
+                    at += 1;
+                    continue;
+                }
+                if !is_forced && !self.is_vma_accessed(mm, at, seq, offset, thread) {
+                    has_skipped = true;
+                    at += 1;
+                    continue;
+                }
+                let mut start = range.start.max(offset);
+                while start < range.end {
+                    let end = (start + pages as u64).next_multiple_of(LEAF_PAGES).min(range.end);
+                    let length = (end - start) as i64;
+                    if self.mark_range(mm, at, start..end) > 0 {
+                        pages -= length;
+                    }
+                    virtual_pages -= length;
+                    start = end;
+                    if pages <= 0 || virtual_pages <= 0 {
+                        return self.end_scan(mm, seq, start);
+                    }
+                }
+                self.vma_scan_mut(mm, at).prev_seq = Some(seq);
+                if is_forced {
+                    // One that nobody seems to use is enough for once.
+                    return self.end_scan(mm, seq, range.end);
+                }
+                at += 1;
+            }
+            if !has_skipped || is_forced {
+                return self.end_scan(mm, seq + 1, 0);
+            }
+            is_forced = true;
+            at = find(self, offset);
+        }
+    }
+
+    fn end_scan(&mut self, mm: MmId, seq: u32, offset: u64) {
+        let scan = &mut self.memory.mm_mut(mm).scan;
+        (scan.seq, scan.offset) = (seq, offset);
+    }
+
+    /// Whether pages of a mapping may move for those who use it. Program text is shared by all who run it.
+    fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
+        let vma: &Vma = &self.memory.mm(mm).vmas[vma];
+        vma.mapped && !(vma.executable && vma.backing != Backing::Anon)
+    }
+
+    /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
+    fn may_scan_vma(&mut self, mm: MmId, vma: usize, seq: u32) -> bool {
+        let (now, delay) = (self.now, u64::from(self.config.scan_delay_ms));
+        let space = self.memory.mm_mut(mm);
+        let has_passed = seq > 0;
+        let scan = space.vmas[vma].scan.get_or_insert(VmaScan {
+            start_seq: seq,
+            prev_seq: None,
+            next: now + ms(delay),
+            forget_at: now + ms(delay * (1 + FORGET_DELAYS)),
+            threads: [0; 2],
+        });
+        if has_passed && now < scan.next {
+            return false;
+        }
+        if has_passed && now > scan.forget_at {
+            scan.forget_at += ms(delay * FORGET_DELAYS);
+            scan.threads = [scan.threads[1], 0];
+        }
+        true
+    }
+
+    /// Whether a mapping is likely to be in use by this thread, or its turn has come.
+    fn is_vma_accessed(&self, mm: MmId, vma: usize, seq: u32, offset: u64, thread: TaskId) -> bool {
+        let space = self.memory.mm(mm);
+        let scan = self.vma_scan(mm, vma);
+        let users = scan.threads[0] | scan.threads[1];
+        let last = scan.prev_seq.map_or(i64::from(scan.start_seq) - 1, i64::from);
+        seq - scan.start_seq < 2
+            || users & thread_bit(thread) != 0
+            || offset > space.vmas[vma].start
+            || i64::from(seq) > last + i64::from(space.users)
+    }
+
+    fn vma_scan(&self, mm: MmId, vma: usize) -> &VmaScan {
+        self.memory.mm(mm).vmas[vma].scan.as_ref().expect("its first look has made it")
+    }
+
+    fn vma_scan_mut(&mut self, mm: MmId, vma: usize) -> &mut VmaScan {
+        self.memory.mm_mut(mm).vmas[vma].scan.as_mut().expect("its first look has made it")
+    }
+
+    /// Marks the entries of a range that lead to slow memory; returns how many.
+    fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
+        let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
+        let is_single = is_private && self.memory.mm(mm).users == 1;
+        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
+        let mut marked = 0;
+        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        for leaf in leaves {
+            if !self.memory.mm(mm).table.leaf_exists(leaf) {
+                continue;
+            }
+            let pages = (leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end);
+            self.work.ptes_walked += pages.end - pages.start;
+            for page in pages {
+                let word = self.memory.mm(mm).table.word(page);
+                if !self.may_mark(word, is_single) {
+                    continue;
+                }
+                let space = self.memory.mm_mut(mm);
+                space.table.update(page, Word::set_prot_none);
+                if let Some(tlb) = &mut space.tlb {
+                    tlb.drop_page(page);
+                }
+                self.numa_balancing.exchange_access_time(word.pfn(), stored);
+                marked += 1;
+            }
+        }
+        if marked > 0 {
+            self.numa_balancing.has_marked = true;
+            self.work.ptes_marked += marked;
+            self.count_node(self.current_node(), Stat::NumaPteUpdates, marked as i64);
+        }
+        marked
+    }
+
+    /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.
+    fn may_mark(&self, word: Word, is_single: bool) -> bool {
+        if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
+            return false;
+        }
+        let folio = &self.memory.folios[word.pfn()];
+        let is_regular = !folio.flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED);
+        let is_dirty_file = is_regular && (folio.has(FolioFlags::DIRTY) || word.is_dirty());
+        let is_here = is_single && folio.node == self.current_node();
+        !is_dirty_file
+            && !folio.has(FolioFlags::PINNED)
+            && !is_here
+            && !self.tiers.node_is_top_tier(folio.node)
+    }
+}
+
+/// The bit that stands for a thread where few are told apart.
+pub(super) fn thread_bit(thread: TaskId) -> u64 {
+    1 << (thread.0 % u64::BITS)
+}

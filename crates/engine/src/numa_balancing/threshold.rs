@@ -1,0 +1,212 @@
+//! Which pages of slow memory are hot, and how many of them may be promoted. [tiering 2.3, 2.4; tiering-zswap 3.2, 3.4]
+//!
+//! ```text
+//!   marked ──── latency ────▶ hint fault        hot: latency < threshold
+//!
+//!   a node's threshold, once a scan_period_max:
+//!     candidates > 1.1 of what the rate limit lets through   a sixteenth of 2 x hot_threshold less
+//!     candidates < 0.9 of it                                 as much more
+//! ```
+//! The time at which a page was marked is kept in as many bits as the kernel has for it, so a page that nobody touches for a multiple of
+//! their range looks hot when somebody does. Candidates are counted before the rate limit is asked: the threshold follows what is wanted,
+//! not what is granted.
+
+/// Steps over the range of a threshold.
+const STEPS: u64 = 16;
+/// Bits that hold milliseconds for long enough.
+const MILLISECOND_BITS: u8 = 12;
+
+/// How the time of an access is kept with a page: the bits in which the kernel otherwise keeps who used it last (`LAST_CPUPID_SHIFT`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct AccessTime {
+    bits: u8,
+}
+
+impl AccessTime {
+    pub(crate) fn new(bits: u8) -> AccessTime {
+        AccessTime { bits }
+    }
+
+    /// Fewer bits than that hold coarser times, so that the range is the same.
+    fn bucket_bits(self) -> u8 {
+        MILLISECOND_BITS.saturating_sub(self.bits)
+    }
+
+    /// What is kept of a time.
+    pub(crate) fn stored(self, now_ms: u64) -> u32 {
+        (now_ms >> self.bucket_bits()) as u32 & ((1 << self.bits) - 1)
+    }
+
+    /// Milliseconds from what was kept to now, modulo the range.
+    pub(crate) fn latency(self, stored: u32, now_ms: u64) -> u64 {
+        let range = u64::from(u32::MAX >> (32 - self.bits));
+        let bucket = self.bucket_bits();
+        ((now_ms >> bucket).wrapping_sub(u64::from(stored)) & range) << bucket
+    }
+}
+
+/// What an administrator sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PromotionKnobs {
+    pub(crate) hot_threshold_ms: u64,
+    /// How often the threshold moves.
+    pub(crate) period_ms: u64,
+    /// Pages a second.
+    pub(crate) rate_limit: u64,
+}
+
+/// What a node of the top tier knows of promotion to it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct PromotionControl {
+    /// In milliseconds; 0: as the administrator has it.
+    threshold: u64,
+    threshold_since: u64,
+    candidates_at_threshold: u64,
+    /// The second that is under way.
+    second_since: u64,
+    candidates_at_second: u64,
+}
+
+impl PromotionControl {
+    /// The threshold in force.
+    pub(crate) fn threshold(&self, knobs: &PromotionKnobs) -> u64 {
+        if self.threshold == 0 { knobs.hot_threshold_ms } else { self.threshold }
+    }
+
+    /// Back to what the administrator has: there is room for all.
+    pub(crate) fn reset_threshold(&mut self) {
+        self.threshold = 0;
+    }
+
+    /// Balancing has been turned on.
+    pub(crate) fn restart(&mut self, candidates: u64, now_ms: u64) {
+        self.threshold = 0;
+        self.threshold_since = now_ms;
+        self.candidates_at_threshold = candidates;
+    }
+
+    /// Moves the threshold by a step, if one is due.
+    pub(crate) fn adjust_threshold(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) {
+        if now_ms.saturating_sub(self.threshold_since) <= knobs.period_ms {
+            return;
+        }
+        self.threshold_since = now_ms;
+        let wanted = candidates - self.candidates_at_threshold;
+        let granted = knobs.rate_limit * knobs.period_ms / 1000;
+        let most = 2 * knobs.hot_threshold_ms;
+        let unit = most / STEPS;
+        let threshold = self.threshold(knobs);
+        self.threshold = if wanted > granted * 11 / 10 {
+            threshold.saturating_sub(unit).max(unit)
+        } else if wanted < granted * 9 / 10 {
+            most.min(threshold + unit)
+        } else {
+            threshold
+        };
+        self.candidates_at_threshold = candidates;
+    }
+
+    /// Whether the second that is under way has had its share. `candidates`: of all time, with what is asked for now.
+    pub(crate) fn is_rate_limited(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) -> bool {
+        if now_ms.saturating_sub(self.second_since) > 1000 {
+            self.second_since = now_ms;
+            self.candidates_at_second = candidates;
+        }
+        candidates - self.candidates_at_second >= knobs.rate_limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's own: 64 GiB a second.
+    const DEFAULT: PromotionKnobs =
+        PromotionKnobs { hot_threshold_ms: 1000, period_ms: 60_000, rate_limit: 65_536 << 8 };
+
+    #[test]
+    fn ten_bits_hold_4096_ms_in_steps_of_four_and_a_page_beyond_that_looks_hot() {
+        let time = AccessTime::new(10);
+        let latency = |marked, now| time.latency(time.stored(marked), now);
+        assert_eq!(latency(1000, 1000), 0);
+        assert_eq!(latency(1003, 1004), 4, "1003 is kept as 1000");
+        assert_eq!(latency(5000, 5999), 996);
+        assert_eq!(latency(5000, 5000 + 4095), 4092);
+        assert_eq!(latency(5000, 5000 + 4096), 0, "over the range");
+        assert_eq!(latency(5000, 5000 + 4096 + 500), 500);
+        assert_eq!(latency(4095, 4097), 4, "across the wrap");
+        let wide = AccessTime::new(21);
+        assert_eq!(wide.latency(wide.stored(5000), 5000 + 4096), 4096);
+        assert_eq!(wide.latency(wide.stored(7), 7 + (1 << 21)), 0);
+    }
+
+    #[test]
+    fn the_threshold_moves_by_a_sixteenth_of_its_range_once_a_period() {
+        let mut node = PromotionControl::default();
+        let mut now = 0;
+        let mut after = |node: &mut PromotionControl, candidates| {
+            now += 60_001;
+            node.adjust_threshold(&DEFAULT, candidates, now);
+            node.adjust_threshold(&DEFAULT, candidates, now + 60_000);
+            node.threshold(&DEFAULT)
+        };
+        // Nothing is near the limit, so it rises to twice the reference and stays there.
+        let risen: Vec<u64> = (0..10).map(|_| after(&mut node, 0)).collect();
+        assert_eq!(risen, [1125, 1250, 1375, 1500, 1625, 1750, 1875, 2000, 2000, 2000]);
+        let a_period = DEFAULT.rate_limit * 60;
+        let mut total = 0;
+        let mut with = |node: &mut PromotionControl, candidates: u64| {
+            total += candidates;
+            after(node, total)
+        };
+        assert_eq!(with(&mut node, a_period), 2000, "as many as the limit lets through");
+        assert_eq!(with(&mut node, a_period * 11 / 10), 2000, "the band ends here");
+        assert_eq!(with(&mut node, a_period * 9 / 10), 2000, "and here");
+        assert_eq!(with(&mut node, a_period * 11 / 10 + 1), 1875);
+        assert_eq!(with(&mut node, a_period * 9 / 10 - 1), 2000);
+        let fallen: Vec<u64> = (0..17).map(|_| with(&mut node, 2 * a_period)).collect();
+        assert_eq!(fallen[14..], [125, 125, 125], "never below a step");
+        node.reset_threshold();
+        assert_eq!(node.threshold(&DEFAULT), 1000);
+    }
+
+    #[test]
+    fn a_period_is_over_only_when_more_than_it_has_passed() {
+        let mut node = PromotionControl::default();
+        node.adjust_threshold(&DEFAULT, 0, 60_000);
+        assert_eq!(node.threshold(&DEFAULT), 1000);
+        node.adjust_threshold(&DEFAULT, 0, 60_001);
+        assert_eq!(node.threshold(&DEFAULT), 1125);
+        node.restart(0, 70_000);
+        node.adjust_threshold(&DEFAULT, 0, 130_000);
+        assert_eq!(node.threshold(&DEFAULT), 1000, "balancing began anew");
+    }
+
+    #[test]
+    fn a_second_begins_when_more_than_the_last_has_passed_and_grants_its_share() {
+        let knobs = PromotionKnobs { rate_limit: 256, ..DEFAULT };
+        let mut node = PromotionControl::default();
+        let mut candidates = 0;
+        let mut granted = |now, asked: u64| {
+            (0..asked)
+                .filter(|_| {
+                    candidates += 1;
+                    !node.is_rate_limited(&knobs, candidates, now)
+                })
+                .count()
+        };
+        // The first second is that of the boot; the page that opens one is its measure, and free.
+        assert_eq!(granted(1000, 300), 255);
+        assert_eq!(granted(1001, 300), 256);
+        assert_eq!(granted(2001, 300), 0, "a second later it is the same second still");
+        assert_eq!(granted(2002, 300), 256);
+        assert_eq!(granted(900_000, 1), 1, "idle for long");
+    }
+
+    #[test]
+    fn a_limit_of_nothing_refuses_all() {
+        let knobs = PromotionKnobs { rate_limit: 0, ..DEFAULT };
+        let mut node = PromotionControl::default();
+        assert!((1..100).all(|candidates| node.is_rate_limited(&knobs, candidates, candidates * 10_000)));
+    }
+}

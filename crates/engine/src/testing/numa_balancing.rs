@@ -1,0 +1,293 @@
+//! Promises of NUMA balancing between tiers: whose entries are marked and when, which hint faults promote, and that nobody can tell
+//! afterwards but by the node.
+
+use crate::config::{Layout, MemoryType};
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Advice;
+use crate::tiers::ADISTANCE_DAX_KMEM;
+use crate::*;
+
+const FAST: NodeId = NodeId(0);
+const SLOW: NodeId = NodeId(1);
+
+/// A fast node with two CPUs, a slow node, and a process with a heap on the slow one.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    heap: ObjectId,
+    pages: u64,
+    now: Nanos,
+    runtime: Nanos,
+}
+
+impl Bench {
+    fn new(pages: u64) -> Bench {
+        Bench::with(pages, Config::default())
+    }
+
+    fn with(pages: u64, config: Config) -> Bench {
+        let layout = Layout {
+            memory_types: vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)],
+            ..Layout::default()
+        };
+        let config =
+            Config { node_pages: vec![16_384, 16_384], cpus: 2, layout, numa_balancing: 2, ..config };
+        let mut engine = Engine::new(config).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let heap = engine.map_anon(task, pages, Advice::Normal).unwrap();
+        let mut bench = Bench { engine, task, heap, pages, now: Nanos::ZERO, runtime: Nanos::ZERO };
+        bench.access_all();
+        bench.move_all(SLOW);
+        bench
+    }
+
+    fn move_all(&mut self, to: NodeId) {
+        self.engine.core.lru_add_drain();
+        let folios = self.engine.core.folios_in_use(if to == SLOW { FAST } else { SLOW }).into_iter();
+        let listed = folios.filter(|&pfn| self.engine.core.memory.folios[pfn].has(FolioFlags::LRU));
+        for pfn in listed.collect::<Vec<Pfn>>() {
+            self.engine.core.migrate_prepare(pfn, None, to).unwrap();
+            assert_eq!(self.engine.core.migrate_to_node(&[pfn], to), 1);
+        }
+        self.engine.core.lru_add_drain();
+        self.engine.take_ops(&mut Vec::new());
+    }
+
+    /// So much time passes, all of it the task's own, tick by tick; returns at which times something was scanned.
+    fn run_for(&mut self, ms: u64) -> Vec<u64> {
+        let tick = Nanos::from_ticks(1, 250);
+        let mut scans = Vec::new();
+        for _ in 0..ms / 4 {
+            self.now += tick;
+            self.runtime += tick;
+            self.engine.set_now(self.now);
+            if self.engine.scan_tick(self.task, self.runtime) {
+                scans.push(self.now.0 / 1_000_000);
+            }
+        }
+        scans
+    }
+
+    /// An access: whether it was a hit, and on which node the page was found.
+    fn access(&mut self, page: u64, write: bool) -> (bool, NodeId) {
+        let access = Access::new(self.heap, page, write);
+        let mut step = self.engine.start(self.task, access);
+        loop {
+            self.engine.take_ops(&mut Vec::new());
+            match step {
+                Step::Done(Served::Hit(touched) | Served::Minor(touched)) => {
+                    let is_hit = matches!(step, Step::Done(Served::Hit(_)));
+                    assert_eq!(self.engine.touched(self.task, access), touched);
+                    let Touched::Frame(pfn) = touched else { panic!("{touched:?}") };
+                    return (is_hit, self.engine.core.memory.folios[pfn].node);
+                }
+                Step::Done(served) => panic!("{served:?}"),
+                Step::Again | Step::Wait(_) => step = self.engine.resume(self.task),
+            }
+        }
+    }
+
+    fn access_all(&mut self) {
+        (0..self.pages).for_each(|page| {
+            self.access(page, true);
+        });
+    }
+
+    fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
+        stats.map(|stat| self.engine.vmstat(stat))
+    }
+
+    fn write(&mut self, path: &str, value: &str) {
+        let _ = self.engine.write_file(self.task, path, value).unwrap();
+    }
+}
+
+/// Marked, faults, promoted, candidates.
+const BALANCING: [Stat; 4] =
+    [Stat::NumaPteUpdates, Stat::NumaHintFaults, Stat::PgpromoteSuccess, Stat::PgpromoteCandidate];
+
+#[test]
+fn a_page_used_soon_after_it_was_marked_is_promoted_and_one_used_late_stays() {
+    let mut bench = Bench::new(64);
+    // The first attempt, after a second of CPU time, only says when memory may be scanned.
+    let scans = bench.run_for(2600);
+    assert_eq!(scans, [2004]);
+    assert_eq!(bench.stats(BALANCING), [64, 0, 0, 0]);
+    assert_eq!(bench.access(3, true), (false, FAST));
+    assert_eq!(bench.access(3, true), (true, FAST), "its entry is accessible again");
+    assert_eq!(bench.access(4, false), (false, FAST));
+    assert_eq!(bench.stats(BALANCING), [64, 2, 2, 2]);
+    let moved = [Stat::NumaPagesMigrated, Stat::PgmigrateSuccess, Stat::NumaHintFaultsLocal];
+    assert_eq!(bench.stats(moved), [2, 66, 0]);
+    // A second later than they were marked, others are not hot.
+    bench.run_for(420);
+    assert_eq!(bench.access(5, true), (false, SLOW));
+    assert_eq!(bench.access(5, true), (true, SLOW));
+    assert_eq!(bench.stats(BALANCING), [64, 3, 2, 2]);
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+#[test]
+fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
+    for policy in PROFILES {
+        let mut bench = Bench::with(8, Config { policy: (policy.policy)(), ..Config::default() });
+        bench.run_for(2100);
+        let before = bench.stats([Stat::Pgfault]);
+        bench.access(1, true);
+        bench.access(2, false);
+        assert_eq!(bench.stats([Stat::Pgfault]), [before[0] + 2]);
+        let mm = bench.engine.mm_of(bench.task);
+        let start = bench.engine.core.memory.mm(mm).vmas[0].start;
+        let word = |page| bench.engine.core.memory.mm(mm).table.word(start + page);
+        assert!(word(1).is_dirty() && word(1).is_young() && !word(1).is_prot_none());
+        assert!(word(2).is_young() && word(3).is_prot_none());
+        bench.engine.core.lru_add_drain();
+        bench.engine.check_invariants();
+    }
+}
+
+#[test]
+fn what_was_promoted_is_not_marked_again_and_a_mark_keeps_its_time() {
+    let mut bench = Bench::new(64);
+    bench.run_for(2100);
+    (0..40).for_each(|page| {
+        bench.access(page, false);
+    });
+    assert_eq!(bench.stats(BALANCING), [64, 40, 40, 40]);
+    // The period has doubled; meanwhile 4096 ms are over, and what is marked since the first scan looks as old as modulo that.
+    let scans = bench.run_for(2_004 + 4_096 + 500 - bench.now.0 / 1_000_000);
+    assert!(!scans.is_empty());
+    assert_eq!(bench.stats(BALANCING), [64, 40, 40, 40], "the rest is marked still");
+    assert_eq!(bench.access(50, false), (false, FAST), "it looks as if it had been marked 500 ms ago");
+}
+
+#[test]
+fn periods_double_with_each_pass_that_promotes_and_stay_without() {
+    let mut bench = Bench::new(256);
+    let mut scans = Vec::new();
+    for page in 0..60 {
+        // A page a second, none of them twice.
+        scans.extend(bench.run_for(1000));
+        bench.access(page, false);
+    }
+    let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.windows(2).all(|pair| pair[0] <= pair[1]), "{scans:?}");
+    assert!(scans.len() < 8, "{scans:?}");
+    // Nobody accesses anything: the period stays.
+    let mut idle = Bench::new(256);
+    let scans = idle.run_for(20_000);
+    let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (1000..=2020).contains(gap)), "{scans:?}");
+}
+
+#[test]
+fn the_rate_limit_refuses_pages_that_are_counted_as_candidates() {
+    let mut bench = Bench::with(1024, Config { promote_rate_limit_mbps: 1, ..Config::default() });
+    bench.run_for(2100);
+    (0..1024).for_each(|page| {
+        bench.access(page, false);
+    });
+    // The page that opens a second is its measure: 256 pages are a MiB.
+    assert_eq!(bench.stats(BALANCING), [1024, 1024, 256, 1024]);
+}
+
+#[test]
+fn a_full_fast_node_refuses_and_asks_its_kswapd() {
+    let mut bench = Bench::new(64);
+    bench.engine.start_kernel_threads();
+    bench.run_for(2100);
+    let zone = bench.engine.zones().find(|zone| zone.node == FAST).unwrap();
+    let request =
+        crate::page_alloc::request::Request::movable(crate::page_alloc::request::Gfp::THISNODE, FAST);
+    for _ in 0..zone.free - zone.high {
+        // What CPUs hold makes the end come sooner.
+        let Some(pfn) = bench.engine.core.alloc_pages(&request, MemcgId::ROOT) else { break };
+        bench.engine.core.memory.folios[pfn].refs = 1;
+    }
+    bench.engine.take_woken(&mut Vec::new());
+    assert_eq!(bench.access(9, true), (false, SLOW));
+    assert_eq!(bench.stats(BALANCING), [64, 1, 0, 1], "a candidate it was");
+    let mut woken = Vec::new();
+    bench.engine.take_woken(&mut woken);
+    assert_eq!(woken.len(), 1, "kswapd of the fast node");
+    assert_eq!(bench.access(9, true), (true, SLOW));
+    bench.engine.check_invariants();
+}
+
+#[test]
+fn a_page_in_someone_elses_hands_stays_where_it_is() {
+    let mut bench = Bench::new(64);
+    bench.run_for(2100);
+    let Touched::Frame(pfn) = bench.engine.touched(bench.task, Access::new(bench.heap, 7, false)) else {
+        panic!("it is there");
+    };
+    bench.engine.hold(pfn);
+    assert_eq!(bench.access(7, true), (false, SLOW));
+    bench.engine.release(pfn);
+    assert_eq!(bench.stats(BALANCING), [64, 1, 0, 1]);
+    assert_eq!(bench.stats([Stat::PgmigrateFail, Stat::NrIsolatedAnon]), [1, 0]);
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+#[test]
+fn marks_are_lifted_by_accesses_after_balancing_was_turned_off() {
+    let mut bench = Bench::new(64);
+    bench.run_for(2100);
+    bench.write("/proc/sys/kernel/numa_balancing", "0");
+    assert_eq!(bench.engine.scan_due(bench.task), None);
+    assert_eq!(bench.access(7, true), (false, SLOW));
+    assert_eq!(bench.access(7, true), (true, SLOW));
+    assert_eq!(bench.stats(BALANCING), [64, 1, 0, 0]);
+    assert_eq!(bench.run_for(5000), [0; 0]);
+    bench.write("/proc/sys/kernel/numa_balancing", "2");
+    assert!(!bench.run_for(5000).is_empty());
+}
+
+#[test]
+fn nothing_is_scanned_where_all_memory_is_of_one_tier() {
+    let config = Config { node_pages: vec![4096, 4096], numa_balancing: 2, ..Config::default() };
+    let mut engine = Engine::new(config).unwrap();
+    let mm = engine.process_create(MemcgId::ROOT);
+    let task = engine.task_create(mm, CpuId(0));
+    assert_eq!(engine.scan_due(task), None);
+}
+
+#[test]
+fn a_mapping_nobody_uses_is_passed_by_until_its_turn_comes() {
+    let mut bench = Bench::new(64);
+    let idle = bench.engine.map_anon(bench.task, 512, Advice::Normal).unwrap();
+    let heap = std::mem::replace(&mut bench.heap, idle);
+    (0..512).for_each(|page| {
+        bench.access(page, true);
+    });
+    bench.move_all(SLOW);
+    bench.heap = heap;
+    let mut marked = Vec::new();
+    for at in 0..12 {
+        bench.run_for(1000);
+        // Only the first mapping is in use.
+        bench.access(at, false);
+        marked.push(bench.stats([Stat::NumaPteUpdates])[0]);
+    }
+    let mm = bench.engine.mm_of(bench.task);
+    let start = bench.engine.core.memory.mm(mm).vmas[1].start;
+    assert!(
+        bench.engine.core.memory.mm(mm).table.word(start).is_prot_none(),
+        "new mappings are looked at: {marked:?}"
+    );
+}
+
+#[test]
+fn an_object_larger_than_a_scan_takes_several() {
+    let mut bench = Bench::with(1536, Config { scan_size_mb: 2, ..Config::default() });
+    let mut marked = Vec::new();
+    for _ in 0..40 {
+        if !bench.run_for(100).is_empty() {
+            marked.push(bench.stats([Stat::NumaPteUpdates])[0]);
+        }
+    }
+    assert_eq!(marked[..3], [512, 1024, 1536]);
+}

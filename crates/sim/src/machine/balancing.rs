@@ -1,0 +1,48 @@
+//! NUMA balancing as a machine has it: timer ticks of tasks that may bring a scan of their memory.
+//!
+//! The kernel looks at each tick whether the running task has used its period of CPU time. Here a task's clock stops at the one tick at
+//! which that will be so; ticks before it would find nothing.
+
+use pageout_engine::Nanos;
+
+use super::Machine;
+use crate::observe::Observer;
+use crate::runner::Next;
+use crate::task::NEVER;
+
+impl Machine {
+    /// Asks when tasks are to be scanned: at the start, and when balancing may have been turned on or off.
+    pub(super) fn follow_scans(&mut self) {
+        for index in 0..self.tasks.len() {
+            self.tasks[index].scan_due = self.engine.scan_due(self.tasks[index].runner.id).unwrap_or(NEVER);
+        }
+    }
+
+    /// The first tick at which a task will have used more CPU time than its period, if it works all the time until then.
+    pub(super) fn scan_clock(&self, index: usize) -> Nanos {
+        let runner = &self.tasks[index].runner;
+        let tick = Nanos::from_ticks(1, self.engine.hz()).0;
+        let beyond = (runner.clock.0 + self.tasks[index].scan_due.0 + 1).saturating_sub(runner.cpu_time.0);
+        Nanos(beyond.next_multiple_of(tick))
+    }
+
+    /// It is that tick: the task looks after its memory on its way back to user space.
+    #[cold]
+    pub(super) fn scan_tick(&mut self, index: usize, observer: &mut dyn Observer) -> Next {
+        let (id, cpu) = (self.tasks[index].runner.id, self.tasks[index].runner.cpu);
+        let has_scanned = self.engine.scan_tick(id, self.tasks[index].runner.cpu_time);
+        let settled = self.settle(Some(id), cpu, observer);
+        let runner = &mut self.tasks[index].runner;
+        let began = runner.clock;
+        runner.work(settled.spent);
+        if has_scanned {
+            // CPU time is counted in ticks.
+            let tick = Nanos::from_ticks(1, self.engine.hz()).0;
+            let ticks = runner.clock.0 / tick - began.0 / tick;
+            self.engine.scan_took(id, Nanos(ticks * tick));
+        }
+        self.tasks[index].scan_due = self.engine.scan_due(id).unwrap_or(NEVER);
+        self.wake();
+        Next::GoOn
+    }
+}
