@@ -13,40 +13,51 @@ use crate::cost::Costs;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Account {
     pub(crate) work: Work,
+    pub(crate) carried: Carried,
+}
+
+/// Operations that take CPU time: pages of each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Carried {
     zeroed: u64,
     compressed: u64,
     decompressed: u64,
     copied: u64,
 }
 
-impl Account {
-    /// Adds an operation; transfers take time of a device instead.
-    pub(crate) fn add(&mut self, op: &Op) {
-        match *op {
-            Op::Zero { pages, .. } => self.zeroed += u64::from(pages),
-            Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => self.compressed += 1,
-            Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => self.decompressed += 1,
-            Op::Copy { pages, .. } => self.copied += u64::from(pages),
+impl Carried {
+    /// Adds an operation. Returns what it takes: nothing for transfers, which take time of a device instead.
+    pub(crate) fn add(&mut self, op: &Op, costs: &Costs) -> Nanos {
+        let (count, pages, price) = match *op {
+            Op::Zero { pages, .. } => (&mut self.zeroed, u64::from(pages), costs.zero),
+            Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => (&mut self.compressed, 1, costs.compress),
+            Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => (&mut self.decompressed, 1, costs.decompress),
+            Op::Copy { pages, .. } => (&mut self.copied, u64::from(pages), costs.migrate),
             Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::ReadSwap { .. }
             | Op::WriteSwap { .. }
             | Op::ZswapFree { .. }
             | Op::FreeFrame { .. }
-            | Op::FreeSlot { .. } => {}
-        }
+            | Op::FreeSlot { .. } => return Nanos::ZERO,
+        };
+        *count += pages;
+        Nanos(pages * price)
     }
+}
 
+impl Account {
     /// CPU time by what it was spent on, in the order of the price table.
     pub(crate) fn spent(&self, costs: &Costs) -> Vec<(&'static str, Nanos)> {
-        let ops = [
-            ("zeroed", self.zeroed * costs.zero),
-            ("compressed", self.compressed * costs.compress),
-            ("decompressed", self.decompressed * costs.decompress),
-            ("copied", self.copied * costs.migrate),
+        let Carried { zeroed, compressed, decompressed, copied } = self.carried;
+        let carried = [
+            ("zeroed", zeroed * costs.zero),
+            ("compressed", compressed * costs.compress),
+            ("decompressed", decompressed * costs.decompress),
+            ("copied", copied * costs.migrate),
         ];
         let mut spent = costs.price_each(&self.work);
-        spent.extend(ops.map(|(name, spent)| (name, Nanos(spent))));
+        spent.extend(carried.map(|(name, spent)| (name, Nanos(spent))));
         spent
     }
 }
@@ -54,10 +65,10 @@ impl Account {
 impl AddAssign for Account {
     fn add_assign(&mut self, other: Account) {
         self.work += other.work;
-        self.zeroed += other.zeroed;
-        self.compressed += other.compressed;
-        self.decompressed += other.decompressed;
-        self.copied += other.copied;
+        self.carried.zeroed += other.carried.zeroed;
+        self.carried.compressed += other.carried.compressed;
+        self.carried.decompressed += other.carried.decompressed;
+        self.carried.copied += other.carried.copied;
     }
 }
 
@@ -67,10 +78,12 @@ impl Sub for Account {
     fn sub(self, other: Account) -> Account {
         Account {
             work: self.work - other.work,
-            zeroed: self.zeroed - other.zeroed,
-            compressed: self.compressed - other.compressed,
-            decompressed: self.decompressed - other.decompressed,
-            copied: self.copied - other.copied,
+            carried: Carried {
+                zeroed: self.carried.zeroed - other.carried.zeroed,
+                compressed: self.carried.compressed - other.carried.compressed,
+                decompressed: self.carried.decompressed - other.carried.decompressed,
+                copied: self.carried.copied - other.carried.copied,
+            },
         }
     }
 }
@@ -85,11 +98,11 @@ mod tests {
         let costs = Costs::xeon_vm();
         let work = Work { scanned: 7, rmap_steps: 5, reclaimed: 3, ..Work::default() };
         let op = Op::Zero { pfn: Pfn(0), pages: 4 };
-        let mut account = Account { work, ..Account::default() };
-        account.add(&op);
+        let mut account = Account { work, carried: Carried::default() };
+        let carried = account.carried.add(&op, &costs);
         let spent = account.spent(&costs);
         let all = spent.iter().fold(Nanos::ZERO, |sum, (_, spent)| sum + *spent);
-        assert_eq!(all, costs.price(&work) + costs.price_op(&op));
+        assert_eq!(all, costs.price(&work) + carried);
         assert!(spent.contains(&("rmap_steps", Nanos(5 * costs.rmap_step))));
         assert!(spent.contains(&("zeroed", Nanos(4 * costs.zero))));
     }

@@ -15,7 +15,7 @@
 //! A device's measured latency includes the submission, the interrupt and the two context switches. They are not charged again
 //! here.
 
-use pageout_engine::{Nanos, Op, Work};
+use pageout_engine::{Nanos, Work};
 
 /// How a task reaches an object; decides what a hit costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -218,23 +218,6 @@ impl Costs {
             .collect()
     }
 
-    /// CPU time to carry out an operation; 0 for a transfer, whose time is the device's.
-    pub fn price_op(&self, op: &Op) -> Nanos {
-        match *op {
-            Op::Zero { pages, .. } => Nanos(u64::from(pages) * self.zero),
-            Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => Nanos(self.decompress),
-            Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => Nanos(self.compress),
-            Op::Copy { pages, .. } => Nanos(u64::from(pages) * self.migrate),
-            Op::ReadFile { .. }
-            | Op::WriteFile { .. }
-            | Op::ReadSwap { .. }
-            | Op::WriteSwap { .. }
-            | Op::ZswapFree { .. }
-            | Op::FreeFrame { .. }
-            | Op::FreeSlot { .. } => Nanos::ZERO,
-        }
-    }
-
     /// What the access itself takes when the page is there.
     pub fn hit(&self, channel: Channel) -> Nanos {
         Nanos(match channel {
@@ -287,7 +270,6 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pageout_engine::Pfn;
 
     fn per_page(work: Work, pages: u64) -> u64 {
         Costs::xeon_vm().price(&work).0 / pages
@@ -322,7 +304,7 @@ mod tests {
     fn a_first_touch_adds_up_to_the_measured_1900() {
         let touch =
             Work { faults: 31 * 64, list_moves: 31 * 64, batch_drains: 64, charges: 31, ..Work::default() };
-        let zero = Costs::xeon_vm().price_op(&Op::Zero { pfn: Pfn(0), pages: 1 }).0;
+        let zero = Costs::xeon_vm().zero;
         let sum = per_page(touch, 31 * 64) + zero;
         assert!((1_890..=1_910).contains(&sum), "{sum}");
     }
@@ -346,7 +328,7 @@ mod tests {
         let free = Costs::free();
         assert_eq!(free.price(&CALL), Nanos::ZERO);
         assert_eq!(free.hit(Channel::File), Nanos::ZERO);
-        assert_eq!(free.price_op(&Op::Zero { pfn: Pfn(0), pages: 1 }), Nanos::ZERO);
+        assert_eq!(free.zero, 0);
     }
 
     #[test]

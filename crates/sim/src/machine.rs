@@ -48,7 +48,7 @@ use pageout_engine::{
     SwapId, TaskId,
 };
 
-use crate::account::Account;
+use crate::account::{Account, Carried};
 use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
@@ -131,8 +131,11 @@ pub struct Machine {
     is_interrupted: bool,
     /// By CPU: work that no task pays for.
     kernel_time: Vec<Nanos>,
-    /// Of all work, whoever paid for it.
-    account: Account,
+    /// What the engine's work so far takes, whoever pays for it, and how many reclaim calls of it have ended.
+    priced: Nanos,
+    reclaim_calls: u64,
+    /// Operations carried out that took time of a CPU.
+    carried: Carried,
     reclaim: LatencyHistogram,
     /// By memcg of a task, in order of the first task of each, and where in it each is.
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
@@ -184,7 +187,9 @@ impl Machine {
             sample_period: Nanos::ZERO,
             sample_at: Nanos(u64::MAX),
             is_interrupted: false,
-            account: Account::default(),
+            priced: Nanos::ZERO,
+            reclaim_calls: 0,
+            carried: Carried::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
             group_of: BTreeMap::new(),
@@ -272,8 +277,8 @@ impl Machine {
             cpus: self.cpu_reports(end),
             pressure: self.pressure(now),
             kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
-            work: self.account.work,
-            spent: self.account.spent(&self.costs),
+            work: *self.engine.work(),
+            spent: self.account().spent(&self.costs),
             marking: self.costs.price(&self.engine.work_for().marking),
             aging: self.costs.price(&self.engine.work_for().aging),
             context_switches: self.sched.switches(),
@@ -375,6 +380,11 @@ impl Machine {
             }
         }
         Ok(Ended::Complete)
+    }
+
+    /// What the CPUs' time of all work went to, whoever paid for it.
+    fn account(&self) -> Account {
+        Account { work: *self.engine.work(), carried: self.carried }
     }
 
     /// Settles an engine call that no task made.

@@ -183,7 +183,6 @@ impl Machine {
         let mut events = Vec::new();
         self.engine.take_page_cache_events(&mut events);
         events.into_iter().for_each(|event| self.store.note_page_cache(event));
-        let _ = self.engine.take_work();
         let woken = self.wake(false);
         self.note_kills();
         if has_written { 0 } else { woken }

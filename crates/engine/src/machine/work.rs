@@ -1,10 +1,10 @@
-//! Counts of work: what the engine did since the machine last asked, for the machine to price.
+//! Counts of work: what the engine did since the start, for the machine to price.
 //!
-//! The engine knows no time; a machine multiplies these by its cost table.
+//! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
 
 macro_rules! work {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Work done, in units that a cost table can price.
+        /// Work done, in units that a cost table can price; each only grows.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Work {
             $($(#[$doc])* pub $field: u64,)*
@@ -23,12 +23,6 @@ macro_rules! work {
             #[inline]
             pub fn times(&self, factors: &Work) -> u64 {
                 0 $(+ self.$field * factors.$field)*
-            }
-
-            /// Whether there is nothing to price. Asked after every call, so without a branch a field.
-            #[inline]
-            pub fn is_empty(&self) -> bool {
-                0 $(| self.$field)* == 0
             }
         }
 

@@ -322,13 +322,13 @@ impl Engine {
         hand_over(&mut self.core.woken, into);
     }
 
-    /// Hands over the work done since the last call.
+    /// All the work so far.
     #[inline]
-    pub fn take_work(&mut self) -> Work {
-        std::mem::take(&mut self.core.work)
+    pub fn work(&self) -> &Work {
+        &self.core.work
     }
 
-    /// What some of all the work so far was for.
+    /// What some of it was for.
     pub fn work_for(&self) -> &WorkFor {
         &self.core.work_for
     }

@@ -31,18 +31,17 @@ impl Machine {
         cpu: CpuId,
         observer: &mut dyn Observer,
     ) -> Settled {
-        let work = self.engine.take_work();
-        let (mut spent, mut admitted) = (Nanos::ZERO, Nanos::ZERO);
-        if !work.is_empty() {
-            spent = self.costs.price(&work);
-            self.account.work += work;
-        }
+        let work = self.engine.work();
+        let priced = self.costs.price(work);
+        let reclaim_calls = work.reclaim_calls - self.reclaim_calls;
+        let mut spent = Nanos(priced.0 - self.priced.0);
+        let mut admitted = Nanos::ZERO;
+        (self.priced, self.reclaim_calls) = (priced, work.reclaim_calls);
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
             let ops = std::mem::take(&mut self.ops);
             for op in &ops {
-                spent += self.costs.price_op(op);
-                self.account.add(op);
+                spent += self.carried.add(op, &self.costs);
             }
             admitted = self.start_transfers(&ops, cpu, spent);
             self.ops = ops;
@@ -55,9 +54,9 @@ impl Machine {
             }
         }
         if self.tells_story {
-            self.hand_over_story(task, cpu, spent, work.reclaim_calls, observer);
+            self.hand_over_story(task, cpu, spent, reclaim_calls, observer);
         }
-        Settled { spent, reclaim_calls: work.reclaim_calls, admitted }
+        Settled { spent, reclaim_calls, admitted }
     }
 
     /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them. Returns when there

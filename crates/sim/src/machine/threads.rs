@@ -71,9 +71,10 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
         let Runner { id, cpu, .. } = *self.runner_mut(index);
-        let before = self.account;
+        let before = self.account();
         let settled = self.settle(Some(id), cpu, observer);
-        self.threads[(index - THREAD) as usize].account += self.account - before;
+        let spent = self.account() - before;
+        self.threads[(index - THREAD) as usize].account += spent;
         let began = self.runner_mut(index).clock;
         self.runner_mut(index).work(settled.spent);
         if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {

@@ -137,6 +137,8 @@ struct Machine {
     latency: Option<u64>,
     answer: Result<(), IoError>,
     steps: u64,
+    /// All work until the last question for any.
+    worked: Work,
     transfers: VecDeque<Transfer>,
     ops: BTreeMap<&'static str, u64>,
     failure: String,
@@ -172,6 +174,7 @@ impl Machine {
             latency: Some(0),
             answer: Ok(()),
             steps: 0,
+            worked: Work::default(),
             transfers: VecDeque::new(),
             ops: BTreeMap::new(),
             failure: String::new(),
@@ -319,7 +322,8 @@ impl Machine {
                 ops.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
             }
             ["work", name] => {
-                let work = self.engine.take_work();
+                let work = *self.engine.work() - self.worked;
+                self.worked = *self.engine.work();
                 let (_, count) = work.iter().find(|(other, _)| other == name).expect("a unit of work");
                 count.to_string()
             }

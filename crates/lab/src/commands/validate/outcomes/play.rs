@@ -206,8 +206,10 @@ impl Recurring {
 fn serve(engine: &mut Engine, task: TaskId, object: ObjectId, page: u64, write: bool) -> (Served, u64) {
     let (mut ops, mut blind_calls, mut is_looking) = (Vec::new(), 0, false);
     let mut step = engine.start(task, Access::new(object, page, write));
+    let mut before = *engine.work();
     loop {
-        let work = engine.take_work();
+        let work = *engine.work() - before;
+        before = *engine.work();
         if work.scanned > 0 {
             // The call goes on after this step: it is the first that ends in a later one.
             (blind_calls, is_looking) = (0, true);
