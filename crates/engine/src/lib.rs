@@ -72,7 +72,7 @@ pub use reclaim::{
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
-    Because, FilePage, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState,
+    Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState,
     RefaultRule, Stamp, StoryEvent, StoryFilter, ThrottleCause, Told, TracedInode, TracedPause, TracedWb,
     Tracepoint, TypeChoice, Verdict, Whereabouts,
 };

@@ -54,7 +54,7 @@ impl Policy {
     }
 
     /// The LRU of mid-2010 as far as dirty pages go: profile `classic@2.6.35`. Whoever reclaims writes what it meets, waits are
-    /// `congestion_wait`, and refaults say nothing. Not modelled: lists by zone, reclaim of whole blocks of pages (lumpy), writers
+    /// `congestion_wait`, blocks of pages are made by reclaim alone, and refaults say nothing. Not modelled: lists by zone, writers
     /// that write themselves where too much is dirty.
     pub fn classic_2_6_35() -> Policy {
         Policy {
@@ -193,6 +193,9 @@ impl Profile {
     }
 }
 
+/// Batches were shorter in 2010, and no mark was ever raised because kinds of memory mix.
+const OF_2010: &[(&str, &str)] = &[("folio_batch", "14"), ("vm.watermark_boost_factor", "0")];
+
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile::new("classic@6.12", Policy::classic_6_12),
@@ -200,8 +203,11 @@ pub const PROFILES: &[Profile] = &[
     Profile::new("mglru@6.12", Policy::mglru_6_12),
     Profile::new("mglru@6.16", Policy::mglru_6_16),
     Profile::new("mglru@2026", Policy::mglru_2026),
-    Profile::new("classic@2.6.35", Policy::classic_2_6_35),
-    Profile::new("classic@2.6.35-nodirect", Policy::classic_2_6_35_nodirect),
+    Profile { parameters: OF_2010, ..Profile::new("classic@2.6.35", Policy::classic_2_6_35) },
+    Profile {
+        parameters: OF_2010,
+        ..Profile::new("classic@2.6.35-nodirect", Policy::classic_2_6_35_nodirect)
+    },
     Profile::new("lru", Policy::exact_lru),
     Profile::new("sieve", Policy::sieve),
     Profile {

@@ -254,6 +254,8 @@ pub const SWITCHES: &[Switch] = &[
         "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010)."),
     switch!("reclaim.compact_gap", CompactGap: reclaim.compact_gap, Some(("huge-pages-under-load.toml", "capped")),
         "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2)."),
+    switch!("reclaim.lumpy", bool reclaim.lumpy, Some(("huge-pages-under-load.toml", "true")),
+        "Who needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written (2007 to 2012, on two lists). Without it, single pages are reclaimed and compaction moves the others out of the way."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),

@@ -179,6 +179,10 @@ impl Core {
             }
             return Round::More;
         }
+        if let Some(held) = sc.held_blocks.take() {
+            pass.reclaimed += self.shrink_held_blocks(held, sc);
+            return Round::More;
+        }
         // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
         let is_over = KEEPS_GOING.iter().all(|&list| pass.remaining[list as usize] == 0);
         if is_over && !self.forces_active_anon(lruvec, pass, sc) {
@@ -191,6 +195,9 @@ impl Core {
                 pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
                 if sc.must_wait {
                     pass.remaining[list as usize] += n;
+                    return Round::More;
+                }
+                if sc.held_blocks.is_some() {
                     return Round::More;
                 }
             }
@@ -300,6 +307,9 @@ impl Core {
             return 0;
         }
         self.lru_add_drain();
+        if self.is_lumpy(sc) {
+            return self.shrink_blocks(lruvec, list, n, sc);
+        }
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios, sc);
         if taken == 0 {

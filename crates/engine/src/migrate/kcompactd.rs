@@ -168,7 +168,7 @@ impl Core {
     /// Asks a node's kcompactd for blocks, and wakes it if it rests and may be able to make one.
     pub(crate) fn wake_kcompactd(&mut self, node: NodeId, order: u8, class: ZoneType) {
         let Some(task) = self.kcompactds[node.index()].task else { return };
-        if order == 0 {
+        if order == 0 || self.makes_blocks_by_reclaim() {
             return;
         }
         let wanted = Wanted { order, migrate_type: MigrateType::Movable, class };
@@ -183,6 +183,9 @@ impl Core {
 
     /// kswapd begins to work: from now on free pages may lie apart.
     pub(crate) fn kcompactd_look_around(&mut self, node: NodeId) {
+        if self.makes_blocks_by_reclaim() {
+            return;
+        }
         let kcompactd = &mut self.kcompactds[node.index()];
         if let Some(task) = kcompactd.task
             && !std::mem::replace(&mut kcompactd.looks_around, true)

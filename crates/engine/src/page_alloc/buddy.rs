@@ -164,6 +164,10 @@ impl Buddy {
         if self.open_rest(folios) { self.smallest(folios, order, kind) } else { None }
     }
 
+    pub(super) fn end(&self) -> u32 {
+        self.end
+    }
+
     /// First frame of what is smaller than the largest block, at the end.
     fn rest(&self) -> u32 {
         self.end & !(MAX_BLOCK_PAGES - 1)

@@ -197,7 +197,7 @@ impl Core {
                     if let Some(pfn) = self.alloc_after_reclaim(allocation, reclaimed) {
                         return Allocated::Page(pfn);
                     }
-                    if request.order > 0 {
+                    if request.order > 0 && !self.makes_blocks_by_reclaim() {
                         let direct = self.direct_compaction(&request, allocation.compact_mode);
                         allocation.stage = Stage::CompactAfter(Box::new(direct), reclaimed);
                     } else if let Some(end) = self.end_round(allocation, reclaimed, None) {
@@ -223,7 +223,9 @@ impl Core {
     /// Whether a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
     fn compacts_first(&self, request: &Request) -> bool {
         let can_wait = request.gfp.contains(Gfp::DIRECT_RECLAIM) && !request.gfp.contains(Gfp::MEMALLOC);
-        can_wait && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
+        can_wait
+            && !self.makes_blocks_by_reclaim()
+            && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
     }
 
     /// A page, if reclaim has freed what the request lacked.
@@ -252,6 +254,15 @@ impl Core {
         let may_retry = !request.is_costly() || request.gfp.contains(Gfp::RETRY_MAYFAIL);
         if request.gfp.contains(Gfp::NORETRY) || !may_retry {
             return Some(Allocated::Nothing);
+        }
+        if request.order > 0 && self.makes_blocks_by_reclaim() {
+            if self.is_block_worth_more(&request, reclaimed, allocation.outcome.reclaimed) {
+                allocation.rounds_in_vain = 0;
+                return None;
+            }
+            if request.is_costly() {
+                return Some(Allocated::Nothing);
+            }
         }
         let is_released = |core: &mut Core| core.memory.release_highatomic(&request, true);
         if self.should_reclaim_retry(allocation, reclaimed > 0) || is_released(self) {

@@ -237,6 +237,11 @@ impl Zone {
         self.buddy.used_so_far()
     }
 
+    /// First frame beyond it.
+    pub(crate) fn end(&self) -> u32 {
+        self.buddy.end()
+    }
+
     /// Takes all free pages within a pageblock out of the lists. Each is referred to by who has it now.
     pub(crate) fn isolate_free(&mut self, folios: &mut FolioTable, within: Range<u32>, into: &mut Vec<Pfn>) {
         let first = into.len();

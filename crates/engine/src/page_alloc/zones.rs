@@ -290,6 +290,11 @@ impl Zones {
         self.zones[at].give_back(folios, cpu, pfn, order);
     }
 
+    /// The zone that a frame of a node is in.
+    pub(crate) fn zone_of(&self, node: NodeId, pfn: Pfn) -> &Zone {
+        &self.zones[self.place_of(node, pfn)]
+    }
+
     #[inline]
     fn place_of(&self, node: NodeId, pfn: Pfn) -> usize {
         let Range { start, end } = self.nodes[node.index()].zones;

@@ -5,7 +5,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::Stat;
-use crate::story::{PageEvent, Tracepoint};
+use crate::story::{Contig, PageEvent, Tracepoint};
 use crate::units::{LruType, Pfn};
 
 impl Core {
@@ -50,7 +50,20 @@ impl Core {
         &mut self,
         lruvec: LruvecId,
         list: LruList,
+        pages: [u64; 3],
+        sc: &ScanControl,
+    ) {
+        self.trace_isolated_blocks(lruvec, list, pages, Contig::default(), sc);
+    }
+
+    /// The same where blocks around them were taken, too.
+    #[inline]
+    pub(crate) fn trace_isolated_blocks(
+        &mut self,
+        lruvec: LruvecId,
+        list: LruList,
         [nr_requested, nr_scanned, nr_taken]: [u64; 3],
+        contig: Contig,
         sc: &ScanControl,
     ) {
         let (zone, order) = (sc.by.class, sc.by.order);
@@ -64,6 +77,7 @@ impl Core {
             nr_taken,
             kind,
             is_active,
+            contig,
         });
     }
 

@@ -296,6 +296,9 @@ impl Core {
 
     /// Begins a pass unless enough is free.
     fn balance_pass_begin(&mut self, run: &mut Balance, node: NodeId, class: ZoneType) -> bool {
+        if run.sc.by.order > 0 && self.makes_blocks_by_reclaim() && self.has_plenty(node, class) {
+            run.sc.by.order = 0;
+        }
         let is_balanced = self.memory.zones.is_balanced(node, run.sc.by.order, class);
         if is_balanced && run.boost_left == 0 {
             return false;
@@ -332,9 +335,15 @@ impl Core {
         let waits = self.note_progress(node, &mut run.sc);
         debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
         let gap = self.compact_gap(run.sc.by.order);
+        let makes_blocks = run.sc.by.order > 0 && self.makes_blocks_by_reclaim();
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
-        if sc.by.order > 0 && sc.nr_reclaimed >= gap {
+        if makes_blocks && sc.nr_reclaimed >= self.config.reclaim_batch {
+            // As long as that is worth while it begins again, gently.
+            run.sc.priority = PRIORITY_DEFAULT;
+            return Passed::Again;
+        }
+        if sc.by.order > 0 && !makes_blocks && sc.nr_reclaimed >= gap {
             // Enough pages for any block are free; that they lie apart is compaction's business.
             sc.by.order = 0;
         }
@@ -353,6 +362,12 @@ impl Core {
             self.open_gate(node);
         }
         if run.sc.priority >= 1 {
+            return Passed::Again;
+        }
+        if makes_blocks {
+            // No more for the block; single pages are enough.
+            run.sc.by.order = 0;
+            run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
         }
         if run.reclaimed == 0 && run.has_trimmed && !run.sc.no_cache_trim_mode {

@@ -23,6 +23,7 @@ mod tally; // what they have met of dirty pages, and what they do about it
 mod isolate; // a batch leaves its list
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
+mod lumpy; // whole blocks of pages at once, as before there was compaction
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
 pub(crate) mod rules; // eras and remedies, as data
@@ -35,6 +36,7 @@ use crate::story::Tracepoint;
 use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
+pub(crate) use lumpy::{HeldBlocks, Lumpy};
 pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
@@ -130,7 +132,7 @@ impl Core {
             None => self.lruvecs.pools().collect(),
         };
         if let Some(from) = sc.by.from {
-            let ready = sc.by.costly_block();
+            let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
             let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
             let zones = || self.memory.zones.zonelist(from, sc.by.class);
             sc.compaction_ready = zones().any(|zone| is_ready(&zone));

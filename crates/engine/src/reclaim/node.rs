@@ -15,7 +15,7 @@ use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, SharedWalk};
 use crate::migrate;
-use crate::page_alloc::request::{COSTLY_ORDER, Rights};
+use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{CompactGap, ProtectionRule, ScanControl, Tally, TreeWalk};
@@ -25,9 +25,6 @@ use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 
 /// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
 const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
-
-/// Below this priority reclaim for any block goes on until compaction can work; for a large one it does so from the start.
-const PRIORITY_FOR_COMPACTION: u8 = crate::reclaim::PRIORITY_DEFAULT - 2;
 
 /// A pass under way.
 pub(crate) struct NodePass {
@@ -126,7 +123,9 @@ impl Core {
                     return NodeStep::Wait(self.isolated_wait(self.lruvecs[lruvec].node, sc));
                 }
                 if let Some(wait) = self.take_stall(sc) {
-                    self.release_isolated(sc);
+                    if sc.held_blocks.is_none() {
+                        self.release_isolated(sc);
+                    }
                     return NodeStep::Wait(wait);
                 }
                 if self.looked_at > looked_at_before {
@@ -158,9 +157,9 @@ impl Core {
     /// Whether a pass for a block is to be followed by another at once: it has freed something, compaction has still too little to work
     /// with, and there is enough to take.
     fn should_continue_reclaim(&self, node: &NodePass, sc: &ScanControl) -> bool {
-        let is_in_earnest = sc.by.order > COSTLY_ORDER || sc.priority < PRIORITY_FOR_COMPACTION;
         if !sc.by.is_for_machine()
-            || !is_in_earnest
+            || !sc.is_in_earnest_for_block()
+            || self.makes_blocks_by_reclaim()
             || self.keeps_generations(sc)
             || sc.nr_reclaimed == node.reclaimed_before
         {

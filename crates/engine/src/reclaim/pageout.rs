@@ -16,7 +16,7 @@ use crate::reclaim::rules::{AnonWriteback, FileWriteback, Stalls};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
-use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
+use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Because, Tracepoint, Verdict};
 use crate::units::{LruType, Pfn};
@@ -65,6 +65,9 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let was_met = folio.has(FolioFlags::RECLAIM);
         if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
+            if sc.by.may_enter_fs {
+                sc.wait_if_sync(pfn);
+            }
             return self.verdict(pfn, Verdict::Keep, Because::BeingWritten);
         }
         if sc.by.is_kswapd() && was_met && self.writes_of[folio.node.index()].is_writeback {
@@ -86,7 +89,7 @@ impl Core {
         &mut self,
         pfn: Pfn,
         references: FolioReferences,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) -> Verdict {
         let folio = self.memory.folios[pfn];
@@ -113,11 +116,13 @@ impl Core {
         }
         self.count_pageout(folio.pages(), sc);
         self.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
-        self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File });
+        let is_sync = sc.lumpy == Lumpy::Sync;
+        self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File, is_sync });
         stat.written += folio.pages();
         self.start_file_write(pfn, WritebackReason::Pageout);
         // Only now: of a clean page the bit is the mark of readahead.
         self.change_reclaim(pfn, true);
+        sc.wait_if_sync(pfn);
         self.verdict(pfn, Verdict::Keep, Because::WriteBegun)
     }
 
@@ -149,6 +154,7 @@ impl Core {
     pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
         let by = &mut self.pageouts;
         *match sc.by.why {
+            Why::Direct if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
             Why::Direct => &mut by.direct,
             Why::Kswapd => &mut by.kswapd,
             _ => &mut by.group,

@@ -153,6 +153,8 @@ pub struct ReclaimRules {
     pub stalls: Stalls,
     /// How much is freed for a block.
     pub compact_gap: CompactGap,
+    /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
+    pub lumpy: bool,
 }
 
 impl ReclaimRules {
@@ -172,6 +174,7 @@ impl ReclaimRules {
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
             compact_gap: CompactGap::TwiceTheBlock,
+            lumpy: false,
         }
     }
 
@@ -182,6 +185,7 @@ impl ReclaimRules {
             flusher_wake: FlusherWake::Scanned,
             v1_throttle: V1Throttle::Off,
             stalls: Stalls::CongestionWait,
+            lumpy: true,
             ..ReclaimRules::linux_6_12()
         }
     }

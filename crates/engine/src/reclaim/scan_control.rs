@@ -1,11 +1,15 @@
 //! Scan control: what a reclaim call wants, may do, and has done so far.
 
 use crate::lru::Deactivation;
+use crate::page_alloc::request::COSTLY_ORDER;
 use crate::reclaim::tally::Stall;
-use crate::reclaim::{Reclaimer, Tally, TreeWalk};
+use crate::reclaim::{HeldBlocks, Lumpy, Reclaimer, Tally, TreeWalk};
 use crate::story::ThrottleCause;
 use crate::swap::plug::Plug;
-use crate::units::{Nanos, NodeId};
+use crate::units::{Nanos, NodeId, Pfn};
+
+/// Below this priority reclaim for any block goes to lengths; for a large one it does so from the start.
+const PRIORITY_FOR_BLOCKS: u8 = PRIORITY_DEFAULT - 2;
 
 /// First priority: lists are scanned by a 4096th of their size.
 pub(crate) const PRIORITY_DEFAULT: u8 = 12;
@@ -64,6 +68,9 @@ pub(crate) struct ScanControl {
     /// What its last batch has left to wait for, and whether it has waited for such.
     pub(crate) stall: Option<Stall>,
     pub(crate) has_stalled: bool,
+    /// Whether its batch is of whole blocks, and what it holds of such while it waits.
+    pub(crate) lumpy: Lumpy,
+    pub(crate) held_blocks: Option<Box<HeldBlocks>>,
     /// Enough is free for compaction to make the block that is wanted.
     pub(crate) compaction_ready: bool,
     /// Swap writes that the pass under way has begun.
@@ -102,6 +109,8 @@ impl ScanControl {
             tally: Tally::default(),
             stall: None,
             has_stalled: false,
+            lumpy: Lumpy::Off,
+            held_blocks: None,
             compaction_ready: false,
             plug: Plug::default(),
         }
@@ -109,6 +118,18 @@ impl ScanControl {
 
     pub(crate) fn is_satisfied(&self) -> bool {
         self.nr_reclaimed >= self.nr_to_reclaim
+    }
+
+    /// Whether the block that is wanted is worth more than single pages would be.
+    pub(crate) fn is_in_earnest_for_block(&self) -> bool {
+        self.by.order > COSTLY_ORDER || self.priority < PRIORITY_FOR_BLOCKS
+    }
+
+    /// A write has begun, or was under way: a pass that waits for each is to wait for it.
+    pub(crate) fn wait_if_sync(&mut self, pfn: Pfn) {
+        if self.lumpy == Lumpy::Sync {
+            self.stall = Some(Stall::Folio(pfn));
+        }
     }
 
     /// Nothing was reclaimed at any priority. Picks the next thing that was held back, gentlest first, and starts over;

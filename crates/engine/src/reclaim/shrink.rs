@@ -40,20 +40,7 @@ impl Core {
         looked_at: u64,
         sc: &mut ScanControl,
     ) -> ReclaimStat {
-        if batch.is_empty() {
-            return ReclaimStat::default();
-        }
-        let node = self.lruvecs[lruvec].node;
-        let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-        let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
-        sc.nr_scanned += taken;
-        self.note_isolated(node, kind, taken, sc);
-        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
-        stat.tally.taken = taken;
-        stat.tally.file_taken = if kind == LruType::File { taken } else { 0 };
-        self.shrink_folio_list(lruvec, batch, sc, &mut stat);
-        self.trace_shrunk(lruvec, kind, looked_at, stat.reclaimed, sc);
-        self.note_batch(lru, lruvec, stat.tally, sc);
+        let mut stat = self.judge_batch(lru, lruvec, kind, batch, looked_at, sc);
         if lru == Lru::Generations {
             // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
             let mut again = Vec::new();
@@ -77,6 +64,33 @@ impl Core {
             self.put_back(pfn);
         }
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
+        stat
+    }
+
+    /// Judges a batch, and leaves in it what can't be freed.
+    pub(super) fn judge_batch(
+        &mut self,
+        lru: Lru,
+        lruvec: LruvecId,
+        kind: LruType,
+        batch: &mut Vec<Pfn>,
+        looked_at: u64,
+        sc: &mut ScanControl,
+    ) -> ReclaimStat {
+        if batch.is_empty() {
+            return ReclaimStat::default();
+        }
+        let node = self.lruvecs[lruvec].node;
+        let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
+        sc.nr_scanned += taken;
+        self.note_isolated(node, kind, taken, sc);
+        self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
+        stat.tally.taken = taken;
+        stat.tally.file_taken = if kind == LruType::File { taken } else { 0 };
+        self.shrink_folio_list(lruvec, batch, sc, &mut stat);
+        self.trace_shrunk(lruvec, kind, looked_at, stat.reclaimed, sc);
+        self.note_batch(lru, lruvec, stat.tally, sc);
         stat
     }
 

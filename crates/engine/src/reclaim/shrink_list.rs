@@ -13,12 +13,11 @@ use crate::machine::op::Op;
 use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
-use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
+use crate::reclaim::{Lumpy, ScanControl};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
-use crate::swap::plug::Plug;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
 
 /// What its references say of a folio, as its LRU reads them.
@@ -55,19 +54,29 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        folios.retain(|&pfn| {
-            let pages = self.memory.folios[pfn].pages();
-            match self.judge(lruvec, pfn, sc, stat) {
-                Verdict::Free => {
-                    self.free_folio(pfn);
-                    stat.reclaimed += pages;
-                    return false;
-                }
-                Verdict::Keep => {}
-                Verdict::Activate => self.activate_rejected(lruvec, pfn),
+        folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+    }
+
+    /// Judges a folio; true if it is free now.
+    #[inline]
+    pub(super) fn shrink_folio(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) -> bool {
+        let pages = self.memory.folios[pfn].pages();
+        match self.judge(lruvec, pfn, sc, stat) {
+            Verdict::Free => {
+                self.free_folio(pfn);
+                stat.reclaimed += pages;
+                return true;
             }
-            true
-        });
+            Verdict::Keep => {}
+            Verdict::Activate => self.activate_rejected(lruvec, pfn),
+        }
+        false
     }
 
     #[inline]
@@ -87,7 +96,11 @@ impl Core {
         if folio.has(FolioFlags::WRITEBACK) {
             return self.judge_writeback(pfn, sc, stat);
         }
-        let references = self.folio_check_references(pfn, sc);
+        let references = match sc.lumpy {
+            Lumpy::Off => self.folio_check_references(pfn, sc),
+            // What its neighbours are worth without it is nothing, so that its own use doesn't count.
+            Lumpy::Async | Lumpy::Sync => FolioReferences::Reclaim,
+        };
         match references {
             FolioReferences::Activate => return Verdict::Activate,
             FolioReferences::Keep => return Verdict::Keep,
@@ -124,7 +137,7 @@ impl Core {
             if !self.may_write_anon(folio.pages(), sc, stat) {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
-            match self.pageout(pfn, &mut sc.plug) {
+            match self.pageout(pfn, sc) {
                 Pageout::Keep => {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
@@ -136,6 +149,7 @@ impl Core {
                 Pageout::Started => {
                     stat.written += folio.pages();
                     self.count_pageout(folio.pages(), sc);
+                    sc.wait_if_sync(pfn);
                     return self.verdict(pfn, Verdict::Keep, Because::WriteBegun);
                 }
                 Pageout::Clean => {
@@ -213,7 +227,7 @@ impl Core {
     }
 
     /// Starts writing a dirty folio to its swap slot.
-    fn pageout(&mut self, pfn: Pfn, plug: &mut Plug) -> Pageout {
+    fn pageout(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
         // Anyone else's reference may be used to change the page under the write.
         if self.memory.folios[pfn].refs > 0 {
             return Pageout::Keep;
@@ -226,7 +240,11 @@ impl Core {
         folio.clear(FolioFlags::DIRTY);
         let (node, memcg, pages) = (folio.node, folio.memcg, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
-        self.trace(node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::Anon });
+        self.trace(node, |_| Tracepoint::WriteFolio {
+            pfn,
+            kind: LruType::Anon,
+            is_sync: sc.lumpy == Lumpy::Sync,
+        });
         if self.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
             self.zswap_invalidate(entry);
@@ -260,12 +278,12 @@ impl Core {
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
-            self.start_write(pfn, entry, plug);
+            self.start_write(pfn, entry, &mut sc.plug);
             return Pageout::Clean;
         }
         self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
-        self.start_write(pfn, entry, plug);
+        self.start_write(pfn, entry, &mut sc.plug);
         Pageout::Started
     }
 

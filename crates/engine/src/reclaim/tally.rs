@@ -204,6 +204,8 @@ impl Core {
     pub(crate) fn take_stall(&mut self, sc: &mut ScanControl) -> Option<Wait> {
         let stall = sc.stall.take()?;
         sc.has_stalled = true;
+        // Who sleeps hands over what it has begun.
+        self.unplug(&mut sc.plug);
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
             Stall::Congestion => self.congestion_wait(),

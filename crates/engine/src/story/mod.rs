@@ -33,7 +33,7 @@ pub use event::{
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use tracepoint::{
-    FilePage, GfpFlags, Kept, ThrottleCause, TracedInode, TracedPause, TracedWb, Tracepoint,
+    Contig, FilePage, GfpFlags, Kept, ThrottleCause, TracedInode, TracedPause, TracedWb, Tracepoint,
 };
 
 /// What is told, and what has yet to be handed over.

@@ -97,6 +97,8 @@ tracepoints! {
         kind: LruType,
         /// It is an active list.
         is_active: bool,
+        /// What was taken around those for blocks.
+        contig: Contig,
     },
     /// A batch of pages was judged.
     LruShrinkInactive = "mm_vmscan_lru_shrink_inactive" {
@@ -132,6 +134,8 @@ tracepoints! {
         pfn: Pfn,
         /// Its type.
         kind: LruType,
+        /// It waits for the write.
+        is_sync: bool,
     },
     /// A reclaimer has waited for others.
     Throttled = "mm_vmscan_throttled" {
@@ -316,6 +320,17 @@ pub struct TracedInode {
     pub to_write: u64,
     /// Pages that it has taken.
     pub wrote: u64,
+}
+
+/// What lumpy reclaim has taken in the blocks around the pages that it took off a list. Unit: pages.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Contig {
+    /// Taken.
+    pub taken: u64,
+    /// Of those, dirty.
+    pub dirty: u64,
+    /// Blocks of which a page could not be had.
+    pub failed: u64,
 }
 
 /// What became of those of a batch that were not freed. Unit: pages.

@@ -14,7 +14,7 @@ pub(super) const PAGES: u64 = 4096;
 pub(super) struct Bench {
     pub(super) engine: Engine,
     pub(super) task: TaskId,
-    file: FileId,
+    pub(super) file: FileId,
 }
 
 /// The index words of a file, without the frames that they lead to, which are where the contents moved.

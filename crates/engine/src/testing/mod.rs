@@ -8,6 +8,7 @@ mod actions; // what a run consists of, and how to make random ones
 mod batches; // promises of the per-CPU batches that can't be seen from outside
 mod compaction; // promises of compaction
 mod high_order; // promises to requests for blocks of pages
+mod lumpy; // promises of reclaim that takes whole blocks
 mod migration; // promises of migration between nodes
 mod numa_balancing; // promises of scans, hint faults and promotion
 mod large; // promises of large folios, which no access makes yet

@@ -11,8 +11,8 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use pageout_engine::{
-    BdiId, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleCause, TracedInode,
-    TracedPause, TracedWb, Tracepoint, WritebackReason,
+    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleCause,
+    TracedInode, TracedPause, TracedWb, Tracepoint, WritebackReason,
 };
 use pageout_sim::TraceRecord;
 
@@ -139,6 +139,7 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
             nr_taken,
             kind,
             is_active,
+            contig: _,
         } => {
             let (zone, activity) = (zone as u8, if is_active { "active" } else { "inactive" });
             let kind = match kind {
@@ -182,8 +183,8 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
                 reclaim_flags(kind)
             ),
         ),
-        Tracepoint::WriteFolio { pfn, kind } => {
-            let (page, flags) = (page_pointer(pfn), reclaim_flags(kind));
+        Tracepoint::WriteFolio { pfn, kind, is_sync } => {
+            let (page, flags) = (page_pointer(pfn), write_flags(kind, is_sync));
             put(out, format_args!("page={page:016x} pfn={:#x} flags={flags}", pfn.0));
         }
         Tracepoint::Throttled { timeout, delayed, reason } => {
@@ -354,14 +355,19 @@ fn early(record: &TraceRecord, out: &mut Vec<u8>) {
             let gfp = plain(gfp);
             put(out, format_args!("order={order} may_writepage={may_writepage} gfp_flags={gfp}"));
         }
-        Tracepoint::LruIsolate { order, nr_requested, nr_scanned, nr_taken, is_active, .. } => {
-            // Two stands for the active lists, as the script that reads it has it.
-            let mode = if is_active { 2 } else { 0 };
+        Tracepoint::LruIsolate { order, nr_requested, nr_scanned, nr_taken, is_active, contig, .. } => {
+            // Two stands for the active lists, as the script that reads it has it, and three for both.
+            let mode = match contig == Contig::default() {
+                false => 3,
+                true if is_active => 2,
+                true => 0,
+            };
+            let Contig { taken, dirty, failed } = contig;
             put(
                 out,
                 format_args!(
                     "isolate_mode={mode} order={order} nr_requested={nr_requested} nr_scanned={nr_scanned} \
-                     nr_taken={nr_taken} contig_taken=0 contig_dirty=0 contig_failed=0"
+                     nr_taken={nr_taken} contig_taken={taken} contig_dirty={dirty} contig_failed={failed}"
                 ),
             );
         }
@@ -373,8 +379,8 @@ fn early(record: &TraceRecord, out: &mut Vec<u8>) {
                 reclaim_flags(kind)
             ),
         ),
-        Tracepoint::WriteFolio { pfn, kind } => {
-            let (page, flags) = (page_pointer(pfn), reclaim_flags(kind));
+        Tracepoint::WriteFolio { pfn, kind, is_sync } => {
+            let (page, flags) = (page_pointer(pfn), write_flags(kind, is_sync));
             put(out, format_args!("page={page:016x} pfn={} flags={flags}", pfn.0));
         }
         _ => modern(record, out),
@@ -390,6 +396,14 @@ fn page_pointer(pfn: Pfn) -> u64 {
     let mut hash = u64::from(pfn.0).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash >> 32
+}
+
+fn write_flags(kind: LruType, is_sync: bool) -> &'static str {
+    match (kind, is_sync) {
+        (LruType::Anon, true) => "RECLAIM_WB_ANON|RECLAIM_WB_SYNC",
+        (LruType::File, true) => "RECLAIM_WB_FILE|RECLAIM_WB_SYNC",
+        (kind, false) => reclaim_flags(kind),
+    }
 }
 
 fn reclaim_flags(kind: LruType) -> &'static str {
