@@ -172,9 +172,9 @@ parameters! {
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
-    Kernel "memcg.kmem": kmem: bool = false, Values::Bool, "",
+    Kernel "memcg.kmem": kmem: bool = true, Values::Bool, "",
         "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
-        "false is the boot parameter cgroup.memory=nokmem, under which the reference counters were recorded.";
+        "true is the kernel's. The boot parameter cgroup.memory=nokmem turns it off.";
     Kernel "memcg.cgroup_version": cgroup_version: u8 = 2, Values::Number(1, 2), "",
         "Version of the cgroup hierarchy. In version 1 a group has no dirty limits of its own and no writeback of its own: only the machine's limits slow down who dirties its pages, and reclaim at its limit waits for writes instead."
         "2, as every distribution mounts it.";
@@ -229,9 +229,9 @@ parameters! {
     Kernel "swap.vma_ra_enabled": vma_ra_enabled: bool = true, Values::Bool, "",
         "Whether swap readahead goes by address: what is read with a swapped page are its neighbours in the mapping, unless some swap device seeks. false: always its neighbours on the device."
         "true is the kernel's; /sys/kernel/mm/swap has it as a file.";
-    Sysctl "vm.page-cluster": page_cluster: u8 = 0, Values::Number(0, 31), "",
+    Sysctl "vm.page-cluster": page_cluster: u8 = 3, Values::Number(0, 31), "",
         "Swapped pages that are read with one that is wanted: 2 to the power of this at most, that one included. By address it counts as 5 at most. zram reads no more than what is wanted."
-        "0: one page at a time.";
+        "3 is the kernel's, on any machine with 16 MiB or more. 0: one page at a time.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
         "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";

@@ -143,7 +143,7 @@ fn decode(access: pageout_workload::Access) -> Access {
 }
 
 fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
-    let config = Config { node_pages: vec![PAGES + (1 << 16)], policy, ..Config::default() };
+    let config = Config { node_pages: vec![PAGES + (1 << 16)], kmem: false, policy, ..Config::default() };
     let mut engine = Engine::new(config).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(group);

@@ -32,7 +32,7 @@ impl Bench {
         for (switch, value) in [("lru.interface", "6.16"), ("lru.generations", "64")] {
             assert!(Switch::by_name(switch).unwrap().set(&mut policy, value));
         }
-        let config = Config { node_pages: vec![PAGES + (1 << 16)], policy, ..Config::default() };
+        let config = Config { node_pages: vec![PAGES + (1 << 16)], kmem: false, policy, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(group);

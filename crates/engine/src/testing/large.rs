@@ -20,7 +20,7 @@ struct Bench {
 
 impl Bench {
     fn new(policy: Policy) -> Bench {
-        let config = Config { policy, stat_flush: StatFlush::Live, ..Config::default() };
+        let config = Config { policy, stat_flush: StatFlush::Live, kmem: false, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let spec = FileSpec {

@@ -467,7 +467,7 @@ fn a_reader_waits_for_a_page_that_is_still_being_read_ahead_and_reads_nothing_hi
 /// group has no room. Meanwhile that read fails.
 #[test]
 fn a_reader_that_runs_out_of_memory_lets_go_of_the_page_that_readahead_could_not_read() {
-    let config = Config { charge_stock: 1, folio_batch: 1, ..Config::default() };
+    let config = Config { charge_stock: 1, folio_batch: 1, kmem: false, ..Config::default() };
     let mut machine = Machine::with(config, 1000, Bdi::default());
     machine.cache(2..=2);
     let job = machine.engine.memcg_create(MemcgId::ROOT, "job").unwrap();

@@ -13,7 +13,7 @@ struct Machine {
 
 /// A task that reads a file of 64 pages in a group of its own.
 fn machine() -> Machine {
-    let mut engine = Engine::new(Config::default()).unwrap();
+    let mut engine = Engine::new(Config { kmem: false, ..Config::default() }).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "g").unwrap();
     let file = engine
         .file_create(FileSpec {

@@ -187,7 +187,7 @@ fn options_of_a_replay_are_checked() {
 #[test]
 fn a_trace_that_leaves_its_file_is_told_with_page_and_size() {
     let directory = with_words(1000);
-    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"200 pages\"\ntrace = \"good.u32\"\n";
+    let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\nsize = \"200 pages\"\nadvice = \"random\"\ntrace = \"good.u32\"\n";
     fs::write(directory.path().join("beyond.toml"), scenario).unwrap();
     let output = pageout(directory.path(), &["run", "beyond.toml"]);
     check_failure(&output, 1, &["task `t` at access 200", "page 200", "200 pages"]);

@@ -24,14 +24,17 @@ fn about(scenario: &str) -> Vec<String> {
 
 #[test]
 fn without_readahead_a_sequential_read_says_so() {
-    let sequential = GOOD.replace("{ pattern = \"zipf\", ops = 5000 }", "{ pattern = \"sequential\" }");
+    let by_default = GOOD.replace("{ pattern = \"zipf\", ops = 5000 }", "{ pattern = \"sequential\" }");
+    assert_eq!(about(&by_default), Vec::<String>::new(), "it is on unless it is turned off");
+    let off = "[[device]]\nname = \"nvme\"\nread_ahead_kb = 0\n";
+    let sequential = format!("{by_default}{off}");
     let printed = check(&sequential, &["run", "scenario.toml"]);
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     let note = "Note: Readahead is off: 99.90% of the pages read from files follow one read earlier, and each was a request \
                 of its own, at ";
     assert!(printed.contains(note) && printed.contains(" MB/s in all"), "{printed}");
     assert_eq!(about(&sequential), ["readahead"]);
-    assert_eq!(about(GOOD), Vec::<String>::new(), "nobody reads ahead of random reads");
+    assert_eq!(about(&format!("{GOOD}{off}")), Vec::<String>::new(), "nobody reads ahead of random reads");
     let random = sequential.replace("channel = \"file\"", "channel = \"mapped\"\nadvice = \"random\"");
     assert_eq!(about(&random), Vec::<String>::new(), "nor of who says that they are");
     let compared =
@@ -42,15 +45,18 @@ fn without_readahead_a_sequential_read_says_so() {
 
 #[test]
 fn reading_from_a_swap_disk_says_that_nothing_is_read_ahead() {
-    let anonymous = |kind: &str| {
+    let anonymous = |kind: &str, cluster: u8| {
         let swap = format!(
-            "channel = \"anonymous\"\nsize = \"4MiB\"\nworkload = {{ pattern = \"zipf\", ops = 5000 }}\n[[swap]]\nsize = \"8MiB\"\nkind = \"{kind}\"\n"
+            "channel = \"anonymous\"\nsize = \"4MiB\"\nworkload = {{ pattern = \"zipf\", ops = 5000 }}\n[[swap]]\nsize = \"8MiB\"\nkind = \"{kind}\"\n[sysctl]\nvm.page-cluster = {cluster}\n"
         );
         let at = GOOD.find("channel").unwrap();
         format!("{}{swap}", &GOOD[..at])
     };
-    assert_eq!(about(&anonymous("disk")), ["swap readahead"]);
-    assert_eq!(about(&anonymous("zram")), Vec::<String>::new(), "zram has none on Linux either");
+    assert_eq!(about(&anonymous("disk", 0)), ["swap readahead"]);
+    assert_eq!(about(&anonymous("zram", 0)), Vec::<String>::new(), "zram has none on Linux either");
+    assert_eq!(about(&anonymous("disk", 3)), Vec::<String>::new());
+    let by_default = anonymous("disk", 0).replace("[sysctl]\nvm.page-cluster = 0\n", "");
+    assert_eq!(about(&by_default), Vec::<String>::new(), "it is on unless it is turned off");
 }
 
 #[test]
@@ -135,7 +141,8 @@ fn a_task_without_accesses_has_no_hit_ratio() {
 
 #[test]
 fn a_read_that_misses_is_no_major_fault() {
-    let file: Value = serde_json::from_str(&check(GOOD, &["run", "scenario.toml", "--json"])).unwrap();
+    let random = GOOD.replace("channel = \"file\"", "channel = \"file\"\nadvice = \"random\"");
+    let file: Value = serde_json::from_str(&check(&random, &["run", "scenario.toml", "--json"])).unwrap();
     let task = &file["tasks"][0];
     assert_eq!((&task["minor"], &task["major"]), (&0.into(), &0.into()));
     let misses = task["accesses"].as_u64().unwrap() - task["hits"].as_u64().unwrap();

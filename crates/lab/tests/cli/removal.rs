@@ -3,8 +3,12 @@
 use crate::results::json;
 use crate::{GOOD, check_failure, check_success, pageout, text, with_scenario};
 
-/// A job that ends, beside the reader of the good scenario.
+/// A job that ends, beside the reader of the good scenario. It takes some milliseconds, as pages come one by one.
 const JOB: &str = r#"
+[[device]]
+name = "nvme"
+read_ahead_kb = 0
+
 [[memcg]]
 path = "/batch/job"
 

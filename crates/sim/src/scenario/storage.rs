@@ -52,7 +52,7 @@ const KB_A_PAGE: u32 = (PAGE_SIZE >> 10) as u32;
 
 impl Device {
     /// The readahead of a device that says nothing of it.
-    pub const READ_AHEAD_KB: u32 = 0;
+    pub const READ_AHEAD_KB: u32 = 128;
 
     /// The largest request of a device that says nothing of it.
     pub const MAX_SECTORS_KB: u32 = Bdi::NO_READAHEAD.io_pages * KB_A_PAGE;

@@ -8,7 +8,7 @@ fn scenario(tasks: &str) -> Scenario {
     let text = format!(
         r#"{{
             "memcg": [{{"path": "/job"}}],
-            "device": [{{"name": "disk", "read_latency": "100us", "read_p99": "100us"}}],
+            "device": [{{"name": "disk", "read_ahead_kb": 0, "read_latency": "100us", "read_p99": "100us"}}],
             "task": [{tasks}]
         }}"#
     );

@@ -20,7 +20,8 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Rig {
-        let mut engine = Engine::new(Config { cpus: 4, ..Config::default() }).unwrap();
+        let mut engine =
+            Engine::new(Config { cpus: 4, kmem: false, page_cluster: 0, ..Config::default() }).unwrap();
         let mm = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(mm, CpuId(0));
         let spec = MachineSpec {

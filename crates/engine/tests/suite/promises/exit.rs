@@ -101,7 +101,14 @@ fn a_program_that_is_run_anew_finds_its_mappings_empty_and_its_files_cached() {
 
 /// A machine with one group, and a process in it.
 fn machine() -> (Engine, MmId, TaskId) {
-    let mut engine = Engine::new(Config { folio_batch: 1, charge_stock: 1, ..Config::default() }).unwrap();
+    let mut engine = Engine::new(Config {
+        folio_batch: 1,
+        charge_stock: 1,
+        kmem: false,
+        page_cluster: 0,
+        ..Config::default()
+    })
+    .unwrap();
     let job = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(job);
     let task = engine.task_create(mm, CpuId(0));

@@ -55,7 +55,8 @@ use std::ops::Range;
 #[track_caller]
 pub(crate) fn check(scenario: &str) {
     let mut machine: Option<Machine> = None;
-    let mut config = Config::default();
+    // What a scenario is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
+    let mut config = Config { kmem: false, page_cluster: 0, ..Config::default() };
     for line in scenario.lines() {
         let line = line.split('#').next().expect("a first part").trim();
         let (command, expected) = match line.split_once("=>") {

@@ -115,7 +115,14 @@ impl Play {
             bail!("an access is to page {} of object {}", access.page(), access.object());
         }
         Ok(Play {
-            config: Config { node_pages: vec![MEMORY_PAGES], hz: HZ, policy, ..Config::default() },
+            config: Config {
+                node_pages: vec![MEMORY_PAGES],
+                hz: HZ,
+                kmem: false,
+                page_cluster: 0,
+                policy,
+                ..Config::default()
+            },
             swap,
             limit_pages: setting.limit_pages,
             object_pages: object.pages,

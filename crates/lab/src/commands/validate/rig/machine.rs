@@ -28,7 +28,7 @@ use super::super::script::Script;
 use super::group::instant_disk;
 use super::serve::serve;
 use super::snapshot::Snapshot;
-use super::stage::{fault_around_bytes, file_pages, first_flags, ra_pages};
+use super::stage::{fault_around_bytes, file_pages, first_flags, has_kmem, ra_pages};
 use super::{OfMachine, Playable, Played, Unplayable, Unrecorded};
 
 /// The marks of the recording machine, where a run doesn't tell: `min_free_kbytes` that gives 331, 413 and 495 pages.
@@ -262,6 +262,8 @@ fn config(playable: &Playable, unrecorded: Unrecorded) -> Config {
         fault_around_bytes: fault_around_bytes(run),
         policy: playable.policy,
         interruptions: unrecorded.interruptions(run),
+        kmem: has_kmem(run),
+        page_cluster: 0,
         ..Config::default()
     }
 }

@@ -67,6 +67,7 @@ impl Stage {
             interruptions: unrecorded.interruptions(run),
             fault_around_bytes: fault_around_bytes(run),
             kmem: has_kmem(run),
+            page_cluster: 0,
             zswap_enabled: run.zswap != 0,
             zswap_shrinker_enabled: run.zswap_shrinker != 0,
             policy,
@@ -218,7 +219,7 @@ impl Stage {
 }
 
 /// Kernel memory is charged unless the command line of the kernel says that it is not.
-fn has_kmem(run: &Run) -> bool {
+pub(super) fn has_kmem(run: &Run) -> bool {
     !run.cmdline.contains("cgroup.memory=nokmem")
 }
 
