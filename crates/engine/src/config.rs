@@ -5,7 +5,9 @@
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
 use crate::page_alloc::zone::ZoneType;
+use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
 use crate::policy::Policy;
+use crate::promotion::{PromotionOrder, PromotionTarget};
 use crate::switch::{Values, choice};
 use crate::tiers::AccessCoordinate;
 use crate::units::{Nanos, NodeId, SECTION_FRAMES};
@@ -115,10 +117,20 @@ macro_rules! parameters {
             },
         },)*];
     };
-    (@text $value:expr, StatFlush) => { $value.name().to_owned() };
-    (@text $value:expr, $type:tt) => { $value.to_string() };
-    (@read $value:expr, StatFlush) => { StatFlush::by_name($value)? };
-    (@read $value:expr, $type:tt) => { $value.parse().ok()? };
+    (@text $value:expr, u8) => { $value.to_string() };
+    (@text $value:expr, u16) => { $value.to_string() };
+    (@text $value:expr, u32) => { $value.to_string() };
+    (@text $value:expr, u64) => { $value.to_string() };
+    (@text $value:expr, usize) => { $value.to_string() };
+    (@text $value:expr, bool) => { $value.to_string() };
+    (@text $value:expr, $choice:tt) => { $value.name().to_owned() };
+    (@read $value:expr, u8) => { $value.parse().ok()? };
+    (@read $value:expr, u16) => { $value.parse().ok()? };
+    (@read $value:expr, u32) => { $value.parse().ok()? };
+    (@read $value:expr, u64) => { $value.parse().ok()? };
+    (@read $value:expr, usize) => { $value.parse().ok()? };
+    (@read $value:expr, bool) => { $value.parse().ok()? };
+    (@read $value:expr, $choice:tt) => { $choice::by_name($value)? };
 }
 
 parameters! {
@@ -208,6 +220,84 @@ parameters! {
     Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
         "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
         "0: nothing, as on a machine with one node.";
+    Kernel "numa.pagecache_promotion_enabled": pagecache_promotion_enabled: bool = false, Values::Bool, "",
+        "Whether pages of files that are read by read(2) again and again leave slow memory. With bit 2 of kernel.numa_balancing. Proposed in 2025, in no kernel."
+        "false, as posted; /sys/kernel/mm/numa has it as a file.";
+    Kernel "numa.pagecache_promote_pages_per_work": pagecache_promote_pages_per_work: u32 = 65_536, Values::Number(0, u32::MAX), "pages",
+        "Pages that a task promotes at most when it returns from a system call. The posting takes kernel.numa_balancing_promote_rate_limit_MBps for it, which counts MiB and not pages."
+        "65536, 256 MiB, is that number's default.";
+    Kernel "numa.pagecache_promotion_order": pagecache_promotion_order: PromotionOrder = PromotionOrder::Tail, Values::Choice(PromotionOrder::NAMES), "",
+        "Whether pages are promoted in the order in which they were read (tail), or the last one first (head), which is dearer."
+        "tail, since the third posting.";
+    Kernel "numa.pagecache_promotion_target": pagecache_promotion_target: PromotionTarget = PromotionTarget::Chosen, Values::Choice(PromotionTarget::NAMES), "",
+        "Whether each page goes to the node that was chosen when it was read, or all go to the node where the task then runs."
+        "chosen: the posting has local, and moves pages to a node that nobody chose where a task changes its node in the middle of a call.";
+    Kernel "numa.pagecache_promotion_mglru": pagecache_promotion_mglru: bool = true, Values::Bool, "",
+        "Whether pages among generations are promoted, too, from their sixth read on."
+        "true, since the fourth posting; the third left it open.";
+    Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",
+        "Size of a hotness record, one a page of a lower tier. u8: a byte, which counts to 3 and knows no node. u32: counts to 7 and knows who accessed. u64: the same with a longer clock."
+        "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.";
+    Kernel "pghot.quirks": pghot_quirks: PghotQuirks = PghotQuirks::None, Values::Choice(PghotQuirks::NAMES), "",
+        "v3: slips of the third posting are there, too. Fields of the 8-byte record overlap, so that there is no node and nearly every second report makes a page hot; an age is computed so that nothing is promoted where the top tier is short of room; reports of sources that are off are counted."
+        "none: what its text says.";
+    Kernel "pghot.threshold": pghot_threshold: ThresholdRule = ThresholdRule::Reached, Values::Choice(ThresholdRule::NAMES), "",
+        "How many reports within the window make a page hot: as many as vm.pghot_freq_threshold (reached), or one more (exceeded, third posting)."
+        "reached, since the fourth posting.";
+    Kernel "pghot.window_by_node": pghot_window_by_node: bool = false, Values::Bool, "",
+        "A report from another node than the last begins a new window (up to the fourth posting). Without it the newest node simply overwrites. For records that know nodes."
+        "false, since the fifth posting.";
+    Kernel "pghot.hint_faults_in_any_window": pghot_hint_faults_in_any_window: bool = true, Values::Bool, "",
+        "A hint fault counts however long ago the last report was, as faults of a page lie seconds apart."
+        "true, as the third posting has it; else no page would be hot by hint faults alone.";
+    Kernel "pghot.default_target": pghot_default_target: DefaultTarget = DefaultTarget::Block, Values::Choice(DefaultTarget::NAMES), "",
+        "Where a hot page goes if its record names no node: to vm.pghot_target_nid (knob), to the nearest top-tier node (nearest), or to the node from which its block of 2 MiB was reported last (block), which takes a byte a block."
+        "block: with records of a byte and two sockets, everything else lands on one of them. The postings have knob.";
+    Kernel "pghot.walk": pghot_walk: HotWalk = HotWalk::Blocks, Values::Choice(HotWalk::NAMES), "",
+        "What kmigrated looks at: all pages of its node (third posting), sections of 128 MiB in which something became hot (since the fifth), or blocks of 2 MiB."
+        "blocks: it costs what is hot, and a bit a block.";
+    Kernel "pghot.refused": pghot_refused: RefusedPage = RefusedPage::Requeue, Values::Choice(RefusedPage::NAMES), "",
+        "What becomes of a hot page that may not move now: it is forgotten (all postings), or tried again the next time."
+        "requeue: a page that was refused by the rate limit is as hot as before.";
+    Kernel "pghot.clear_stale": pghot_clear_stale: bool = true, Values::Bool, "",
+        "A record is cleared when its frame is freed. Without it, whoever gets the frame next inherits what was said (all postings)."
+        "true: heat belongs to a page.";
+    Kernel "pghot.age_sweep": pghot_age_sweep: bool = true, Values::Bool, "",
+        "kmigrated forgets records that are older than half a turn of their clock, where it comes by. Without it they look new after a whole turn (all postings)."
+        "true: 4 seconds are no long rest.";
+    Kernel "pghot.coalesce": pghot_coalesce: bool = false, Values::Bool, "",
+        "Where three quarters of the pages of an aligned block of 64 KiB are hot, kmigrated takes the others with them."
+        "false, as in all postings.";
+    Kernel "pghot.batch_over": pghot_batch_over: bool = false, Values::Bool, "",
+        "kmigrated moves a batch when it exceeds kmigrated_batch_nr, so by one more (since the fourth posting)."
+        "false: what the knob says.";
+    Kernel "pghot.kmigrated_sleep_ms": kmigrated_sleep_ms: u32 = 100, Values::Number(50, 1000), "ms",
+        "How long kmigrated sleeps before it looks again whether something is hot."
+        "100 ms in all postings; debugfs has it as a file in the later ones.";
+    Kernel "pghot.kmigrated_batch_nr": kmigrated_batch_nr: u32 = 512, Values::Number(64, 1024), "folios",
+        "Folios that kmigrated moves at a time."
+        "512 in all postings; debugfs has it as a file in the later ones.";
+    Sysctl "vm.pghot_record_hwhints_enable": pghot_record_hwhints_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by what hardware samples: see machine.sampler."
+        "0: no source is on unless someone asks.";
+    Sysctl "vm.pghot_record_pgtscans_enable": pghot_record_pgtscans_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by klruscand, which walks page tables of those who have generations."
+        "0, as above.";
+    Sysctl "vm.pghot_record_hintfaults_enable": pghot_record_hintfaults_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by hint faults, which then move nothing themselves."
+        "0, as above.";
+    Sysctl "vm.pghot_record_fma_enable": pghot_record_fma_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by read(2) of pages that are in use already (folio_mark_accessed), which no other source sees. In no posting; an unposted branch has it."
+        "0, as above.";
+    Sysctl "vm.pghot_freq_threshold": pghot_freq_threshold: u8 = 2, Values::Number(1, 7), "",
+        "Reports within the window that make a page hot, or as many as a record can count if that is less."
+        "2 in all postings.";
+    Sysctl "vm.pghot_promote_freq_window_ms": pghot_promote_freq_window_ms: u32 = 0, Values::Number(0, 524_287), "ms",
+        "Reports of a page further apart than that begin anew. More than its record's clock can tell never is. 0: 3000 with records of 1 byte, 5000 with larger ones."
+        "What suits the record: a window of 4000 ms would never end on a clock of 3968.";
+    Sysctl "vm.pghot_target_nid": pghot_target_nid: u8 = 0, Values::Number(0, 63), "",
+        "Where hot pages go of which nobody said who uses them, with pghot.default_target = knob."
+        "0 in all postings.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which who allocates has to reclaim first; zones share it by their size. 0: computed from the size of memory."
         "Computed, as at boot.";

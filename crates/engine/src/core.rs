@@ -23,6 +23,8 @@ use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
 use crate::page_cache::PageCacheEvent;
+use crate::pghot::{KmigratedThread, Pghot};
+use crate::promotion::LowerTierFrames;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::stat::{Counters, STATS, Updates};
 use crate::story::Story;
@@ -69,6 +71,8 @@ pub(crate) struct Core {
     pub(crate) lru_gen_enabled: Option<u32>,
     /// Processes that were killed, and that the machine has not heard of.
     pub(crate) oom_kills: OomKills,
+    pub(crate) pghot: Pghot,
+    pub(crate) lower_tiers: LowerTierFrames,
     /// By node: what its kswapd is asked for.
     pub(crate) kswapds: Vec<Kswapd>,
     /// By node: what its kcompactd is asked for.
@@ -115,10 +119,10 @@ impl Core {
         let mut lruvecs = Lruvecs::new(nodes);
         config.policy.check()?;
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
+        let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
+        let threads_to_start = threads_at_start(&config, &tiers);
         Ok(Core {
             now: Nanos::ZERO,
-            memory: Memory::new(&config),
-            tiers: MemoryTiers::new(&config)?,
             memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
@@ -134,6 +138,10 @@ impl Core {
             min_ttl_ms: 0,
             lru_gen_enabled: None,
             oom_kills: OomKills::default(),
+            pghot: Pghot::new(&config),
+            lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
+            memory,
+            tiers,
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
@@ -149,7 +157,7 @@ impl Core {
             rotations: Rotations::default(),
             woken: Vec::new(),
             sleepers: Sleepers::default(),
-            threads_to_start: threads_at_start(&config),
+            threads_to_start,
             page_cache_events: None,
             story: None,
             isolated: Vec::new(),
@@ -173,10 +181,12 @@ impl Core {
 }
 
 /// The kernel threads of so many nodes, those of a kind together.
-fn threads_at_start(config: &Config) -> Vec<Box<dyn KernelThread>> {
+fn threads_at_start(config: &Config, tiers: &MemoryTiers) -> Vec<Box<dyn KernelThread>> {
     let ids = || (0..config.node_pages.len()).map(|node| NodeId(node as u8));
     let kswapds = ids().map(|node| Box::new(KswapdThread::new(node)) as _);
     let kcompactds = ids().map(|node| Box::new(KcompactdThread::new(node)) as _);
     let zswap = config.zswap_enabled.then(|| Box::new(ZswapThread::default()) as _);
-    kswapds.chain(kcompactds).chain(zswap).collect()
+    let lower = ids().filter(|&node| !tiers.node_is_top_tier(node));
+    let kmigrateds = lower.map(|node| Box::new(KmigratedThread::new(node, config)) as _);
+    kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).collect()
 }

@@ -30,6 +30,7 @@ impl Core {
         self.check_kmem();
         self.check_swap();
         self.check_zswap();
+        self.check_pghot();
         for file in &self.memory.files {
             file.index.check_invariants();
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
@@ -38,6 +39,14 @@ impl Core {
         let indexes = self.memory.files.iter().map(|file| &file.index).chain(self.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
         assert_eq!(shadow_only, self.shadow_nodes.len(), "shadow-only index nodes and their queue");
+    }
+
+    /// Only lower tiers have records, and what is ready is found.
+    fn check_pghot(&self) {
+        for (pfn, record) in self.pghot.records.iter() {
+            assert!(self.lower_tiers.holds(pfn), "{pfn:?} of the top tier has a record: {record:?}");
+        }
+        self.pghot.records.check_invariants();
     }
 
     /// How many page-table entries lead to each folio; checks what they say of it on the way.

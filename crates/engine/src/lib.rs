@@ -23,6 +23,8 @@ mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
 mod migrate; // a folio moves to another frame; compaction
 mod numa_balancing; // pages of slow memory that are in use are found, and promoted
+mod pghot; // which pages of slow memory are in use, and their promotion by a thread
+mod promotion; // pages of slow memory that are read again, promoted by their reader
 mod page_cache; // where a folio is found by what it holds
 mod io; // reads and writes in flight, and who waits for them
 mod writeback; // dirty pages of files, and who writes them
@@ -64,7 +66,9 @@ pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
+pub use pghot::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
 pub use policy::{PROFILES, Policy, Profile};
+pub use promotion::{PromotionOrder, PromotionTarget};
 pub use reclaim::{
     AnonWriteback, FileWriteback, FlushRule, FlusherWake, Pageouts, ProtectionRule, ReclaimRules, Stalls,
     ThrottleReason, TreeWalk, V1Throttle,

@@ -10,6 +10,7 @@
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
 //! | `/proc/sys/kernel/numa_balancing` | read, write: what has pages near those who use them, in bits |
 //! | `/sys/kernel/mm/numa/demotion_enabled` | read, write: whether reclaim moves pages to a slower tier |
+//! | `/sys/kernel/mm/numa/pagecache_promotion_enabled` | read, write: whether pages that are read again leave a slower tier |
 //! | `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` | nodes of a tier, of all tiers that there are |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
@@ -148,6 +149,9 @@ impl Engine {
             Target::Machine(MachineTarget::DemotionEnabled) => {
                 text = format!("{}\n", self.core.config.demotion_enabled);
             }
+            Target::Machine(MachineTarget::PagecachePromotionEnabled) => {
+                text = format!("{}\n", self.core.config.pagecache_promotion_enabled);
+            }
             Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL.iter().filter(|stat| stat.is_in_vmstat()) {
                     lines(&mut text, stat.name(), self.core.vmstat(stat));
@@ -244,6 +248,11 @@ impl Engine {
             ) => Err(FileError::NotPermitted(path.to_owned())),
             Target::Machine(MachineTarget::DemotionEnabled) => {
                 self.set_demotion_enabled(value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
+            Target::Machine(MachineTarget::PagecachePromotionEnabled) => {
+                let enabled = numa::boolean(value).ok_or_else(|| invalid("true or false"))?;
+                self.core.config.pagecache_promotion_enabled = enabled;
                 Ok(done)
             }
             Target::Machine(MachineTarget::CompactMemory) if value == "1" => {

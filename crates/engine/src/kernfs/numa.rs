@@ -22,6 +22,15 @@ fn nodelist(nodes: &[NodeId]) -> String {
     text
 }
 
+/// The words in which the kernel takes yes or no.
+pub(super) fn boolean(value: &str) -> Option<bool> {
+    match value {
+        "true" | "1" | "y" | "Y" | "on" => Some(true),
+        "false" | "0" | "n" | "N" | "off" => Some(false),
+        _ => None,
+    }
+}
+
 impl Engine {
     /// The nodes of a tier; `None` where there is no such tier.
     pub(super) fn nodelist_text(&self, tier: u32) -> Option<String> {
@@ -30,11 +39,7 @@ impl Engine {
     }
 
     pub(super) fn set_demotion_enabled(&mut self, value: &str) -> Result<(), String> {
-        self.core.config.demotion_enabled = match value {
-            "true" | "1" | "y" | "Y" | "on" => true,
-            "false" | "0" | "n" | "N" | "off" => false,
-            _ => return Err("true or false".to_owned()),
-        };
+        self.core.config.demotion_enabled = boolean(value).ok_or("true or false")?;
         Ok(())
     }
 }

@@ -33,6 +33,9 @@ impl Engine {
         if name == "kernel.numa_balancing" {
             self.core.restart_promotion();
         }
+        if name.starts_with("vm.pghot_record_") {
+            self.core.pghot_sources_changed();
+        }
         if name == "vm.compaction_proactiveness" {
             self.core.compaction_proactiveness_changed();
         }

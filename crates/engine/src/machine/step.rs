@@ -33,6 +33,12 @@ impl Access {
     pub const fn new(object: ObjectId, page: u64, write: bool) -> Access {
         Access { object, page, write, wanted: PAGE_SIZE as u32 }
     }
+
+    /// Whether its call is over with this page. A load or store is its own.
+    #[inline]
+    pub(crate) fn ends_call(&self) -> bool {
+        u64::from(self.wanted) <= PAGE_SIZE
+    }
 }
 
 /// What became of a call that advances a task.

@@ -81,6 +81,16 @@ work! {
     reclaim_calls,
     /// Frames that compaction came by.
     compact_scanned,
+    /// read(2)s of pages while `kernel.numa_balancing` has tiers in mind.
+    marked_with_tiering,
+    /// Pages in use whose tier was looked up when they were read again.
+    tiers_looked_up,
+    /// Pages that were promoted in the order opposite to that in which they were read.
+    migrated_backwards,
+    /// Hotness records written.
+    hotness_recorded,
+    /// Hotness records that kmigrated came by.
+    hotness_walked,
     /// Statistics flushes, in memcgs flushed.
     stat_flushes,
 }

@@ -23,6 +23,7 @@ pub(crate) use compaction::{
 };
 pub(crate) use direct::{DirectCompactStep, DirectCompaction};
 pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
+pub(crate) use nodes::BATCH_MAX;
 pub(crate) use nodes::NotMigrated;
 
 use crate::core::Core;
@@ -49,6 +50,16 @@ impl Core {
     pub(crate) fn migrate_put_back(&mut self, pfn: Pfn) {
         self.count_isolated(pfn, -1);
         self.lru_add(pfn);
+    }
+
+    /// Keeps an isolated folio for longer than a call: nobody drops or moves it meanwhile.
+    pub(crate) fn migrate_keep(&mut self, pfn: Pfn) {
+        self.memory.folios[pfn].refs += 1;
+    }
+
+    /// Takes [`Core::migrate_keep`] back.
+    pub(crate) fn migrate_kept(&mut self, pfn: Pfn) {
+        self.memory.folios[pfn].refs -= 1;
     }
 
     fn count_isolated(&mut self, pfn: Pfn, sign: i64) {

@@ -2,6 +2,7 @@
 
 use super::ThreadScan;
 use super::scan::thread_bit;
+use super::threshold::PromotionKnobs;
 use crate::core::Core;
 use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
@@ -65,7 +66,7 @@ impl Core {
 
     /// Whether a page that is used now is to go to the node of who uses it: from slow memory to the top tier, if it was marked not long
     /// ago, and not too many others have gone.
-    fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
+    pub(crate) fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let is_slow = !self.tiers.node_is_top_tier(self.memory.folios[pfn].node);
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
             return false;
@@ -83,6 +84,25 @@ impl Core {
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
         time.latency(stored, now_ms) < threshold
             && !self.is_promotion_limited(to, self.memory.folios[pfn].pages())
+    }
+
+    /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`
+    /// are by default. In a node with plenty of free memory all are.
+    pub(crate) fn is_recent_enough(&mut self, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
+        if self.has_plenty_free(to) {
+            self.numa_balancing.nodes[to.index()].reset_threshold();
+            return true;
+        }
+        let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
+        let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
+        let node = &mut self.numa_balancing.nodes[to.index()];
+        node.adjust_threshold(&knobs, candidates, now_ms);
+        age_ms < node.threshold(&knobs)
+    }
+
+    /// Whether the rate limit of a node refuses pages that are to be promoted to it. One with plenty of free memory has none.
+    pub(crate) fn is_over_promotion_limit(&mut self, to: NodeId, pages: u64) -> bool {
+        !self.has_plenty_free(to) && self.is_promotion_limited(to, pages)
     }
 
     /// Whether a node has so much free that nobody need be choosy.

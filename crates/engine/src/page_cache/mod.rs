@@ -194,6 +194,7 @@ impl Core {
             // What nobody has paid for was never filled.
             self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
+        self.pghot_forget(pfn);
         self.memory.free(self.cpu, pfn);
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }

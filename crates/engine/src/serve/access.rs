@@ -11,6 +11,8 @@ use crate::machine::step::{Access, AccessError, Touched};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::{NO_PAGE, OpenFile};
 use crate::memory::table::{Entry, Marked, Table};
+use crate::pghot::Source;
+use crate::promotion::LowerTierFrames;
 use crate::serve::engine::Engine;
 use crate::units::{FileId, MmId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 
@@ -56,6 +58,43 @@ enum Stopped {
     NoHit,
     /// The last access was one, but its page's LRU has to be told.
     Mark(Pfn),
+    /// The last access was one, to a page of slow memory.
+    Slow {
+        pfn: Pfn,
+        /// It had been in use already.
+        is_in_use: bool,
+        /// Its LRU has to be told, too.
+        marks: bool,
+    },
+}
+
+/// What reads look for where pages of slow memory are promoted by them, or reported.
+struct Watch<'a> {
+    lower_tiers: &'a LowerTierFrames,
+    /// Pages that are in use already are set aside, as far as there is room.
+    sets_aside: bool,
+    /// Each page is reported.
+    reports: bool,
+    /// A task with something set aside has to be asked at the end of its call.
+    has_aside: bool,
+    /// The run ends before an access after which there is something to do.
+    stops_at_call_end: bool,
+    /// Pages in use whose tier was looked up.
+    looked_up: u64,
+}
+
+impl Watch<'_> {
+    /// Whether the run ends before this access.
+    fn stops_before(&self, access: &Access, found: Option<(Pfn, bool)>) -> bool {
+        self.stops_at_call_end && access.ends_call() && (self.has_aside || self.is_slow(found).is_some())
+    }
+
+    /// The page that is to be looked at closely after its access.
+    fn is_slow(&self, found: Option<(Pfn, bool)>) -> Option<(Pfn, bool)> {
+        let (pfn, is_in_use) = found?;
+        let is_wanted = self.reports || (self.sets_aside && is_in_use);
+        (is_wanted && self.lower_tiers.holds(pfn)).then_some((pfn, is_in_use))
+    }
 }
 
 impl Engine {
@@ -64,6 +103,17 @@ impl Engine {
     /// The access after the last one served is for [`Engine::start`], which serves it or says what is wrong with it.
     /// `decode` turns the machine's own form of an access into the engine's; it must give the same each time.
     pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
+        self.hits(task, accesses, decode, true)
+    }
+
+    /// The same. `stops`: also before an access at whose end the task has pages to promote.
+    pub(super) fn hits<A: Copy>(
+        &mut self,
+        task: TaskId,
+        accesses: &[A],
+        decode: impl Fn(A) -> Access,
+        stops: bool,
+    ) -> usize {
         self.enter(task);
         let mm = self.mm_of(task);
         self.core.memory.mms[mm.index()].used_on_nodes = !0;
@@ -89,9 +139,20 @@ impl Engine {
                     }
                 }
                 Object::File { open, file, is_tmpfs, .. } => {
-                    let index = &mut self.core.memory.files[file.index()].index;
-                    let open = &mut self.core.memory.open_files[open.index()];
-                    file_hits(index, is_tmpfs, open, id, &accesses[done..], &decode)
+                    let watches = self.core.watches_reads() || !self.tasks[task.index()].aside.is_empty();
+                    let rest = &accesses[done..];
+                    let hits = match watches {
+                        false => {
+                            let index = &mut self.core.memory.files[file.index()].index;
+                            let open = &mut self.core.memory.open_files[open.index()];
+                            file_hits::<false, A>(index, is_tmpfs, open, id, rest, &decode, None)
+                        }
+                        true => self.watched_hits(task, (open, file, is_tmpfs), id, rest, &decode, stops),
+                    };
+                    if self.core.config.is_memory_tiering() {
+                        self.core.work.marked_with_tiering += hits.0 as u64;
+                    }
+                    hits
                 }
             };
             done += hits;
@@ -99,9 +160,45 @@ impl Engine {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
                 Stopped::Mark(pfn) => self.core.mark_accessed(pfn),
+                Stopped::Slow { pfn, is_in_use, marks } => {
+                    if marks {
+                        self.core.mark_accessed(pfn);
+                    }
+                    self.read_slow_page(task, pfn, is_in_use);
+                }
             }
         }
         done
+    }
+
+    /// Hits of an open file where reads of slow memory are watched.
+    #[inline(never)]
+    fn watched_hits<A: Copy>(
+        &mut self,
+        task: TaskId,
+        (open, file, is_tmpfs): (OpenFileId, FileId, bool),
+        id: ObjectId,
+        accesses: &[A],
+        decode: &impl Fn(A) -> Access,
+        stops_at_call_end: bool,
+    ) -> (usize, Stopped) {
+        let aside = &self.tasks[task.index()].aside;
+        let promotes = self.core.promotes_page_cache();
+        let mut watch = Watch {
+            sets_aside: promotes && self.core.may_set_aside(aside),
+            reports: self.core.config.pghot_listens_to(Source::MarkAccessed),
+            has_aside: !aside.is_empty(),
+            stops_at_call_end,
+            looked_up: 0,
+            lower_tiers: &self.core.lower_tiers,
+        };
+        let index = &mut self.core.memory.files[file.index()].index;
+        let open = &mut self.core.memory.open_files[open.index()];
+        let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
+        if promotes {
+            self.core.work.tiers_looked_up += watch.looked_up;
+        }
+        hits
     }
 }
 
@@ -130,15 +227,18 @@ fn mapped_hits<A: Copy>(
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
 /// and no second use. On tmpfs it marks twice. [6.12 M2, M3]
 ///
+/// `WATCHED`: somebody wants to know of pages of slow memory. Compiled without it, a hit pays nothing for that.
+///
 /// Never inlined, and so compiled with all registers to itself.
 #[inline(never)]
-fn file_hits<A: Copy>(
+fn file_hits<const WATCHED: bool, A: Copy>(
     index: &mut Table,
     is_tmpfs: bool,
     open: &mut OpenFile,
     id: ObjectId,
     accesses: &[A],
     decode: &impl Fn(A) -> Access,
+    mut watch: Option<&mut Watch>,
 ) -> (usize, Stopped) {
     // No page, so never equal, where every read marks.
     let mut last = if is_tmpfs { NO_PAGE } else { open.last_page };
@@ -150,6 +250,17 @@ fn file_hits<A: Copy>(
             break;
         }
         let is_overwrite = write && !is_tmpfs;
+        let mut slow = None;
+        if WATCHED && let Some(watch) = &mut watch {
+            let is_marked = !is_overwrite && page != last;
+            let found = if is_marked { index.frame_of_hit(page) } else { None };
+            if watch.stops_before(&decode(access), found) {
+                end = (hits, Stopped::NoHit);
+                break;
+            }
+            watch.looked_up += u64::from(found.is_some_and(|(_, is_in_use)| is_in_use));
+            slow = watch.is_slow(found);
+        }
         let marked = if is_overwrite {
             index.overwrite(page)
         } else if page == last {
@@ -163,6 +274,11 @@ fn file_hits<A: Copy>(
         }
         if !is_tmpfs && !write {
             last = page;
+        }
+        if WATCHED && let Some((pfn, is_in_use)) = slow {
+            let marks = matches!(marked, Marked::Slow(_));
+            end = (hits + 1, Stopped::Slow { pfn, is_in_use, marks });
+            break;
         }
         if let Marked::Slow(pfn) = marked {
             end = (hits + 1, Stopped::Mark(pfn));

@@ -83,6 +83,7 @@ impl Engine {
             | Stage::LruGen(_)
             | Stage::Fsync(_)
             | Stage::Switch
+            | Stage::Promote(_)
             | Stage::Exit(_)
             | Stage::Exited
             | Stage::Thread(_) => None,

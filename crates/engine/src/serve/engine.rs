@@ -388,6 +388,11 @@ impl Engine {
         self.core.flush_stats();
     }
 
+    /// Bytes that records of hot pages take.
+    pub fn hotness_bytes(&self) -> u64 {
+        self.core.pghot.records.bytes()
+    }
+
     /// How often the machine has to call [`Engine::flush_stats`]; `None` where nothing waits for it.
     pub fn stat_flush_period(&self) -> Option<Nanos> {
         self.core.stat_flush_period()

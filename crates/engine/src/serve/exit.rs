@@ -31,6 +31,7 @@ impl Engine {
         self.enter(task);
         self.assert_idle(task);
         let mm = self.mm_of(task);
+        self.drop_promotion_work(task);
         let task_of = &mut self.tasks[task.index()];
         task_of.objects = Vec::new();
         task_of.high_debt = 0;

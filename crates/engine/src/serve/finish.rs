@@ -43,6 +43,11 @@ impl Engine {
                     let mark = self.core.mark_of(self.core.lruvec_of(pfn));
                     let counts = mark.counts(started_read && held == Some(pfn), is_reread);
                     if counts && (!is_overwrite || mark.counts_writes()) {
+                        if self.core.watches_reads() && !is_overwrite && self.core.lower_tiers.holds(pfn) {
+                            let index = &self.core.memory.file(file).index;
+                            let is_in_use = index.frame_of_hit(page).is_some_and(|(_, is_in_use)| is_in_use);
+                            self.read_slow_page(task, pfn, is_in_use);
+                        }
                         self.core.mark_accessed_by(pfn, mark);
                     }
                 }

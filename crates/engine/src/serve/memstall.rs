@@ -32,6 +32,7 @@ impl Engine {
             | Stage::LruGen(_)
             | Stage::Fsync(_)
             | Stage::Switch
+            | Stage::Promote(_)
             | Stage::Exit(_)
             | Stage::Exited => false,
         };

@@ -12,6 +12,7 @@ mod swap_ahead; // the same of swapped pages
 mod fill; // a new folio's contents
 mod finish; // the page is in memory: the access is made
 mod numa; // scans and hint faults of NUMA balancing
+mod promote; // promotion before a task returns to user space
 mod memstall; // what of it is owed to a shortage of memory
 mod write; // writes to files: who waits, and fsync
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise

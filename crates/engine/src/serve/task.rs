@@ -7,12 +7,14 @@ use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::migrate::CompactMemory;
 use crate::numa_balancing::ThreadScan;
+use crate::promotion::SetAside;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::exit::Exit;
 use crate::serve::miss::Attempt;
 use crate::serve::proc::Opening;
+use crate::serve::promote::PromotionWork;
 use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync};
 
@@ -30,6 +32,8 @@ pub(crate) struct Task {
     pub(crate) high_debt: u64,
     /// When NUMA balancing scans for it.
     pub(crate) scan: ThreadScan,
+    /// Pages of slow memory that it has read, to be promoted when its call is over.
+    pub(crate) aside: SetAside,
     /// Pages of files that it has dirtied lately.
     pub(crate) dirty: DirtyThrottle,
     /// The read it waited for has failed.
@@ -60,6 +64,8 @@ pub(crate) enum Stage {
     Fsync(Box<Fsync>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
+    /// An access is complete; what was set aside in its call is being promoted.
+    Promote(Box<PromotionWork>),
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighDebt>),
     /// The address space that it was the last to run in is being taken apart.
@@ -102,6 +108,7 @@ impl Task {
             buffers: Vec::new(),
             high_debt: 0,
             scan: ThreadScan::default(),
+            aside: SetAside::default(),
             dirty: DirtyThrottle::default(),
             read_failed: false,
             is_killed: false,
@@ -137,7 +144,7 @@ impl Engine {
         match self.check_access(task, access) {
             Err(error) => Step::Done(Served::Failed(error)),
             // What the fast path could have served is a hit here too.
-            Ok(()) if self.run_hits(task, &[()], |()| access) == 1 => {
+            Ok(()) if self.hits(task, &[()], |()| access, false) == 1 => {
                 let touched = self.touched(task, access);
                 self.return_to_user(task, access, Served::Hit(touched))
             }
@@ -186,6 +193,7 @@ impl Engine {
             Stage::Fsync(call) => self.fsync_on(task, call),
             Stage::Switch if self.core.switch_step() => self.suspend_switch(task),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
+            Stage::Promote(work) => self.promotion_work(task, work),
             Stage::High(debt) => self.pay_high(task, debt),
             Stage::Exit(exit) => self.exit_step(task, exit),
             Stage::Thread(thread) => self.thread_step(task, thread, woken),
@@ -241,6 +249,7 @@ impl Engine {
             | Stage::Switch
             | Stage::Compact(_)
             | Stage::Exit(_)
+            | Stage::Promote(_)
             | Stage::Exited => false,
             Stage::Access => self.tasks[task.index()].attempt.in_reclaim(),
             Stage::UserReclaim(_) | Stage::LruGen(_) => true,
@@ -294,12 +303,21 @@ impl Engine {
         }
     }
 
-    /// The last thing before an access is complete: pays what it owes for `memory.high`.
+    /// The last thing before an access is complete: promotes what was set aside, if its call is over, and pays what it owes for
+    /// `memory.high`.
     ///
     /// Always inlined: `served` comes in and mostly goes straight out again. A call would pass it through memory, which costs
     /// more than all else that is done here.
     #[inline(always)]
     pub(crate) fn return_to_user(&mut self, task: TaskId, access: Access, served: Served) -> Step {
+        if !self.tasks[task.index()].aside.is_empty() && access.ends_call() {
+            return self.begin_promotion_work(task, access, served);
+        }
+        self.pay_what_is_owed(task, access, served)
+    }
+
+    #[inline(always)]
+    pub(super) fn pay_what_is_owed(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),
             debt => {
@@ -321,7 +339,7 @@ impl Engine {
     }
 
     /// The same, unless paying has cost the page that was accessed.
-    fn served_still(&self, task: TaskId, access: Access, served: Served) -> Served {
+    pub(super) fn served_still(&self, task: TaskId, access: Access, served: Served) -> Served {
         let touched = || self.touched(task, access);
         match served {
             Served::Hit(_) => Served::Hit(touched()),

@@ -240,6 +240,14 @@ impl Table {
         Marked::Done
     }
 
+    /// The frame of a page that a read(2) finds at once, and whether the page is so much in use that Linux's own lists have nothing left
+    /// to note.
+    #[inline]
+    pub(crate) fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
+        let word = Word(*self.words.get(page as usize)?);
+        word.is_hit().then(|| (word.pfn(), word.is_in_use()))
+    }
+
     /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
     pub(crate) fn reread(&mut self, page: u64) -> Marked {

@@ -293,6 +293,13 @@ impl Word {
         self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
     }
 
+    /// Referenced and active, or used and counted to the top: what Linux's own lists can know of reads.
+    #[inline]
+    pub(crate) fn is_in_use(self) -> bool {
+        let is_linux = !matches!(self.0 & Self::MARK, Self::MARK_VISITED | Self::MARK_EVERY);
+        is_linux && self.0 & Self::SETTLED != 0
+    }
+
     #[inline]
     pub(crate) fn is_readahead(self) -> bool {
         self.0 & (Self::PRESENT | Self::READAHEAD) == Self::PRESENT | Self::READAHEAD

@@ -1,0 +1,251 @@
+//! kmigrated: one thread a node of a lower tier, which promotes what has become hot there. [tiering 3.4, 3.6]
+//!
+//! ```text
+//!   every 100 ms: is anything flagged? ─▶ flags are cleared ─▶ frames where they were, in order:
+//!     record taken ─▶ where to? ─▶ by the rules of tiers? ─▶ room there, off its list ─▶ batch of 512 ─▶ moved
+//!                                      │ too old: forgotten        │ not now
+//!                                      └ over the limit: ──────────┴──▶ put back as it was, and flagged again; or forgotten
+//! ```
+//! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps.
+
+use crate::config::Config;
+use crate::core::Core;
+use crate::kthread::{KernelThread, ThreadStep};
+use crate::machine::step::{DelayReason, Wait};
+use crate::memory::folio::FolioFlags;
+use crate::migrate::BATCH_MAX;
+use crate::pghot::record::Record;
+use crate::pghot::sections::block_frames;
+use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage};
+use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES, TaskId};
+
+/// Pages of a block that is promoted as one, 64 KiB, and how many of them have to be hot.
+const COALESCED_PAGES: u32 = 16;
+const COALESCED_HOT: u32 = 12;
+
+/// The thread.
+pub(crate) struct KmigratedThread {
+    node: NodeId,
+    first_wait: Wait,
+    /// Blocks still to be walked, by their first frames, the last one first. Empty: it rests.
+    blocks: Vec<Pfn>,
+}
+
+/// Why a hot page does not go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stays {
+    /// For good: it is where it should be, or nobody has used it lately.
+    Forgotten,
+    /// It may go later.
+    Again,
+}
+
+impl KmigratedThread {
+    pub(crate) fn new(node: NodeId, config: &Config) -> KmigratedThread {
+        KmigratedThread { node, first_wait: nap(config), blocks: Vec::new() }
+    }
+}
+
+fn nap(config: &Config) -> Wait {
+    match config.pghot_is_on() {
+        true => Wait::WokenOr(Nanos(u64::from(config.kmigrated_sleep_ms) * 1_000_000), DelayReason::Nap),
+        false => Wait::Woken,
+    }
+}
+
+impl KernelThread for KmigratedThread {
+    fn name(&self) -> String {
+        format!("kmigrated{}", self.node.0)
+    }
+
+    fn first_wait(&self) -> Wait {
+        self.first_wait
+    }
+
+    fn started(&mut self, core: &mut Core, task: TaskId) {
+        core.pghot.threads.push(task);
+    }
+
+    fn step(&mut self, core: &mut Core, _: bool) -> ThreadStep {
+        if self.blocks.is_empty() {
+            self.blocks = core.take_hot_blocks(self.node);
+        }
+        // A batch of hot pages, or a section's worth of cold ones.
+        let mut batch = Batch::default();
+        for _ in 0..SECTION_FRAMES / PAGEBLOCK_PAGES as u32 {
+            let Some(block) = self.blocks.pop() else { break };
+            if core.promote_hot_block(self.node, block, &mut batch) {
+                break;
+            }
+        }
+        core.promote_hot(&mut batch);
+        match self.blocks.is_empty() {
+            true => ThreadStep::Wait(nap(&core.config)),
+            false => ThreadStep::Again,
+        }
+    }
+}
+
+/// Hot pages on their way, all to one node.
+#[derive(Default)]
+pub(crate) struct Batch {
+    folios: Vec<Pfn>,
+    to: NodeId,
+}
+
+impl Core {
+    /// What kmigrated of a node looks at now: blocks by their first frames, the last one first. Their flags are cleared.
+    fn take_hot_blocks(&mut self, node: NodeId) -> Vec<Pfn> {
+        let frames: Vec<_> =
+            self.memory.zones.of_node(node).iter().map(|zone| (zone.start, zone.present)).collect();
+        let walk = self.config.pghot_walk;
+        let mut blocks = Vec::new();
+        let (mut is_any_hot, mut passed) = (false, 0);
+        for &(start, present) in &frames {
+            let end = start + present as u32;
+            for section in start / SECTION_FRAMES..end.div_ceil(SECTION_FRAMES) {
+                let first = Pfn(section * SECTION_FRAMES);
+                let hot = self.pghot.records.take_hot_blocks(first);
+                is_any_hot |= hot != 0;
+                let of_section =
+                    (0..u64::BITS).map(|block| (block, first.0 + block * PAGEBLOCK_PAGES as u32));
+                match walk {
+                    HotWalk::Blocks => blocks.extend(
+                        of_section.filter(|(block, _)| hot >> block & 1 == 1).map(|(_, pfn)| Pfn(pfn)),
+                    ),
+                    HotWalk::Sections if hot == 0 => {}
+                    // Where nothing was ever reported there is nothing to find: it only takes time.
+                    HotWalk::All if !self.pghot.records.has_section(first) => {
+                        passed += u64::from(SECTION_FRAMES)
+                    }
+                    HotWalk::Sections | HotWalk::All => blocks.extend(of_section.map(|(_, pfn)| Pfn(pfn))),
+                }
+            }
+        }
+        if !is_any_hot {
+            blocks.clear();
+        } else {
+            self.work.hotness_walked += passed;
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks.reverse();
+        blocks
+    }
+
+    /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
+    fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
+        self.work.hotness_walked += PAGEBLOCK_PAGES;
+        let now_ms = self.now.0 / 1_000_000;
+        if self.config.pghot_age_sweep {
+            self.pghot.records.sweep(block, now_ms);
+        }
+        if self.config.pghot_coalesce {
+            self.coalesce_hot(block, now_ms);
+        }
+        let most = self.config.kmigrated_batch_nr as usize + usize::from(self.config.pghot_batch_over);
+        let mut has_filled = false;
+        for pfn in block_frames(block).map(Pfn) {
+            let Some(record) = self.pghot.records.take(pfn) else { continue };
+            match self.promote_target(node, pfn, &record, now_ms) {
+                Ok(to) => {
+                    if to != batch.to || batch.folios.len() >= most {
+                        has_filled |= batch.folios.len() >= most;
+                        self.promote_hot(batch);
+                    }
+                    batch.to = to;
+                    batch.folios.push(pfn);
+                }
+                Err(Stays::Again) if self.config.pghot_refused == RefusedPage::Requeue => {
+                    self.pghot.records.set(pfn, record);
+                }
+                Err(_) => {}
+            }
+        }
+        has_filled || batch.folios.len() >= most
+    }
+
+    /// Where a hot page goes, which is off its list then.
+    fn promote_target(
+        &mut self,
+        node: NodeId,
+        pfn: Pfn,
+        record: &Record,
+        now_ms: u64,
+    ) -> Result<NodeId, Stays> {
+        let folio = self.memory.folios[pfn];
+        if folio.node != node || !folio.has(FolioFlags::CHARGED) {
+            return Err(Stays::Forgotten);
+        }
+        let to = record.nid.unwrap_or_else(|| self.default_target(node, pfn));
+        if to == node || !self.tiers.node_is_top_tier(to) {
+            return Err(Stays::Forgotten);
+        }
+        let layout = self.pghot.records.layout();
+        let age = match self.config.pghot_quirks {
+            PghotQuirks::None => layout.age_ms(now_ms, record.time),
+            // A truncated time is subtracted from a whole one.
+            PghotQuirks::V3 => now_ms - record.time,
+        };
+        let window = self.config.pghot_window_ms();
+        if !self.is_recent_enough(to, age, window) {
+            return Err(Stays::Forgotten);
+        }
+        if self.is_over_promotion_limit(to, folio.pages()) || self.migrate_prepare(pfn, None, to).is_err() {
+            return Err(Stays::Again);
+        }
+        Ok(to)
+    }
+
+    /// Where a page goes of which nobody knows who uses it.
+    fn default_target(&self, node: NodeId, pfn: Pfn) -> NodeId {
+        let nearest = || self.nearest_top_tier(node);
+        match self.config.pghot_default_target {
+            DefaultTarget::Knob => NodeId(self.config.pghot_target_nid),
+            DefaultTarget::Nearest => nearest(),
+            DefaultTarget::Block => self.pghot.records.reporter(pfn).unwrap_or_else(nearest),
+        }
+    }
+
+    /// The top-tier node nearest to one.
+    fn nearest_top_tier(&self, node: NodeId) -> NodeId {
+        let top = self.memory.nodes().filter(|&other| self.tiers.node_is_top_tier(other));
+        let distances = &self.config.layout.distances;
+        top.min_by_key(|&other| crate::page_alloc::zonelist::distance(distances, node, other))
+            .expect("someone's CPUs are in the top tier")
+    }
+
+    /// Where three quarters of an aligned block are ready, the rest is, too.
+    fn coalesce_hot(&mut self, block: Pfn, now_ms: u64) {
+        let frames = block_frames(block);
+        for start in frames.step_by(COALESCED_PAGES as usize) {
+            let pages = (start..start + COALESCED_PAGES).map(Pfn);
+            let ready = pages.clone().filter(|&pfn| self.pghot.records.get(pfn).ready);
+            let ready: Vec<Pfn> = ready.collect();
+            if (COALESCED_HOT..COALESCED_PAGES).contains(&(ready.len() as u32)) {
+                let nid = self.pghot.records.get(ready[0]).nid;
+                let time = self.pghot.records.layout().time(now_ms);
+                for pfn in pages.filter(|pfn| !ready.contains(pfn)) {
+                    let record = self.pghot.records.get(pfn);
+                    self.pghot
+                        .records
+                        .set(pfn, Record { nid: record.nid.or(nid), time, ready: true, ..record });
+                }
+            }
+        }
+    }
+
+    /// Moves a batch, and empties it.
+    fn promote_hot(&mut self, batch: &mut Batch) {
+        for folios in std::mem::take(&mut batch.folios).chunks(BATCH_MAX) {
+            self.promote_prepared(folios, batch.to);
+        }
+    }
+
+    /// A source was turned on or off.
+    pub(crate) fn pghot_sources_changed(&mut self) {
+        for task in self.pghot.threads.clone() {
+            self.wake(task);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Hot-page tracking (pghot): which pages of lower tiers are in use, whoever noticed, and their promotion by a thread. [tiering 3]
+//!
+//! ```text
+//!   hint fault ─────┐
+//!   page-table walk ┤  record_accesses ─▶ a record a page: how often, when, by whom (`record.rs`, `sections.rs`)
+//!   hardware ───────┤                          │ hot: ready, and its section and block are flagged
+//!   read(2) ────────┘                          ▼
+//!                                kmigrated, one a node of a lower tier: takes what is ready, asks whether it may go, moves batches
+//! ```
+//! Noticing and moving are apart: who notices writes a record and goes on, whatever it is in the middle of. The price is delay: a page
+//! moves when kmigrated comes by next.
+//!
+//! A record belongs to a frame. When its page goes, what was said of it is forgotten ([`Core::pghot_forget`]); the postings let whoever
+//! gets the frame next inherit it.
+//!
+//! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025), and what later ones changed. Off by
+//! default: no source reports.
+
+mod kmigrated; // the thread that promotes
+mod record; // a record's layouts, and what a report makes of it
+mod report; // who says that a page was accessed
+mod rules; // what can be chosen
+mod sections; // where records are
+
+#[cfg(test)]
+mod model; // the same, written a second time
+
+pub(crate) use kmigrated::KmigratedThread;
+pub(crate) use report::Source;
+pub use rules::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
+pub(crate) use sections::Records;
+
+use crate::config::Config;
+use crate::units::TaskId;
+
+/// What is known of hot pages.
+pub(crate) struct Pghot {
+    pub(crate) records: Records,
+    /// kmigrated of all nodes that have one, once the machine has started them.
+    pub(crate) threads: Vec<TaskId>,
+}
+
+impl Pghot {
+    pub(crate) fn new(config: &Config) -> Pghot {
+        Pghot { records: Records::new(config.hotness().layout), threads: Vec::new() }
+    }
+}

@@ -1,0 +1,125 @@
+//! Reports: someone says that a page was accessed. [tiering 3.2, 3.6]
+//!
+//! ```text
+//!   source on? ─▶ a node? ─▶ in a lower tier? ─▶ on a list? ─▶ not by its own node? ─▶ its head's record
+//! ```
+//! A report of a page that can't be promoted is no error. Callable from anywhere: it takes nothing and moves nothing.
+
+use crate::config::Config;
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::pghot::record::Report;
+use crate::pghot::{DefaultTarget, PghotQuirks};
+use crate::stat::Stat;
+use crate::units::{NodeId, Pfn};
+
+/// Who reports, in the order of the posting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// Sampled by a processor or counted by a device.
+    HwHints,
+    /// A walk of page tables found the accessed bit set.
+    PgtableScan,
+    /// A page-table entry without permission was accessed.
+    HintFault,
+    /// read(2) of a page that was in use already.
+    MarkAccessed,
+}
+
+/// There is no such node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct InvalidNode;
+
+impl Source {
+    fn stat(self) -> Stat {
+        match self {
+            Source::HwHints => Stat::PghotRecordedHwhints,
+            Source::PgtableScan => Stat::PghotRecordedPgtscans,
+            Source::HintFault => Stat::PghotRecordedHintfaults,
+            Source::MarkAccessed => Stat::PghotRecordedFma,
+        }
+    }
+}
+
+impl Config {
+    /// Whether reports of a source are recorded.
+    #[inline]
+    pub(crate) fn pghot_listens_to(&self, source: Source) -> bool {
+        let is_on = match source {
+            Source::HwHints => self.pghot_record_hwhints_enable,
+            Source::PgtableScan => self.pghot_record_pgtscans_enable,
+            Source::HintFault => self.pghot_record_hintfaults_enable,
+            Source::MarkAccessed => self.pghot_record_fma_enable,
+        };
+        is_on == 1
+    }
+
+    /// Whether anything is recorded.
+    pub(crate) fn pghot_is_on(&self) -> bool {
+        use Source::{HintFault, HwHints, MarkAccessed, PgtableScan};
+        [HwHints, PgtableScan, HintFault, MarkAccessed].iter().any(|&source| self.pghot_listens_to(source))
+    }
+}
+
+impl Core {
+    /// A page was accessed so often, by a task on node `nid` if that is known. Now is when it is said, which may be later.
+    pub(crate) fn record_accesses(
+        &mut self,
+        pfn: Pfn,
+        nid: Option<NodeId>,
+        source: Source,
+        accesses: u32,
+    ) -> Result<(), InvalidNode> {
+        if nid.is_some_and(|nid| nid.index() >= self.config.node_pages.len()) {
+            return Err(InvalidNode);
+        }
+        let folio = self.memory.folios[pfn];
+        let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
+        if as_posted {
+            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
+        }
+        if !self.config.pghot_listens_to(source) {
+            return Ok(());
+        }
+        if as_posted {
+            self.count_node(folio.node, source.stat(), 1);
+        }
+        let is_at_home = nid == Some(folio.node) && !as_posted;
+        if self.tiers.node_is_top_tier(folio.node) || !folio.has(FolioFlags::LRU) || is_at_home {
+            return Ok(());
+        }
+        if !as_posted {
+            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
+            self.count_node(folio.node, source.stat(), 1);
+        }
+        let in_any_window = source == Source::HintFault && self.config.pghot_hint_faults_in_any_window;
+        let report = Report { nid, accesses, now_ms: self.now.0 / 1_000_000, in_any_window };
+        let hotness = self.config.hotness();
+        let records = &mut self.pghot.records;
+        let record = hotness.reported(records.get(pfn), &report);
+        records.set(pfn, record);
+        if self.config.pghot_default_target == DefaultTarget::Block
+            && let Some(nid) = nid
+        {
+            records.set_reporter(pfn, nid);
+        }
+        self.work.hotness_recorded += 1;
+        Ok(())
+    }
+
+    /// A page was read through a file descriptor.
+    pub(crate) fn report_read(&mut self, pfn: Pfn) {
+        if self.config.pghot_listens_to(Source::MarkAccessed) {
+            let here = self.current_node();
+            self.record_accesses(pfn, Some(here), Source::MarkAccessed, 1).expect("the node of a CPU exists");
+        }
+    }
+
+    /// A frame is free: what was reported of its page is nobody's.
+    #[inline]
+    pub(crate) fn pghot_forget(&mut self, pfn: Pfn) {
+        if !self.pghot.records.is_empty() && self.config.pghot_clear_stale {
+            self.pghot.records.clear(pfn);
+        }
+    }
+}

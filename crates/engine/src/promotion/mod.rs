@@ -1,0 +1,95 @@
+//! Promotion of unmapped page cache: pages that are read through file descriptors again and again leave slow memory. [tiering 7]
+//!
+//! ```text
+//!   read(2) of a page that is referenced and active (or whose count is full) already
+//!        │ in a lower tier? ─▶ has the task set aside few enough? ─▶ may it go, by the rules of tiers? ─▶ off its list
+//!        ▼
+//!   the task's own list, at its tail ── the call is over ──▶ a batch at a time to the node where the task runs
+//! ```
+//! Neither hint faults nor walks of page tables see such a page, as nothing maps it. So the access itself is the hint. The page does
+//! not move there and then, as the access may be made with locks held; it moves when the task is about to return to user space, and
+//! the task pays for it. Each page that was set aside has moved, or is back on its list, before the task runs again.
+//!
+//! *When not to use it:* where all of a working set that is larger than fast memory is hot. Then each page pushes another one out.
+//!
+//! Source: "Promotion of Unmapped Page Cache Folios", third posting (January 2025); for generations the fourth (April 2025). Off by
+//! default. The same accesses can be reported to hot-page tracking instead, which promotes without the reader (`pghot/`).
+
+mod page_cache; // what is set aside, and what becomes of it
+
+use crate::page_alloc::zones::Zones;
+use crate::switch::choice;
+use crate::tiers::MemoryTiers;
+use crate::units::{NodeId, Pfn, SECTION_FRAMES};
+
+pub(crate) use page_cache::Promoting;
+
+choice! {
+    /// Where in a task's list a page goes that is set aside.
+    PromotionOrder {
+        /// Behind the others, so that pages are copied in the order in which they are read.
+        Tail = "tail",
+        /// Before the others, as up to the second posting.
+        Head = "head",
+    }
+}
+
+choice! {
+    /// Which node a page goes to.
+    PromotionTarget {
+        /// The one that was chosen when it was set aside.
+        Chosen = "chosen",
+        /// All go to the node of the CPU on which the task returns to user space, as in the posting.
+        Local = "local",
+    }
+}
+
+/// What a task has set aside, to be promoted when its call is over.
+#[derive(Default)]
+pub(crate) struct SetAside {
+    folios: Vec<(Pfn, NodeId)>,
+    pages: u64,
+}
+
+impl SetAside {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.folios.is_empty()
+    }
+
+    /// Pages set aside.
+    #[inline]
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
+    }
+}
+
+/// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio.
+pub(crate) struct LowerTierFrames {
+    /// By section; nodes begin with one of their own.
+    sections: Vec<bool>,
+}
+
+impl LowerTierFrames {
+    pub(crate) fn new(
+        zones: &Zones,
+        tiers: &MemoryTiers,
+        nodes: impl Iterator<Item = NodeId>,
+    ) -> LowerTierFrames {
+        let mut sections = Vec::new();
+        for node in nodes.filter(|&node| !tiers.node_is_top_tier(node)) {
+            for zone in zones.of_node(node) {
+                let end = zone.start + zone.present as u32;
+                let (first, last) = (zone.start / SECTION_FRAMES, end.div_ceil(SECTION_FRAMES));
+                sections.resize(sections.len().max(last as usize), false);
+                sections[first as usize..last as usize].fill(true);
+            }
+        }
+        LowerTierFrames { sections }
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, pfn: Pfn) -> bool {
+        self.sections.get((pfn.0 / SECTION_FRAMES) as usize).is_some_and(|&lower| lower)
+    }
+}

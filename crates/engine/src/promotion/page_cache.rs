@@ -1,0 +1,100 @@
+//! What a reader sets aside, and what becomes of it when its call is over.
+
+use crate::core::Core;
+use crate::lru::Lru;
+use crate::memory::folio::FolioFlags;
+use crate::migrate::BATCH_MAX;
+use crate::pghot::Source;
+use crate::promotion::{PromotionOrder, PromotionTarget, SetAside};
+use crate::stat::Stat;
+use crate::units::{NodeId, Pfn};
+
+/// Folios of a task's list on their way, batch by batch.
+pub(crate) struct Promoting {
+    /// In the order in which they go; those that have gone are cut off.
+    folios: std::vec::IntoIter<(Pfn, NodeId)>,
+    order: PromotionOrder,
+}
+
+impl Core {
+    /// Whether reads look for pages to promote.
+    #[inline]
+    pub(crate) fn promotes_page_cache(&self) -> bool {
+        self.config.pagecache_promotion_enabled && self.config.is_memory_tiering()
+    }
+
+    /// Whether reads of slow memory matter to anyone.
+    #[inline]
+    pub(crate) fn watches_reads(&self) -> bool {
+        self.promotes_page_cache() || self.config.pghot_listens_to(Source::MarkAccessed)
+    }
+
+    /// Whether a task has room for another page.
+    #[inline]
+    pub(crate) fn may_set_aside(&self, aside: &SetAside) -> bool {
+        aside.pages() < self.config.pagecache_promote_pages_per_work.into()
+    }
+
+    /// A page of a lower tier that was in use already has been read again: sets it aside if it may go.
+    pub(crate) fn promotion_candidate(&mut self, pfn: Pfn, aside: &mut SetAside) {
+        let folio = self.memory.folios[pfn];
+        if self.tiers.node_is_top_tier(folio.node) || folio.has(FolioFlags::UNEVICTABLE) {
+            return;
+        }
+        let is_of_generations = self.lru_of(self.lruvec_of(pfn)) == Lru::Generations;
+        if is_of_generations && !self.config.pagecache_promotion_mglru || !self.may_set_aside(aside) {
+            return;
+        }
+        let here = self.current_node();
+        let lruvec = self.lruvec_of(pfn);
+        self.count(lruvec, Stat::NumaHintPageCache, folio.pages() as i64);
+        if folio.node == here {
+            self.count_node(here, Stat::NumaHintPageCacheLocal, folio.pages() as i64);
+        }
+        if !self.tiers.node_is_top_tier(here) || !self.should_promote(pfn, here) {
+            return;
+        }
+        if self.migrate_prepare(pfn, None, here).is_err() {
+            return;
+        }
+        self.migrate_keep(pfn);
+        aside.folios.push((pfn, here));
+        aside.pages += folio.pages();
+    }
+
+    /// The call is over: what was set aside is on its way.
+    pub(crate) fn begin_promoting(&mut self, aside: SetAside) -> Promoting {
+        let (mut folios, order) = (aside.folios, self.config.pagecache_promotion_order);
+        if order == PromotionOrder::Head {
+            folios.reverse();
+        }
+        if self.config.pagecache_promotion_target == PromotionTarget::Local {
+            let here = self.current_node();
+            folios.iter_mut().for_each(|(_, to)| *to = here);
+        }
+        Promoting { folios: folios.into_iter(), order }
+    }
+
+    /// Moves the next batch, all to one node; false when none is left.
+    pub(crate) fn promote_batch(&mut self, promoting: &mut Promoting) -> bool {
+        let Some(&(_, to)) = promoting.folios.as_slice().first() else { return false };
+        let same = promoting.folios.as_slice().iter().take(BATCH_MAX).take_while(|(_, node)| *node == to);
+        let batch: Vec<Pfn> = same.map(|&(pfn, _)| pfn).collect();
+        promoting.folios.nth(batch.len() - 1);
+        batch.iter().for_each(|&pfn| self.migrate_kept(pfn));
+        if promoting.order == PromotionOrder::Head {
+            self.work.migrated_backwards +=
+                batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>();
+        }
+        self.promote_prepared(&batch, to);
+        !promoting.folios.as_slice().is_empty()
+    }
+
+    /// The task ends before it could promote what it has set aside.
+    pub(crate) fn put_back_set_aside(&mut self, aside: SetAside) {
+        for (pfn, _) in aside.folios {
+            self.migrate_kept(pfn);
+            self.migrate_put_back(pfn);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Promises of what is read again on slow memory: promoted by its reader, or reported and promoted by kmigrated.
+
+use crate::memory::folio::FolioFlags;
+use crate::stat::Stat;
+use crate::*;
+
+const FAST: NodeId = NodeId(0);
+const SLOW: NodeId = NodeId(1);
+const PAGES: u64 = 8;
+
+/// A machine with slow memory, on which a file of some pages lies that was read once.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    file: FileId,
+    object: ObjectId,
+    threads: Vec<ThreadInfo>,
+}
+
+impl Bench {
+    fn new(policy: Policy, set: &[(&str, &str)]) -> Bench {
+        let slow = MemoryType::Adistance(ADISTANCE_DAX_KMEM);
+        let layout = Layout { memory_types: vec![MemoryType::Dram, slow], ..Layout::default() };
+        let mut config = Config { node_pages: vec![4096, 4096], policy, layout, ..Config::default() };
+        for (name, value) in [("kernel.numa_balancing", "2")].iter().chain(set) {
+            let parameter = Parameter::by_name(name).expect("a parameter");
+            assert!(parameter.set(&mut config, value), "{name} = {value}");
+        }
+        let mut engine = Engine::new(config).unwrap();
+        let threads = engine.start_kernel_threads();
+        let spec = FileSpec {
+            name: "data".to_owned(),
+            pages: PAGES,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
+        let file = engine.file_create(spec).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let object = engine.open(task, file).unwrap();
+        let mut bench = Bench { engine, task, file, object, threads };
+        bench.read_all(PAGES as u32);
+        bench.engine.core.lru_add_drain();
+        let folios = bench.listed(FAST);
+        assert!(folios.iter().all(|&pfn| bench.engine.core.migrate_prepare(pfn, None, SLOW).is_ok()));
+        assert_eq!(bench.engine.core.migrate_to_node(&folios, SLOW), PAGES);
+        bench.settle();
+        bench
+    }
+
+    fn promoting(policy: Policy) -> Bench {
+        Bench::new(policy, &[("numa.pagecache_promotion_enabled", "true")])
+    }
+
+    /// Reads the file in calls of so many pages.
+    fn read_all(&mut self, call: u32) {
+        for page in 0..PAGES {
+            self.read(page, call - page as u32 % call);
+        }
+    }
+
+    /// Reads a page, of whose call so many are still to come with it. As a machine does: hits in a run, the rest one by one.
+    fn read(&mut self, page: u64, pages_to_come: u32) {
+        let wanted = pages_to_come * PAGE_SIZE as u32;
+        let access = Access { wanted, ..Access::new(self.object, page, false) };
+        if self.engine.run_hits(self.task, &[()], |()| access) == 1 {
+            return;
+        }
+        let step = self.engine.start(self.task, access);
+        self.finish(self.task, step);
+    }
+
+    /// Goes on with a task until its step is done, or it waits for a time or a wake.
+    fn finish(&mut self, task: TaskId, mut step: Step) {
+        loop {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, .. } = op {
+                    self.engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            self.engine.take_woken(&mut Vec::new());
+            match step {
+                Step::Done(served) => {
+                    assert!(!matches!(served, Served::Failed(_)), "{served:?}");
+                    return;
+                }
+                Step::Wait(Wait::Woken | Wait::WokenOr(..)) => return,
+                Step::Again | Step::Wait(_) => step = self.engine.resume(task),
+            }
+        }
+    }
+
+    /// kmigrated of the slow node has slept enough.
+    fn kmigrated(&mut self) {
+        let task =
+            self.threads.iter().find(|thread| thread.name == "kmigrated1").expect("it has slow memory").task;
+        let step = self.engine.resume(task);
+        self.finish(task, step);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.engine.core.lru_add_drain();
+        self.engine.take_ops(&mut Vec::new());
+        self.engine.check_invariants();
+    }
+
+    fn listed(&self, node: NodeId) -> Vec<Pfn> {
+        let folios = self.engine.core.folios_in_use(node).into_iter();
+        let on_list = |pfn: &Pfn| self.engine.core.memory.folios[*pfn].has(FolioFlags::LRU);
+        folios.filter(on_list).collect()
+    }
+
+    fn count(&self, stat: Stat) -> i64 {
+        self.engine.vmstat(stat)
+    }
+
+    /// Pages on slow memory, in readers' hands, and promoted so far.
+    fn whereabouts(&self) -> (usize, i64, i64) {
+        (self.listed(SLOW).len(), self.count(Stat::NrIsolatedFile), self.count(Stat::PgpromoteSuccess))
+    }
+}
+
+#[test]
+fn the_fourth_read_of_a_page_is_the_first_that_promotes_it() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    for _ in 2..=3 {
+        bench.read_all(PAGES as u32);
+        bench.settle();
+        assert_eq!(bench.count(Stat::NumaHintPageCache), 0);
+    }
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    assert_eq!(bench.count(Stat::NumaHintPageCache), 8);
+    assert_eq!(bench.count(Stat::NumaHintPageCacheLocal), 0, "it was read from the fast node");
+    assert_eq!(bench.count(Stat::PgpromoteCandidate), 8);
+    assert_eq!(bench.count(Stat::NumaPagesMigrated), 8);
+    assert_eq!(bench.whereabouts(), (0, 0, 8));
+    bench.read_all(PAGES as u32);
+    assert_eq!(bench.count(Stat::NumaHintPageCache), 8, "what is in the top tier is left alone");
+}
+
+#[test]
+fn among_generations_it_is_the_sixth_and_only_where_the_switch_says_so() {
+    let mut bench = Bench::promoting(Policy::mglru_6_12());
+    for _ in 2..=5 {
+        bench.read_all(PAGES as u32);
+    }
+    assert_eq!(bench.count(Stat::NumaHintPageCache), 0);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    assert_eq!(bench.whereabouts(), (0, 0, 8));
+    let v3 = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promotion_mglru", "false")];
+    let mut bench = Bench::new(Policy::mglru_6_12(), &v3);
+    for _ in 0..12 {
+        bench.read_all(PAGES as u32);
+    }
+    assert_eq!((bench.count(Stat::NumaHintPageCache), bench.whereabouts()), (0, (8, 0, 0)));
+}
+
+#[test]
+fn nothing_is_counted_or_moved_without_the_switch_or_without_tiering() {
+    for set in [("numa.pagecache_promotion_enabled", "false"), ("kernel.numa_balancing", "1")] {
+        let mut bench =
+            Bench::new(Policy::classic_6_12(), &[("numa.pagecache_promotion_enabled", "true"), set]);
+        for _ in 0..6 {
+            bench.read_all(PAGES as u32);
+        }
+        let counted = [Stat::NumaHintPageCache, Stat::PgpromoteCandidate, Stat::PgpromoteSuccess];
+        assert_eq!(counted.map(|stat| bench.count(stat)), [0; 3], "{set:?}");
+        let looked_up = bench.engine.work().tiers_looked_up;
+        assert_eq!((looked_up, bench.whereabouts()), (0, (8, 0, 0)));
+    }
+}
+
+#[test]
+fn pages_wait_in_the_readers_hands_until_its_call_is_over() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    for page in 0..PAGES - 1 {
+        bench.read(page, (PAGES - page) as u32);
+    }
+    bench.engine.check_invariants();
+    assert_eq!(bench.whereabouts(), (1, 7, 0));
+    bench.read(PAGES - 1, 1);
+    bench.settle();
+    assert_eq!(bench.whereabouts(), (0, 0, 8));
+}
+
+#[test]
+fn calls_of_single_pages_promote_each_page_at_its_own_end() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    bench.read_all(1);
+    bench.read_all(1);
+    bench.settle();
+    for page in 0..PAGES {
+        bench.read(page, 1);
+        assert_eq!(bench.whereabouts().1, 0);
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), page as i64 + 1);
+    }
+}
+
+#[test]
+fn a_task_sets_aside_no_more_than_it_may_in_a_call() {
+    let set = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promote_pages_per_work", "3")];
+    let mut bench = Bench::new(Policy::classic_6_12(), &set);
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    for promoted in [3, 6, 8, 8] {
+        bench.read_all(PAGES as u32);
+        bench.settle();
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), promoted);
+        assert_eq!(bench.count(Stat::NumaHintPageCache), promoted, "beyond the limit nobody looks");
+    }
+}
+
+#[test]
+fn the_order_of_promotion_is_that_of_reading_or_its_opposite() {
+    for (order, backwards) in [("tail", 0), ("head", 8)] {
+        let set = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promotion_order", order)];
+        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        for _ in 0..2 {
+            bench.read_all(PAGES as u32);
+        }
+        bench.settle();
+        for page in 0..PAGES - 1 {
+            bench.read(page, (PAGES - page) as u32);
+        }
+        let last = Access::new(bench.object, PAGES - 1, false);
+        let mut frames: Vec<Pfn> = (0..PAGES)
+            .map(|page| match bench.engine.touched(bench.task, Access { page, ..last }) {
+                Touched::Frame(pfn) => pfn,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let _ = bench.engine.start(bench.task, last);
+        let mut ops = Vec::new();
+        bench.engine.take_ops(&mut ops);
+        let copied =
+            ops.iter().filter_map(|op| if let Op::Copy { from, .. } = *op { Some(from) } else { None });
+        let copied: Vec<Pfn> = copied.collect();
+        if order == "head" {
+            frames.reverse();
+        }
+        assert_eq!(copied, frames);
+        assert_eq!(bench.engine.work().migrated_backwards, backwards);
+    }
+}
+
+#[test]
+fn who_ends_in_the_middle_of_a_call_leaves_its_pages_where_they_were() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    for page in 0..4 {
+        bench.read(page, (PAGES - page) as u32);
+    }
+    assert_eq!(bench.whereabouts(), (4, 4, 0));
+    let step = bench.engine.task_exit(bench.task);
+    bench.finish(bench.task, step);
+    bench.settle();
+    assert_eq!(bench.whereabouts(), (8, 0, 0));
+}
+
+#[test]
+fn a_page_that_is_set_aside_can_not_be_dropped() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    for page in 0..PAGES - 1 {
+        bench.read(page, (PAGES - page) as u32);
+    }
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 2).unwrap();
+    bench.read(PAGES - 1, 1);
+    bench.settle();
+    assert_eq!(bench.whereabouts(), (0, 0, 8));
+}
+
+#[test]
+fn reports_of_reads_have_kmigrated_promote_what_was_read_twice() {
+    for profile in ["classic@6.12", "mglru@6.12"] {
+        let policy = Policy::by_name(profile).unwrap();
+        let mut bench = Bench::new(policy, &[("vm.pghot_record_fma_enable", "1")]);
+        bench.read_all(PAGES as u32);
+        assert_eq!(bench.count(Stat::PghotRecordedFma), 8);
+        bench.kmigrated();
+        assert_eq!(bench.whereabouts(), (8, 0, 0), "one report is not enough");
+        bench.read_all(PAGES as u32);
+        bench.kmigrated();
+        assert_eq!(bench.count(Stat::PghotRecordedAccesses), 16);
+        assert_eq!(bench.whereabouts(), (0, 0, 8), "{profile}");
+        assert_eq!(bench.engine.core.pghot.records.iter().count(), 0, "what has moved leaves no record");
+    }
+}
+
+#[test]
+fn a_page_that_may_not_move_now_is_tried_again_or_forgotten() {
+    for (refused, promoted) in [("requeue", 8), ("forget", 0)] {
+        let set =
+            [("vm.pghot_record_fma_enable", "1"), ("pghot.refused", refused), ("pghot.age_sweep", "false")];
+        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        let folios = bench.listed(SLOW);
+        bench.read_all(PAGES as u32);
+        bench.read_all(PAGES as u32);
+        // Somebody else has them in hand.
+        bench.settle();
+        assert!(folios.iter().all(|&pfn| bench.engine.core.migrate_isolate(pfn)));
+        bench.kmigrated_refused();
+        folios.iter().for_each(|&pfn| bench.engine.core.migrate_put_back(pfn));
+        bench.settle();
+        bench.kmigrated();
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), promoted, "{refused}");
+    }
+}
+
+impl Bench {
+    /// kmigrated comes by while its pages are in someone's hands.
+    fn kmigrated_refused(&mut self) {
+        let task = self.threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+        let step = self.engine.resume(task);
+        self.finish(task, step);
+        assert_eq!(self.count(Stat::PgpromoteSuccess), 0);
+    }
+}
+
+#[test]
+fn what_was_said_of_a_page_is_forgotten_with_it() {
+    for (clear, left) in [("true", 0), ("false", 1)] {
+        let set = [("vm.pghot_record_fma_enable", "1"), ("pghot.clear_stale", clear)];
+        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        bench.read(3, 1);
+        assert_eq!(bench.engine.core.pghot.records.iter().count(), 1);
+        bench.settle();
+        bench.engine.fadvise_dontneed(bench.task, bench.file, 3).unwrap();
+        bench.settle();
+        assert_eq!(bench.engine.core.pghot.records.iter().count(), left);
+    }
+}
