@@ -7,8 +7,10 @@
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
-use crate::lru::{GenerationRules, Interface, Lru};
-use crate::reclaim::rules::{AnonWriteback, FileWriteback, ReclaimRules};
+use crate::lru::{AbortScope, GenerationRules, Interface, Lru};
+use crate::reclaim::rules::{
+    AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
+};
 use crate::workingset::Workingset;
 use crate::zswap::rules::ZswapRules;
 
@@ -123,12 +125,24 @@ impl Policy {
         }
     }
 
+    /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
+    /// target, that of cgroup v1 waits for writes, and kswapd stays hopeless until enough is free.
+    pub fn mglru_7_1() -> Policy {
+        let mut policy = Policy::mglru_6_16();
+        policy.generations.pass.abort_scope = AbortScope::All;
+        policy.reclaim.v1_throttle = V1Throttle::AfterPass;
+        policy.reclaim.kswapd_reset = KswapdReset::Balanced;
+        policy.reclaim.protection = ProtectionRule::KswapdOnly;
+        policy
+    }
+
     /// The multi-generational LRU of Linux 7.3, of October 2026: profile `mglru@2026`. Each rule in which it differs from 6.16 is a
     /// switch.
     pub fn mglru_2026() -> Policy {
         Policy {
             generations: GenerationRules::linux_7_3(),
             reclaim: ReclaimRules::generations_7_3(),
+            executable_protection: true,
             ..Policy::mglru_6_16()
         }
     }
@@ -202,6 +216,7 @@ pub const PROFILES: &[Profile] = &[
     Profile::new("mglru@v4-2021", Policy::mglru_v4_2021),
     Profile::new("mglru@6.12", Policy::mglru_6_12),
     Profile::new("mglru@6.16", Policy::mglru_6_16),
+    Profile::new("mglru@7.1", Policy::mglru_7_1),
     Profile::new("mglru@2026", Policy::mglru_2026),
     Profile { parameters: OF_2010, ..Profile::new("classic@2.6.35", Policy::classic_2_6_35) },
     Profile {

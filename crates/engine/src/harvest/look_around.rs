@@ -21,6 +21,7 @@ impl Core {
         let lruvec = self.lruvec_of(pfn);
         let target = self.memory.folios[pfn].lru_type();
         let vma = self.memory.mm(mm).vma_of(page);
+        let executable = vma.executable;
         let leaf = page / LEAF_PAGES;
         let first = vma.start.max(leaf * LEAF_PAGES);
         let end = (vma.start + vma.pages).min((leaf + 1) * LEAF_PAGES);
@@ -38,9 +39,9 @@ impl Core {
                 self.take_over_dirty(word);
                 self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::LookAround });
                 if has_buffer {
-                    self.lru_young(word.pfn());
+                    self.lru_young(word.pfn(), executable);
                 } else {
-                    self.lru_young_nearby(word.pfn());
+                    self.lru_young_nearby(word.pfn(), executable);
                 }
             }
         }

@@ -242,6 +242,7 @@ impl Core {
     /// Tells the LRU of every young entry, and clears it; returns how many there were.
     fn walk_entries(&mut self, lruvec: LruvecId, mm: MmId, page: u64, end: u64) -> u64 {
         self.work.ptes_walked += end - page;
+        let executable = self.memory.mm(mm).vma_of(page).executable;
         let mut young = 0;
         for page in page..end {
             let word = self.memory.mm(mm).table.word(page);
@@ -252,7 +253,7 @@ impl Core {
             young += 1;
             self.take_over_dirty(word);
             self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
-            self.lru_young(word.pfn());
+            self.lru_young(word.pfn(), executable);
         }
         young
     }

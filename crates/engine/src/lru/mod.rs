@@ -27,7 +27,7 @@ pub(crate) use generations::MIN_LRU_BATCH;
 pub use generations::{
     AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, GenerationInfo,
     GenerationRules, Interface, NewAnon, NewFile, OfflineAging, PassRules, ProtectTo, References, Rejected,
-    RoundSize, ScanBudget, ScanReturn, TypeFallback,
+    RejectedUse, RmapPromote, RoundSize, ScanBudget, ScanReturn, TypeFallback,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, Place, Refused, Requested, SWAPPINESS_ANON_ONLY,
@@ -81,4 +81,6 @@ pub enum PlaceRule {
     WindowFull,
     /// To the second oldest, because it was in use when it was evicted.
     WasInUse,
+    /// To the second oldest, because it was accessed as it came in, or since.
+    Accessed,
 }

@@ -5,7 +5,7 @@ use crate::harvest::Referenced;
 use crate::lru::generations::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::TwoListsPass;
-use crate::lru::{Arrival, FaultIn, Lru, PlaceRule, References, sieve, single_list};
+use crate::lru::{Arrival, FaultIn, GenerationRules, Lru, PlaceRule, References, sieve, single_list};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
@@ -30,7 +30,7 @@ pub(crate) enum Pass {
 impl Pass {
     /// Whether it ended because too little was old enough, so that it has aged the rest.
     pub(crate) fn has_aged(&self) -> bool {
-        matches!(self, Pass::Generations(pass) if pass.has_aged())
+        matches!(self, Pass::Generations(pass) if pass.rotates())
     }
 }
 
@@ -66,21 +66,21 @@ impl Core {
         }
     }
 
-    /// Tells the LRU at once that an entry mapping this folio was found young.
-    pub(crate) fn lru_young(&mut self, pfn: Pfn) {
+    /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code.
+    pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::TwoLists => self.two_lists_young(pfn),
-            Lru::Generations => self.generations_young(pfn),
+            Lru::Generations => self.generations_young(pfn, executable),
             Lru::SingleList => self.single_list_accessed(pfn),
             Lru::Sieve => self.sieve_young(pfn),
         }
     }
 
     /// The same where the list lock is held, so that a promotion has to go through a batch.
-    pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn) {
+    pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         match self.lru_of(self.lruvec_of(pfn)) {
-            Lru::Generations => self.generations_young_nearby(pfn),
-            Lru::TwoLists | Lru::SingleList | Lru::Sieve => self.lru_young(pfn),
+            Lru::Generations => self.generations_young_nearby(pfn, executable),
+            Lru::TwoLists | Lru::SingleList | Lru::Sieve => self.lru_young(pfn, executable),
         }
     }
 
@@ -89,7 +89,7 @@ impl Core {
         let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
         match policy.lru {
             Lru::Generations if policy.generations.references == References::Linux6_16 => {
-                self.referenced_6_16(pfn, referenced.young)
+                self.referenced_6_16(pfn, referenced)
             }
             Lru::TwoLists | Lru::Generations | Lru::SingleList => self.two_steps(pfn, referenced),
             Lru::Sieve => self.sieve_referenced(pfn, referenced),
@@ -99,9 +99,20 @@ impl Core {
     /// A fault is about to hand a folio to the lists. Some policies take that for a sign of use.
     pub(crate) fn lru_faulted_in(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
-        let rules = self.generation_rules(lruvec);
-        if self.lru_of(lruvec) == Lru::Generations && rules.fault_in != FaultIn::LikeRead {
+        if self.lru_of(lruvec) != Lru::Generations {
+            return;
+        }
+        let GenerationRules { fault_in, references, .. } = self.generation_rules(lruvec);
+        let use_bits = self.memory.use_bits(pfn);
+        let is_active = match fault_in {
+            FaultIn::LikeRead => return,
+            FaultIn::Youngest | FaultIn::SecondYoungest => true,
+            FaultIn::Reference => use_bits.contains(UseBits::WORKINGSET),
+        };
+        if is_active {
             self.memory.add_use(pfn, UseBits::ACTIVE);
+        } else if !use_bits.contains(UseBits::REFERENCED) {
+            self.memory.set_use_bits(pfn, references.accessed(use_bits));
         }
     }
 
@@ -129,7 +140,7 @@ impl Core {
     pub(super) fn begin_pass_of(&mut self, lru: Lru, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
         match lru {
             Lru::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
-            Lru::Generations => Pass::Generations(self.generations_begin()),
+            Lru::Generations => Pass::Generations(self.generations_begin(sc)),
             Lru::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
             Lru::Sieve => Pass::Sieve { remaining: self.sieve_begin(lruvec, sc) },
         }

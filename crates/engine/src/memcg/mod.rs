@@ -529,6 +529,11 @@ impl Memcgs {
         protection
     }
 
+    /// The protection of a group that was worked out when it was visited last; none before.
+    pub(crate) fn visited_protection(&self, id: MemcgId) -> Protection {
+        self[id].visited
+    }
+
     /// The same of a group whose parent is protected so far.
     fn protection_below(&self, id: MemcgId, parent: MemcgId, above: Protection) -> Protection {
         let (claim, siblings) = (self[id].claim(), self[parent].claimed);

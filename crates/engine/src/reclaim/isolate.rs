@@ -114,7 +114,7 @@ impl Core {
 
     /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [6.12 2.6]
     pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
-        if sc.by.is_global() {
+        if sc.by.is_global() || self.memcgs[sc.by.target].policy.reclaim.machine_counts {
             self.count(lruvec, stat, pages as i64);
         } else {
             self.count_memcg(lruvec, stat, pages as i64);

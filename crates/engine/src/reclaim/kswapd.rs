@@ -24,7 +24,9 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
-use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
+use crate::reclaim::{
+    KswapdReset, NodePass, NodeStep, PRIORITY_DEFAULT, ProtectionRule, Reclaimer, ScanControl, Throttled, Why,
+};
 use crate::stat::Stat;
 use crate::story::{GfpFlags, Tracepoint};
 use crate::units::{MemcgId, Nanos, NodeId, PAGEBLOCK_ORDER, TaskId};
@@ -317,6 +319,11 @@ impl Core {
         let batch = self.config.reclaim_batch;
         run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
         (run.sc.nr_scanned, run.sc.scanned_before, run.sc.nr_reclaimed) = (0, 0, 0);
+        if self.memcgs[MemcgId::ROOT].policy.reclaim.protection == ProtectionRule::KswapdOnly {
+            for memcg in self.memcgs.subtree(MemcgId::ROOT) {
+                self.memcgs.visit_protection(memcg);
+            }
+        }
         run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
         self.keep_working_set(node, run.sc.priority);
         run.has_trimmed |= run.sc.cache_trim_mode;
@@ -381,7 +388,9 @@ impl Core {
 
     /// All was tried, or no more may be.
     fn balance_has_failed(&mut self, run: &Balance, node: NodeId) -> Passed {
-        if run.reclaimed == 0 {
+        let is_boosted = run.boosts.iter().any(|&(_, boost)| boost > 0);
+        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.kswapd_reset;
+        if run.reclaimed == 0 && !(is_boosted && rule == KswapdReset::Balanced) {
             self.kswapds[node.index()].failures += 1;
         }
         Passed::Over

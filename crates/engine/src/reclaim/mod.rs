@@ -40,11 +40,11 @@ pub(crate) use lumpy::{HeldBlocks, Lumpy};
 pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
-pub(crate) use rules::CompactGap;
 pub use rules::{
     AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls, TreeWalk,
     V1Throttle,
 };
+pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub use tally::ThrottleReason;

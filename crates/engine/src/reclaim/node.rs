@@ -13,12 +13,12 @@ use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::lru::{AbortScope, Lru, Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
-use crate::memcg::{MemcgEvent, SharedWalk};
+use crate::memcg::{MemcgEvent, Protection, SharedWalk};
 use crate::migrate;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
-use crate::reclaim::{CompactGap, ProtectionRule, ScanControl, Tally, TreeWalk};
+use crate::reclaim::{CompactGap, KswapdReset, ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
@@ -141,8 +141,7 @@ impl Core {
                     return NodeStep::Wait(wait);
                 }
                 if sc.nr_reclaimed > 0 {
-                    self.kswapds[self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node.index()]
-                        .failures = 0;
+                    self.note_hope(self.lruvecs[target].node, sc);
                 }
                 if sc.by.order > 0 && self.should_continue_reclaim(node, sc) {
                     *node = self.node_pass(node.pool, sc);
@@ -151,6 +150,25 @@ impl Core {
                 return NodeStep::Over;
             };
             self.begin_group(node, memcg, sc);
+        }
+    }
+
+    /// Pages of a node were reclaimed: its kswapd may try again where it had given up.
+    fn note_hope(&mut self, node: NodeId, sc: &ScanControl) {
+        let is_hopeful = match self.memcgs[MemcgId::ROOT].policy.reclaim.kswapd_reset {
+            KswapdReset::AnyProgress => true,
+            KswapdReset::Balanced => self.memory.zones.is_balanced(node, sc.by.order, sc.by.class),
+        };
+        if is_hopeful {
+            self.kswapds[node.index()].failures = 0;
+        }
+    }
+
+    /// How a group is protected from a reclaimer.
+    pub(crate) fn protection_from(&self, memcg: MemcgId, sc: &ScanControl) -> Protection {
+        match self.memcgs[MemcgId::ROOT].policy.reclaim.protection {
+            ProtectionRule::KswapdOnly if self.keeps_generations(sc) => self.memcgs.visited_protection(memcg),
+            _ => self.memcgs.protection(sc.by.target, memcg),
         }
     }
 
@@ -205,7 +223,7 @@ impl Core {
         let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.protection;
         let protection = match (&node.walk, rule) {
             (GroupWalk::ByAge(_), ProtectionRule::AsVisited) => self.memcgs.visit_protection(memcg),
-            _ => self.memcgs.protection(sc.by.target, memcg),
+            _ => self.protection_from(memcg, sc),
         };
         let usage = self.memcgs[memcg].usage;
         if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {

@@ -61,6 +61,9 @@ choice! {
         TopDown = "top_down",
         /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.1 to 6.10.
         AsVisited = "as_visited",
+        /// By what kswapd has worked out before its last pass over the node, which is nothing before its first: who else reclaims for
+        /// the machine works nothing out. Up to 7.3, it was found in September 2026; mended, it is the first rule again.
+        KswapdOnly = "kswapd_only",
     }
 }
 
@@ -112,6 +115,16 @@ choice! {
 }
 
 choice! {
+    /// What makes a hopeless node hopeful again, whose kswapd has run sixteen times for nothing.
+    KswapdReset {
+        /// A page that anyone reclaims there. Then kswapd runs and runs beside a group that its `memory.high` makes reclaim. Up to 6.19.
+        AnyProgress = "any_progress",
+        /// The same, but only once enough is free. A run for a boost doesn't count as failed. Since 7.0.
+        Balanced = "balanced",
+    }
+}
+
+choice! {
     /// How many pages reclaim for a block frees before it leaves the rest to compaction.
     CompactGap {
         /// Twice the block. Up to 7.1.
@@ -155,6 +168,12 @@ pub struct ReclaimRules {
     pub compact_gap: CompactGap,
     /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
     pub lumpy: bool,
+    /// When kswapd tries again where it had given up.
+    pub kswapd_reset: KswapdReset,
+    /// What is scanned and taken for a group counts in `/proc/vmstat`, too (since 7.1 to 7.3); before, only what is for the machine.
+    pub machine_counts: bool,
+    /// Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1).
+    pub swap_ahead_drain: bool,
 }
 
 impl ReclaimRules {
@@ -175,6 +194,9 @@ impl ReclaimRules {
             stalls: Stalls::Throttle,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,
+            kswapd_reset: KswapdReset::AnyProgress,
+            machine_counts: false,
+            swap_ahead_drain: true,
         }
     }
 
@@ -192,7 +214,16 @@ impl ReclaimRules {
 
     /// Of 7.3, for generations.
     pub(crate) fn generations_7_3() -> ReclaimRules {
-        ReclaimRules { compact_gap: CompactGap::Capped, ..ReclaimRules::generations_6_12() }
+        ReclaimRules {
+            compact_gap: CompactGap::Capped,
+            flusher_wake: FlusherWake::Batch,
+            v1_throttle: V1Throttle::Batch,
+            protection: ProtectionRule::KswapdOnly,
+            kswapd_reset: KswapdReset::Balanced,
+            machine_counts: true,
+            swap_ahead_drain: false,
+            ..ReclaimRules::generations_6_12()
+        }
     }
 
     /// Of 6.12, for generations.

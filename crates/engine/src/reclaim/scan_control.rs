@@ -73,6 +73,8 @@ pub(crate) struct ScanControl {
     pub(crate) held_blocks: Option<Box<HeldBlocks>>,
     /// Enough is free for compaction to make the block that is wanted.
     pub(crate) compaction_ready: bool,
+    /// The pass under way has walked page tables and goes on, so that a walk's buffer is at hand.
+    pub(crate) has_walked: bool,
     /// Swap writes that the pass under way has begun.
     pub(crate) plug: Plug,
 }
@@ -112,6 +114,7 @@ impl ScanControl {
             lumpy: Lumpy::Off,
             held_blocks: None,
             compaction_ready: false,
+            has_walked: false,
             plug: Plug::default(),
         }
     }

@@ -184,7 +184,7 @@ impl Core {
 
     /// Whether the folio was used since reclaim last looked, and what its LRU makes of that.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
-        let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer());
+        let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.has_walked);
         if referenced.locked {
             self.memory.remove_use(pfn, UseBits::REFERENCED);
             self.verdict(pfn, Verdict::Activate, Because::Locked);

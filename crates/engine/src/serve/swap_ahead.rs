@@ -84,8 +84,10 @@ impl Engine {
         }
         self.tasks[task.index()].attempt.swap_readahead = None;
         self.give_back(task);
-        // What was read shall be found on its list at once.
-        self.core.lru_add_drain();
+        if self.core.memcgs[self.memcg_of(task)].policy.reclaim.swap_ahead_drain {
+            // What was read shall be found on its list at once.
+            self.core.lru_add_drain();
+        }
         Ok(())
     }
 

@@ -33,6 +33,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Which pages that come back by a fault count as activated, by the references of 6.16.
+    RefaultActivate {
+        /// All that come back soon. 6.16 to 7.1, where a fault activates all that it brings in.
+        Fault = "fault",
+        /// Those that were in use when they were evicted. Since 7.2.
+        FaultOfWorkingset = "fault_of_workingset",
+    }
+}
+
 impl Restore {
     /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those
     /// would spare pages that a scan has passed by. [6.12 3.4]
@@ -84,7 +94,8 @@ impl Core {
                 }
             }
             References::Linux6_16 => {
-                if self.in_lru_fault {
+                let any = policy.generations.refault_activate == RefaultActivate::Fault;
+                if self.in_lru_fault && (any || shadow.workingset) {
                     self.count(lruvec, ACTIVATE.of(kind), pages);
                 }
                 let use_bits = self.memory.use_bits(pfn);

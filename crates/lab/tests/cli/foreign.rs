@@ -119,7 +119,7 @@ fn the_kernels_version_says_whose_rules_are_compared() {
     let parts = [
         "there is no profile `mglru@5.15`",
         "can be named in `policy`",
-        "mglru@v4-2021, mglru@6.12, mglru@6.16, mglru@2026",
+        "mglru@v4-2021, mglru@6.12, mglru@6.16, mglru@7.1, mglru@2026",
     ];
     for (kernel, parts) in [
         (Some(json!("5.15.7")), &parts[..]),

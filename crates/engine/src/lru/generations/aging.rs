@@ -40,7 +40,7 @@ impl Core {
         if !is_pinned {
             return total >> sc.priority;
         }
-        let protection = self.memcgs.protection(sc.by.target, memcg);
+        let protection = self.protection_from(memcg, sc);
         self.unprotected(memcg, total, protection, sc) >> sc.priority
     }
 

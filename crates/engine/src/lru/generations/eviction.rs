@@ -11,12 +11,13 @@
 
 use super::{
     AfterAging, Aging, CloseEmpty, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo,
-    References, RoundSize, SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
+    References, RejectedUse, RoundSize, SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
 };
 use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
 use crate::core::Core;
+use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::lru::{Lru, Round};
+use crate::lru::{Arrival, Lru, Round};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
@@ -43,7 +44,7 @@ pub(crate) struct GenerationsPass {
 
 impl GenerationsPass {
     /// Whether the group is to come last the next time.
-    pub(in crate::lru) fn has_aged(&self) -> bool {
+    pub(in crate::lru) fn rotates(&self) -> bool {
         self.rotates
     }
 }
@@ -72,7 +73,8 @@ struct Isolation {
 }
 
 impl Core {
-    pub(in crate::lru) fn generations_begin(&mut self) -> GenerationsPass {
+    pub(in crate::lru) fn generations_begin(&mut self, sc: &mut ScanControl) -> GenerationsPass {
+        sc.has_walked = false;
         self.lru_add_drain();
         GenerationsPass::default()
     }
@@ -91,6 +93,8 @@ impl Core {
             let Some(has_opened) = self.aging_step(lruvec, aging) else { return Round::More };
             pass.aging = None;
             pass.has_aged = true;
+            // The walk's buffer stays to the end of the pass.
+            sc.has_walked = rules.after_aging == AfterAging::Continue;
             pass.rotates |= has_opened || rules.after_aging == AfterAging::Stop;
             if rules.after_aging == AfterAging::Stop {
                 return Round::Last;
@@ -133,7 +137,7 @@ impl Core {
     /// Whether the group has come down to what is never taken from it.
     fn is_below_min(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let memcg = self.lruvecs[lruvec].memcg;
-        let min = self.memcgs.protection(sc.by.target, memcg).min;
+        let min = self.protection_from(memcg, sc).min;
         memcg != sc.by.target && min > 0 && min >= self.memcgs[memcg].usage
     }
 
@@ -371,7 +375,9 @@ impl Core {
         debug_assert!(self.memory.places[pfn] == Place::default());
         let use_bits = self.memory.use_bits(pfn);
         self.memory.set_use_bits(pfn, references.isolated(use_bits));
-        if references == References::Linux6_16 {
+        if references == References::Linux6_16
+            && self.generation_rules(lruvec).dirty != DirtyAtTail::Reactivate
+        {
             self.change_reclaim(pfn, false);
         }
     }
@@ -398,7 +404,10 @@ impl Core {
         if folio.has(FolioFlags::MLOCKED) {
             return;
         }
-        let references = self.generation_rules(lruvec).references;
+        let GenerationRules { references, rejected_use, .. } = self.generation_rules(lruvec);
+        if rejected_use != RejectedUse::Lost {
+            return self.reject_2026(lruvec, pfn, rejected_use);
+        }
         let use_bits = self.memory.use_bits(pfn);
         let waits_for_write = folio.has(FolioFlags::RECLAIM)
             && folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
@@ -415,16 +424,38 @@ impl Core {
         self.memory.set_use_bits(pfn, use_bits);
     }
 
+    /// The same since 7.2: a folio is pushed up only where it would be in the oldest generation again.
+    fn reject_2026(&mut self, lruvec: LruvecId, pfn: Pfn, rule: RejectedUse) {
+        let references = self.generation_rules(lruvec).references;
+        let use_bits = self.memory.use_bits(pfn);
+        if rule == RejectedUse::Clear {
+            self.memory.set_use_bits(pfn, references.aged(use_bits));
+        }
+        if use_bits.contains(UseBits::ACTIVE) {
+            return;
+        }
+        let (seq, _) = self.generation_for(lruvec, pfn, Arrival::PutBack);
+        if seq == self.generations(lruvec).min_seq[self.memory.folios[pfn].lru_type() as usize] {
+            self.memory.set_use_bits(pfn, references.aged(use_bits) | UseBits::ACTIVE);
+        }
+    }
+
     /// What 6.16 makes of a folio's use. It takes the same two steps as its walk. File accesses are no reason to keep a page:
     /// its tier has been judged by them already.
-    pub(in crate::lru) fn referenced_6_16(&mut self, pfn: Pfn, young: u32) -> FolioReferences {
+    pub(in crate::lru) fn referenced_6_16(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let Referenced { young, executable, .. } = referenced;
         if young == 0 {
             return FolioReferences::Reclaim;
         }
-        let (use_bits, was_referenced) = References::Linux6_16.found_young(self.memory.use_bits(pfn));
+        let lruvec = self.lruvec_of(pfn);
+        let rule = self.generation_rules(lruvec).rmap_promote;
+        let use_bits = self.memory.use_bits(pfn);
+        let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
+        let executable = executable && self.spares_code(lruvec, pfn);
+        let (use_bits, is_used) = References::Linux6_16.found_referenced(use_bits, rule, executable);
         self.memory.set_use_bits(pfn, use_bits);
-        let because = Because::Used { young, was_referenced, executable: false };
-        if was_referenced {
+        let because = Because::Used { young, was_referenced, executable };
+        if is_used {
             self.verdict(pfn, Verdict::Activate, because);
             return FolioReferences::Activate;
         }

@@ -43,6 +43,7 @@ pub use references::References;
 pub(crate) use rules::SWAPPINESS_ANON_ONLY;
 pub use rules::{
     AgingRule, DirtyAtTail, FaultIn, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, Rejected,
+    RejectedUse, RmapPromote,
 };
 pub use user::GenerationInfo;
 pub(crate) use user::{GenerationRequest, GenerationWork, Refused, Requested, WorkStep};

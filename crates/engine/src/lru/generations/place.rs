@@ -1,7 +1,9 @@
 //! Which generation a folio belongs to, and its moves from one to another.
 
 use crate::core::Core;
-use crate::lru::generations::{FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, Rejected};
+use crate::lru::generations::{
+    FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, Rejected, RejectedUse,
+};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, Lru, PlaceRule, SWAPPINESS_ANON_ONLY};
 use crate::memory::folio::{FolioFlags, UseBits};
@@ -44,11 +46,16 @@ impl Core {
         let below_max = |distance: u64| max.saturating_sub(distance).max(min);
         let use_bits = self.memory.use_bits(pfn);
         if use_bits.contains(UseBits::ACTIVE) {
-            self.memory
-                .set_use_bits(pfn, use_bits - (UseBits::ACTIVE | UseBits::REFERENCED | UseBits::COUNTER));
+            // What reclaim could not free may keep its count.
+            let keeps_count = arrival == Arrival::PutBack && rules.rejected_use != RejectedUse::Lost;
+            let count = UseBits::REFERENCED | UseBits::COUNTER;
+            let lost = if keeps_count { UseBits::ACTIVE } else { UseBits::ACTIVE | count };
+            self.memory.set_use_bits(pfn, use_bits - lost);
             let is_youngest = match arrival {
                 Arrival::PutBack => rules.rejected == Rejected::Youngest,
-                Arrival::Added | Arrival::Rotated => rules.fault_in != FaultIn::SecondYoungest,
+                Arrival::Added | Arrival::Rotated => {
+                    matches!(rules.fault_in, FaultIn::Youngest | FaultIn::LikeRead)
+                }
             };
             let was_in_use = use_bits.contains(UseBits::WORKINGSET);
             return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
@@ -69,8 +76,13 @@ impl Core {
         }
         let rule = match rules.new_file {
             NewFile::SecondOldest if generations.is_full(kind) => PlaceRule::WindowFull,
-            NewFile::ByWorkingset if use_bits.contains(UseBits::WORKINGSET) => PlaceRule::WasInUse,
-            NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset => PlaceRule::Oldest,
+            NewFile::ByWorkingset | NewFile::ByUse if use_bits.contains(UseBits::WORKINGSET) => {
+                PlaceRule::WasInUse
+            }
+            NewFile::ByUse if use_bits.contains(UseBits::REFERENCED) => PlaceRule::Accessed,
+            NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset | NewFile::ByUse => {
+                PlaceRule::Oldest
+            }
         };
         // Short of the generations that eviction spares.
         let last_evictable = max.saturating_sub(rules.spared()).max(min);
@@ -155,7 +167,7 @@ impl Core {
     }
 
     /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand.
-    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn) {
+    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;
         let use_bits = self.memory.use_bits(pfn);
@@ -164,7 +176,8 @@ impl Core {
             self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
             return;
         }
-        let (use_bits, is_youngest) = references.found_young(use_bits);
+        let (use_bits, is_youngest) =
+            references.found_young(use_bits, executable && self.spares_code(lruvec, pfn));
         self.memory.set_use_bits(pfn, use_bits);
         if !is_youngest {
             return;
@@ -175,7 +188,7 @@ impl Core {
     }
 
     /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
-    pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn) {
+    pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;
         let place = self.memory.places.get(pfn);
@@ -188,11 +201,18 @@ impl Core {
         if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
             return;
         }
-        let (use_bits, is_youngest) = references.found_young(use_bits);
+        let (use_bits, is_youngest) =
+            references.found_young(use_bits, executable && self.spares_code(lruvec, pfn));
         self.memory.set_use_bits(pfn, use_bits);
         if is_youngest {
             self.lru_activate(pfn);
         }
+    }
+
+    /// Whether one use is enough for a page that is mapped as code.
+    pub(super) fn spares_code(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection
+            && self.memory.folios[pfn].lru_type() == LruType::File
     }
 
     /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.

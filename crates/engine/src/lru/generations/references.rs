@@ -12,6 +12,7 @@
 //! because the difference between one use and two says more than that between three and four. A count survives only while the
 //! page is being used: isolation clears it where REFERENCED is clear. [reclaim 4.2 and its 6.12 form]
 
+use super::RmapPromote;
 use crate::memory::folio::UseBits;
 use crate::switch::choice;
 
@@ -96,15 +97,33 @@ impl References {
     }
 
     /// Of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
-    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young.
-    pub(crate) fn found_young(self, use_bits: UseBits) -> (UseBits, bool) {
+    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
+    /// code that one use is enough for (7.3).
+    pub(crate) fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool) {
         match self {
             References::Linux6_12 => (self.aged(use_bits), true),
-            References::Linux6_16 if use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET) => {
+            References::Linux6_16
+                if is_code || use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET) =>
+            {
                 (self.aged(use_bits) | UseBits::WORKINGSET, true)
             }
             References::Linux6_16 => ((use_bits | UseBits::REFERENCED) - UseBits::COUNTER, false),
         }
+    }
+
+    /// Of a page whose page-table entry reclaim has found young through the reverse map, and whether that activates it, by the
+    /// references of 6.16. [mglru-2026 2.10, 2.11]
+    pub(crate) fn found_referenced(
+        self,
+        use_bits: UseBits,
+        rule: RmapPromote,
+        is_code: bool,
+    ) -> (UseBits, bool) {
+        let was_seen = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
+        if rule == RmapPromote::RefsOverOne && was_seen && self.refs(use_bits) <= 1 {
+            return (self.accessed(use_bits), true);
+        }
+        self.found_young(use_bits, is_code)
     }
 
     /// Of a page that reclaim takes off its list.
@@ -138,6 +157,23 @@ mod tests {
     fn accesses_climb_the_ladder_of_their_era_and_stop_at_its_top() {
         assert_eq!(tiers(References::Linux6_12), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (4, 3)]);
         assert_eq!(tiers(References::Linux6_16), [(1, 0), (2, 1), (3, 2), (4, 2), (4, 3), (4, 3)]);
+    }
+
+    /// R with C = 0 becomes C = 1; W alone gains R; R with C > 0 is in use; nothing becomes R, and is kept.
+    #[test]
+    fn reclaim_takes_a_page_for_used_since_7_2_once_it_was_accessed_more_than_once() {
+        let found = |use_bits: UseBits, is_code: bool| {
+            References::Linux6_16.found_referenced(use_bits, RmapPromote::RefsOverOne, is_code)
+        };
+        let (r, w) = (UseBits::REFERENCED, UseBits::WORKINGSET);
+        assert_eq!(found(UseBits::empty(), false), (r, false));
+        assert_eq!(found(r, false), (r.with_counter(1), true));
+        assert_eq!(found(w, false), (w | r, true));
+        assert_eq!(found(r.with_counter(1), false), (w, true));
+        assert_eq!(found((w | r).with_counter(2), false), (w, true));
+        assert_eq!(found(UseBits::empty(), true), (w, true), "code is in use after one use (7.3)");
+        let before = References::Linux6_16.found_referenced(r, RmapPromote::SecondSeen, false);
+        assert_eq!(before, (w, true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::lru::Switching;
 use crate::lru::generations::{PassRules, References};
 use crate::switch::choice;
-use crate::workingset::Restore;
+use crate::workingset::{RefaultActivate, Restore};
 
 choice! {
     /// What eviction does with a page of a file at the old end that is dirty or being written. It can't be freed either way.
@@ -14,6 +14,9 @@ choice! {
         /// Moves it to the next generation, where it soon is at the old end again: the page goes to and fro between the two as long
         /// as its write takes. Linux 6.14 to 7.1.
         NextGeneration = "next_generation",
+        /// As the first, and reclaim's wish for the page, by which the end of its write brings it back, outlives that it is taken off
+        /// its list. Linux since 7.2.
+        Reactivate = "reactivate",
     }
 }
 
@@ -26,6 +29,9 @@ choice! {
         SecondYoungest = "second_youngest",
         /// Nowhere special: it may have been mapped by readahead and never be used (Barry Song's proposal of 2026).
         LikeRead = "like_read",
+        /// Since 7.2: where a page goes that was read once, unless it was in use when it was evicted. Readahead brings pages that
+        /// nobody touches; they pushed out those that are in use.
+        Reference = "reference",
     }
 }
 
@@ -40,6 +46,31 @@ choice! {
 }
 
 choice! {
+    /// What becomes of the count of accesses of a page that reclaim could not free.
+    RejectedUse {
+        /// It is lost, and the page goes to a young generation, unless that waits for a write.
+        Lost = "lost",
+        /// It stays, unless the page would be in the oldest generation again; then it is lost, and the page goes to a young one.
+        /// Since 7.2, where dirty pages come this way.
+        Keep = "keep",
+        /// It is lost, wherever the page goes: to move to a younger generation is a promotion, and the count begins anew. Queued for
+        /// the release after 7.3.
+        Clear = "clear",
+    }
+}
+
+choice! {
+    /// What a young page-table entry that the reverse map finds makes of a page's count, by the references of 6.16.
+    RmapPromote {
+        /// A page found used for the second time is in use. 6.16 to 7.1.
+        SecondSeen = "second_seen",
+        /// Only one that was accessed more than once before is. Another one is activated and counts one access more. Since 7.2, where
+        /// pages that a fault brought in begin with one.
+        RefsOverOne = "refs_over_one",
+    }
+}
+
+choice! {
     /// Where a new page goes that nobody has mapped: one read through a file descriptor.
     NewFile {
         /// Before 6.7: to the oldest generation.
@@ -48,6 +79,8 @@ choice! {
         SecondOldest = "second_oldest",
         /// 6.16: to the oldest, but to the second oldest if it was in use when it was evicted.
         ByWorkingset = "by_workingset",
+        /// Since 7.2: to the oldest, but to the second oldest if it was in use when it was evicted, or was accessed as it came in.
+        ByUse = "by_use",
     }
 }
 
@@ -124,6 +157,12 @@ pub struct GenerationRules {
     pub fault_in: FaultIn,
     /// Where a page goes that could not be freed.
     pub rejected: Rejected,
+    /// What becomes of its count of accesses.
+    pub rejected_use: RejectedUse,
+    /// What reclaim makes of a young page-table entry.
+    pub rmap_promote: RmapPromote,
+    /// Which refaults in a fault count as activations.
+    pub refault_activate: RefaultActivate,
     /// Where a page goes that was read.
     pub new_file: NewFile,
     /// Where a page goes that needs a write first.
@@ -174,6 +213,9 @@ impl GenerationRules {
             references: References::Linux6_12,
             fault_in: FaultIn::Youngest,
             rejected: Rejected::Youngest,
+            rejected_use: RejectedUse::Lost,
+            rmap_promote: RmapPromote::SecondSeen,
+            refault_activate: RefaultActivate::Fault,
             new_file: NewFile::SecondOldest,
             new_anon: NewAnon::SecondYoungest,
             full_count: true,
@@ -196,6 +238,9 @@ impl GenerationRules {
             references: References::Linux6_16,
             fault_in: FaultIn::SecondYoungest,
             rejected: Rejected::SecondYoungest,
+            rejected_use: RejectedUse::Lost,
+            rmap_promote: RmapPromote::SecondSeen,
+            refault_activate: RefaultActivate::Fault,
             new_file: NewFile::ByWorkingset,
             new_anon: NewAnon::SecondYoungest,
             full_count: true,
@@ -212,7 +257,16 @@ impl GenerationRules {
     }
 
     pub(crate) fn linux_7_3() -> GenerationRules {
-        GenerationRules { pass: PassRules::linux_7_3(), ..GenerationRules::linux_6_16() }
+        GenerationRules {
+            fault_in: FaultIn::Reference,
+            rejected_use: RejectedUse::Keep,
+            rmap_promote: RmapPromote::RefsOverOne,
+            refault_activate: RefaultActivate::FaultOfWorkingset,
+            new_file: NewFile::ByUse,
+            dirty: DirtyAtTail::Reactivate,
+            pass: PassRules::linux_7_3(),
+            ..GenerationRules::linux_6_16()
+        }
     }
 
     /// Youngest generations that eviction leaves alone.

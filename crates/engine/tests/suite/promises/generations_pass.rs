@@ -39,6 +39,46 @@ fn a_pass_of_6_16_takes_64_pages_where_it_is_to_take_one() {
     one_page_too_many("lru.round=4096_pages", 6700, "64");
 }
 
+/// The machine's totals hold what groups give to their own limits, too.
+#[test]
+fn what_is_scanned_for_a_group_counts_for_the_machine_since_7_3() {
+    for (counts, expected) in [("true", "63 63"), ("false", "0 0")] {
+        check(&format!(
+            "
+            config policy=mglru@2026 folio_batch=1 charge_stock=1 reclaim.machine_counts={counts}
+            group job max=1056
+            file data 1057
+            task t in job
+            t open data as f
+            t read f 0..1057
+            vmstat pgscan_file pgsteal_file     => 63 63
+            vmstat pgscan_direct pgsteal_direct => {expected}
+        "
+        ));
+    }
+}
+
+/// A page that a fault brings in counts as accessed once, and so goes to the second oldest generation, from where a page is evicted
+/// that nobody has used since. Up to 7.1 it went to the second youngest, where eviction comes by last. Files that are read come after.
+#[test]
+fn a_fault_brings_a_page_to_the_second_oldest_generation_since_7_2() {
+    for (rule, file_active) in
+        [("reference", "anon 0+0 file 32+0"), ("second_youngest", "anon 0+0 file 0+32")]
+    {
+        check(&format!(
+            "
+            config policy=mglru@2026 folio_batch=1 lru.fault_in={rule} fault_around_bytes=4096
+            group job
+            file data 32
+            task t in job
+            t map data as m
+            t read m 0..32                  => 32M
+            lists job                       => {file_active}
+        "
+        ));
+    }
+}
+
 /// A 4096th of 401,408 pages is 98, which are two rounds of up to 64.
 #[test]
 fn reclaim_for_a_group_stops_at_its_target_since_7_1_and_went_on_to_the_end_of_its_count_before() {

@@ -100,6 +100,34 @@ fn a_node_without_anything_to_reclaim_is_hopeless() {
     );
 }
 
+/// Since 7.0 that is nothing that kswapd could do, as long as the node stays short of pages.
+#[test]
+fn a_hopeless_node_stays_so_until_enough_is_free_where_the_rule_is_that_of_7_0() {
+    check(
+        "
+        config memory=4096 boost=0 reclaim.kswapd_reset=balanced
+        group top
+        task t in top
+        t anon 5000 as heap
+        threads
+        t write heap 0..3900      => 3900m
+        run kswapd0               => naps
+        time out kswapd0          => sleeps
+        swap 1000 sync
+        t write heap 3900         => m
+        vmstat pageoutrun         => 16
+        t sets top reclaim 4
+        t write heap 3901..3940
+        run kswapd0               => was not woken
+        vmstat pageoutrun         => 16
+        t sets top reclaim 600    # enough
+        t write heap 0..600
+        run kswapd0               => naps
+        vmstat pageoutrun         => 17
+    ",
+    );
+}
+
 /// Whoever reclaims a page of the node shows that there is something to be had after all.
 #[test]
 fn a_hopeless_node_recovers_when_anyone_reclaims_a_page_of_it() {

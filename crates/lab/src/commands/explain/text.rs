@@ -405,6 +405,8 @@ fn placed(arrival: Arrival, rule: PlaceRule, state: &PageState) -> String {
             format!("added to {to}: nobody has mapped it, and the window of generations is full")
         }
         (PlaceRule::WasInUse, _) => format!("added to {to}: it was in use when it was evicted"),
+        (PlaceRule::Accessed, Arrival::PutBack) => format!("put back in {to}: it was accessed"),
+        (PlaceRule::Accessed, _) => format!("added to {to}: it was accessed as it came in"),
     }
 }
 
