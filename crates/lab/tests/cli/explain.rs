@@ -302,13 +302,13 @@ fn the_words_of_the_json_form_are_these() {
             "balance: equal fraction",
             "batch: activate add move_tail",
             "because: used visited write_begun",
-            "by: walk",
+            "by: look_around walk",
             "event: deactivated drained evicted filled found_young isolated judged made_youngest mapped moved_to_head \
-             pass_begun placed queued read refaulted second_access type_chosen written",
+             pass_begun placed protected queued read refaulted second_access sorted type_chosen written",
             "list: active generation inactive no_list single_list",
             "name: any_generation count_only distance oldest_generation",
             "reason: other_had_nothing refaults",
-            "rule: by_state in_use needs_write oldest rotated was_in_use window_full",
+            "rule: accessed by_state in_use needs_write oldest rotated was_in_use window_full",
             "verdict: activate keep",
             "with: anon file readahead swap",
         ]
