@@ -87,5 +87,5 @@ pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn,
     SwapId, TaskId,
 };
-pub use writeback::WritebackReason;
+pub use writeback::{DirtyRule, WritebackReason};
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

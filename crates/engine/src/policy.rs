@@ -12,6 +12,7 @@ use crate::reclaim::rules::{
     AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
+use crate::writeback::rules::DirtyRule;
 use crate::zswap::rules::ZswapRules;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -29,6 +30,8 @@ pub struct Policy {
     pub balance: Balance,
     /// When a reclaim call flushes statistics, and what it tries before it gives up.
     pub reclaim: ReclaimRules,
+    /// What happens to who dirties too many pages of files. It is one rule for all, that of the groups which name no policy.
+    pub dirty_throttle: DirtyRule,
     /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
     /// paged out can't even wait well.
     pub executable_protection: bool,
@@ -49,6 +52,7 @@ impl Policy {
             workingset: Workingset::Distance,
             balance: Balance::cost(),
             reclaim: ReclaimRules::linux_6_12(),
+            dirty_throttle: DirtyRule::Sleeps,
             executable_protection: true,
             proactive_counters: false,
             zswap: ZswapRules::linux_6_12(),
@@ -56,12 +60,13 @@ impl Policy {
     }
 
     /// The LRU of mid-2010 as far as dirty pages go: profile `classic@2.6.35`. Whoever reclaims writes what it meets, waits are
-    /// `congestion_wait`, blocks of pages are made by reclaim alone, and refaults say nothing. Not modelled: lists by zone, writers
-    /// that write themselves where too much is dirty.
+    /// `congestion_wait`, blocks of pages are made by reclaim alone, who dirties too much writes itself, and refaults say nothing.
+    /// Not modelled: lists by zone.
     pub fn classic_2_6_35() -> Policy {
         Policy {
             workingset: Workingset::CountOnly,
             reclaim: ReclaimRules::linux_2_6_35(),
+            dirty_throttle: DirtyRule::Writes,
             ..Policy::classic_6_12()
         }
     }
@@ -89,6 +94,7 @@ impl Policy {
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
             reclaim: ReclaimRules::generations_6_12(),
+            dirty_throttle: DirtyRule::Sleeps,
             executable_protection: true,
             proactive_counters: false,
             zswap: ZswapRules::linux_6_12(),
@@ -119,6 +125,7 @@ impl Policy {
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
             reclaim: ReclaimRules::generations_6_12(),
+            dirty_throttle: DirtyRule::Sleeps,
             executable_protection: false,
             proactive_counters: true,
             zswap: ZswapRules::linux_6_12(),
@@ -181,7 +188,8 @@ impl Policy {
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
         let ReclaimRules { flusher_wake, v1_throttle, .. } = other.reclaim;
         let reclaim = ReclaimRules { flusher_wake, v1_throttle, ..self.reclaim };
-        Policy { harvest, generations: self.generations, reclaim, zswap: self.zswap, ..other }
+        let Policy { generations, zswap, dirty_throttle, .. } = self;
+        Policy { harvest, generations, reclaim, zswap, dirty_throttle, ..other }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::reclaim::rules::{
     TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, Workingset};
+use crate::writeback::rules::DirtyRule;
 use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
 
 /// An enumeration whose values have names, as switches are set by text.
@@ -266,6 +267,8 @@ pub const SWITCHES: &[Switch] = &[
         "What is scanned and taken for a group counts in /proc/vmstat, too (7.3), or only in memory.stat. It decides nothing, so no group's counters change."),
     switch!("reclaim.swap_ahead_drain", bool reclaim.swap_ahead_drain, None,
         "Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1). It takes locks for pages that may never be used. Such pages are found a little later, and no shipped scenario's counters change."),
+    switch!("writeback.dirty_throttle", DirtyRule: dirty_throttle, Some(("writeback-from-reclaim.toml", "writes")),
+        "Who dirties more than may be dirty sleeps, so that it is no faster than the device (since 3.1), or writes half as much again as it has dirtied itself (2010), where anonymous memory that can be swapped counts as memory that could be dirty. It is one for all groups: that of the profile."),
     switch!("workingset.recency", Workingset: workingset, Some(("regressions/m13-no-refault-distance.toml", "distance")),
         "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none."),
     switch!("workingset.restore", Restore: generations.restore, Some(("tiers-of-read-pages.toml", "full")),

@@ -343,6 +343,25 @@ impl Core {
         Some(0)
     }
 
+    /// A task writes up to so many pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
+    pub(super) fn write_as_writer(&mut self, wb: WbId, pages: u64) -> u64 {
+        let (reason, begun) = (WritebackReason::Writer, self.now);
+        let mut work = Work { reason, budget: pages, begun, pass: None, chunk: None };
+        let mut written = 0;
+        while written < pages
+            && let Some(more) = self.work_step(wb, &mut work)
+        {
+            written += more;
+        }
+        if let Some(mut chunk) = work.chunk.take() {
+            // The file goes on where it was left, before others are begun.
+            chunk.left = 0;
+            self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
+            self.requeue(wb, &chunk);
+        }
+        written
+    }
+
     /// Looks whether the work goes on, and which files are next.
     fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
         let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.cleaned > 0);
@@ -354,7 +373,10 @@ impl Core {
         let cutoff = match work.reason {
             WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.now),
-            WritebackReason::Vmscan | WritebackReason::Sync | WritebackReason::Pageout => Some(work.begun),
+            WritebackReason::Vmscan
+            | WritebackReason::Sync
+            | WritebackReason::Pageout
+            | WritebackReason::Writer => Some(work.begun),
         };
         let (nr_pages, reason) = (work.budget, work.reason);
         self.trace(NodeId(0), |core| Tracepoint::WritebackStart { wb: core.traced_wb(wb), nr_pages, reason });

@@ -13,6 +13,8 @@ use crate::core::Core;
 use crate::memcg::UNLIMITED;
 use crate::stat::Stat;
 use crate::units::{MemcgId, PAGE_SIZE, WbId};
+use crate::writeback::DirtyRule;
+use crate::writeback::writer::RATIO_MIN;
 
 /// The thresholds of a domain and where it stands. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +52,11 @@ impl Core {
             0 => u64::from(ratio) * PARTS / 100 * available / PARTS,
             bytes => u64::from(bytes).div_ceil(PAGE_SIZE),
         };
-        let thresh = share(config.dirty_bytes, config.dirty_ratio);
+        let ratio = match self.dirty_rule() {
+            DirtyRule::Sleeps => config.dirty_ratio,
+            DirtyRule::Writes => config.dirty_ratio.max(RATIO_MIN),
+        };
+        let thresh = share(config.dirty_bytes, ratio);
         let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
         let nr_dirty = stat(Stat::NrDirty);
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
@@ -86,6 +92,9 @@ impl Core {
     fn dirtyable(&self) -> u64 {
         let stat = |stat| self.vmstat(stat).max(0) as u64;
         let free = stat(Stat::NrFreePages);
+        if self.dirty_rule() == DirtyRule::Writes {
+            return free + self.memory.nodes().map(|node| self.zone_reclaimable(node)).sum::<u64>() + 1;
+        }
         let reserve = self.memory.zones.total_reserve();
         free - free.min(reserve) + stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile) + 1
     }

@@ -20,8 +20,10 @@ mod dirty; // a page becomes dirty, under writeback, clean
 mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
+mod writer; // who dirties writes, in 2010
 mod flusher; // the thread that writes
 mod fsync; // a task that waits until its file is written
+pub(crate) mod rules; // eras, as data
 mod traced; // all of that as tracepoints show it
 mod invariants; // what must always be true
 
@@ -31,6 +33,7 @@ use rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
+pub use rules::DirtyRule;
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {
@@ -66,6 +69,8 @@ reasons! {
     Periodic = "periodic",
     /// Reclaim wrote them itself, one by one, where its era allows that.
     Pageout = "pageout",
+    /// Who dirtied too much wrote them itself (2010).
+    Writer = "balance_dirty_pages",
 }
 
 /// All writeback of the machine.

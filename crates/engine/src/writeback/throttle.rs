@@ -17,17 +17,21 @@
 
 use crate::core::Core;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
+use crate::writeback::DirtyRule;
 use crate::writeback::limits::Limits;
 use crate::writeback::rates::{ONE, Position};
+use crate::writeback::writer::Writer;
 
 /// What is known of a task that dirties pages. Ticks are the machine's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirtyThrottle {
     /// Pages dirtied since the last look, and after how many the next is due.
-    nr_dirtied: u64,
+    pub(super) nr_dirtied: u64,
     nr_dirtied_pause: u64,
     /// When its last sleep was over, or should have been.
     paused_when: i64,
+    /// In 2010: what it has written of what it is to write.
+    pub(super) writer: Option<Writer>,
     /// It sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
     asleep: Option<Asleep>,
 }
@@ -64,7 +68,13 @@ impl DirtyThrottle {
 
 impl Default for DirtyThrottle {
     fn default() -> DirtyThrottle {
-        DirtyThrottle { nr_dirtied: 0, nr_dirtied_pause: LOOK_AT_FIRST, paused_when: 0, asleep: None }
+        DirtyThrottle {
+            nr_dirtied: 0,
+            nr_dirtied_pause: LOOK_AT_FIRST,
+            paused_when: 0,
+            writer: None,
+            asleep: None,
+        }
     }
 }
 
@@ -91,6 +101,15 @@ impl Core {
         if self.writeback.ratelimit_pages == 0 {
             self.set_ratelimit();
         }
+        if self.dirty_rule() == DirtyRule::Writes {
+            let look = self.writer_look(exceeded);
+            let by_cpu = self.writeback.dirtied_by_cpu.entry(cpu.0).or_default();
+            let is_due = *by_cpu >= look;
+            if is_due {
+                *by_cpu = 0;
+            }
+            return is_due;
+        }
         let by_cpu = self.writeback.dirtied_by_cpu.entry(cpu.0).or_default();
         if throttle.nr_dirtied >= limit {
             // The task will be looked at for its own sake.
@@ -100,6 +119,11 @@ impl Core {
             limit = 0;
         }
         throttle.nr_dirtied >= limit
+    }
+
+    /// What happens to who dirties too much: one rule for all, as the limits are.
+    pub(super) fn dirty_rule(&self) -> DirtyRule {
+        self.memcgs[MemcgId::ROOT].policy.dirty_throttle
     }
 
     /// An administrator has set a threshold.
@@ -127,6 +151,10 @@ impl Core {
             if leaves {
                 return ThrottleStep::Leave;
             }
+        }
+        if self.dirty_rule() == DirtyRule::Writes {
+            let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
+            return self.writer_step(throttle, wb);
         }
         self.flush_stats_ratelimited();
         let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);

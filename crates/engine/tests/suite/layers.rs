@@ -66,6 +66,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("balance/feedback.rs", Layer::State),
     ("workingset/mod.rs", Layer::State),
     ("reclaim/rules.rs", Layer::State),
+    ("writeback/rules.rs", Layer::State),
     ("kernfs/error.rs", Layer::State),
     ("kernfs/", Layer::Engine),
     ("serve/", Layer::Engine),

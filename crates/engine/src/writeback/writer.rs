@@ -1,0 +1,165 @@
+//! 2010: who dirties too much writes some of it itself, and waits only for what is not there to be written.
+//!
+//! ```text
+//!   1024 pages dirtied on a CPU (by its size; 8 while the device has too much) ─► look
+//!     the device has no more than its share ─────────────────────────────► go on
+//!     all devices have less than half way between the two thresholds ────► go on
+//!     else: write half as much again as was dirtied, oldest files first ─► enough: go on
+//!                                             │ not enough: others write
+//!                                             └─► sleep a tick, two, four, up to a tenth of a second, and look again
+//! ```
+//! So as many tasks write as dirty, each its own part of the files, and the disk seeks between them. That is why writing was left to
+//! the flusher, and who dirties only sleeps since 3.1 (`throttle.rs`). Limits were looser then: anonymous memory that could be swapped
+//! counts as memory that could be dirty, and a ratio below 5 % as 5 %.
+//!
+//! Not modelled: the wait of reclaim where more than 110 % of the threshold is being written. [machine 9.3]
+
+use crate::core::Core;
+use crate::units::{MemcgId, Nanos, WbId};
+use crate::writeback::limits::Limits;
+use crate::writeback::throttle::{DirtyThrottle, ThrottleStep};
+
+/// Least part of memory that may be dirty, in percent.
+pub(super) const RATIO_MIN: u8 = 5;
+/// Pages between two looks at a CPU: by the size of memory, within these.
+const LOOK: std::ops::RangeInclusive<u64> = 16..=1024;
+/// The same where a device has too much.
+const LOOK_WHEN_EXCEEDED: u64 = 8;
+/// Pages that a task writes at least.
+const CHUNK_MIN: u64 = 1536;
+
+/// A task on its way through a look.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Writer {
+    /// Pages that it has written, of so many.
+    written: u64,
+    chunk: u64,
+    /// The sleep before, in ticks.
+    pause: u64,
+}
+
+impl Core {
+    /// After how many pages that a CPU has dirtied who dirties is looked at.
+    pub(super) fn writer_look(&self, exceeded: bool) -> u64 {
+        if exceeded {
+            return LOOK_WHEN_EXCEEDED;
+        }
+        let pages: u64 = self.config.node_pages.iter().sum();
+        (pages / (32 * u64::from(self.config.cpus))).clamp(*LOOK.start(), *LOOK.end())
+    }
+
+    /// One round of looking at a task that dirties pages of a wb.
+    pub(super) fn writer_step(&mut self, throttle: &mut DirtyThrottle, wb: WbId) -> ThrottleStep {
+        let look = self.writer_look(false);
+        let writer = throttle.writer.get_or_insert_with(|| {
+            let dirtied = throttle.nr_dirtied.max(look);
+            Writer { chunk: (dirtied + dirtied / 2).max(CHUNK_MIN), ..Writer::default() }
+        });
+        let mut step = *writer;
+        if self.has_too_much(wb) {
+            let share = self.share_of_2010(wb, &self.global_limits());
+            if self.writeback.wb(wb).nr_dirty > share {
+                step.written += self.write_as_writer(wb, step.chunk - step.written);
+            }
+            if self.has_too_much(wb) && step.written < step.chunk {
+                self.writeback.wb_mut(wb).dirty_exceeded = true;
+                let longest = u64::from(self.config.hz / 10).max(1);
+                step.pause = (2 * step.pause).clamp(1, longest);
+                throttle.writer = Some(step);
+                return ThrottleStep::Sleep(Nanos::from_ticks(step.pause, self.config.hz));
+            }
+        }
+        let exceeded = self.has_too_much(wb);
+        self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
+        let limits = self.global_limits();
+        self.trace_global_dirty_state(&limits);
+        if limits.nr_dirty > limits.background {
+            self.start_background(wb);
+        }
+        throttle.writer = None;
+        throttle.nr_dirtied = 0;
+        ThrottleStep::Leave
+    }
+
+    /// Whether a wb has more than its share, and the machine more than it may run free with.
+    fn has_too_much(&self, wb: WbId) -> bool {
+        let limits = self.global_limits();
+        self.writeback.wb(wb).dirty() > self.share_of_2010(wb, &limits) && limits.dirty >= limits.freerun()
+    }
+
+    /// A wb's share of the threshold, and no more than others have left of it.
+    fn share_of_2010(&self, wb: WbId, limits: &Limits) -> u64 {
+        let left = limits.thresh.saturating_sub(limits.dirty) + self.writeback.wb(wb).dirty();
+        self.wb_share(wb, MemcgId::ROOT, limits.thresh).min(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::*;
+
+    /// A machine of 4096 pages of 2010, with a file of as many, and how often its writer had to sleep for dirty pages while it wrote them
+    /// all. The device has written what was begun whenever so many pages have been dirtied.
+    fn write_all(device_every: u64) -> (Engine, u32, u64) {
+        let policy = Policy::classic_2_6_35();
+        let mut engine = Engine::new(Config { node_pages: vec![4096], policy, ..Config::default() }).unwrap();
+        let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
+        let file = engine.file_create(FileSpec { name: "data".to_owned(), pages: 3000, kind, bdi }).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let object = engine.open(task, file).unwrap();
+        let (mut ops, mut writes, mut sleeps, mut most) = (Vec::new(), Vec::new(), 0, 0);
+        for page in 0..3000 {
+            let mut step = engine.start(task, Access::new(object, page, true));
+            loop {
+                engine.take_ops(&mut ops);
+                writes.extend(ops.drain(..).filter_map(|op| match op {
+                    Op::WriteFile { io, .. } => Some(io),
+                    _ => None,
+                }));
+                let is_asleep = matches!(step, Step::Wait(Wait::Delay(_, DelayReason::DirtyPages)));
+                sleeps += u32::from(is_asleep);
+                if is_asleep || page % device_every == 0 {
+                    for io in writes.drain(..) {
+                        engine.io_done(io, CpuId(0), Ok(()));
+                    }
+                }
+                match step {
+                    Step::Done(_) => break,
+                    _ => step = engine.resume(task),
+                }
+            }
+            most = most.max(engine.vmstat(Stat::NrDirty) as u64);
+        }
+        engine.check_invariants();
+        (engine, sleeps, most)
+    }
+
+    #[test]
+    fn who_dirties_too_much_writes_it_itself() {
+        let (engine, sleeps, most) = write_all(1);
+        let written = engine.pages_written_by(WritebackReason::Writer);
+        assert!(written > 1000, "{written} pages");
+        assert!(sleeps < 10, "{sleeps} sleeps, where less was dirty than it was to write");
+        // A fifth of free and page cache, and what is dirtied between two looks.
+        assert!(most <= 4096 / 5 + 128, "{most} dirty pages");
+    }
+
+    #[test]
+    fn it_sleeps_where_all_that_is_too_much_is_being_written_already() {
+        let (engine, sleeps, _) = write_all(u64::MAX);
+        assert!(sleeps > 0);
+        assert!(engine.pages_written_by(WritebackReason::Writer) > 1000);
+    }
+
+    #[test]
+    fn looks_come_by_the_size_of_memory_and_often_where_a_device_has_too_much() {
+        let look = |pages: u64, cpus: u16, exceeded: bool| {
+            let config = Config { node_pages: vec![pages], cpus, ..Config::default() };
+            Engine::new(config).unwrap().core.writer_look(exceeded)
+        };
+        assert_eq!([look(524_288, 4, false), look(4096, 4, false), look(4096, 16, false)], [1024, 32, 16]);
+        assert_eq!(look(524_288, 4, true), 8);
+    }
+}
