@@ -141,7 +141,7 @@ struct Found<'a> {
 
 impl Reproduced<'_> {
     /// Every claim's values at every side. Errors: a claim names a figure that no run has.
-    fn measured(&self) -> Result<Vec<Measured<'_>>, Failure> {
+    fn measured(&self, names: &[&str], seeds: usize) -> Result<Vec<Measured<'_>>, Failure> {
         let sides: Vec<Option<Vec<Vec<Metric>>>> = self
             .sides
             .iter()
@@ -150,13 +150,15 @@ impl Reproduced<'_> {
                 is_whole.then(|| runs.results.iter().map(|result| metrics(result, true)).collect())
             })
             .collect();
-        self.experiment.claim.iter().map(|claim| self.measure(claim, &sides)).collect()
+        self.experiment.claim.iter().map(|claim| self.measure(claim, &sides, names, seeds)).collect()
     }
 
     fn measure<'a>(
         &self,
         claim: &'a Claim,
         sides: &[Option<Vec<Vec<Metric>>>],
+        names: &[&str],
+        seeds: usize,
     ) -> Result<Measured<'a>, Failure> {
         let mut unit = Unit::Count;
         let mut measured = Vec::new();
@@ -173,7 +175,8 @@ impl Reproduced<'_> {
             });
             measured.push(values.transpose()?);
         }
-        Ok(Measured { claim, unit, sides: measured })
+        let relation = judge::relation(claim, names, &measured, seeds);
+        Ok(Measured { claim, unit, sides: measured, relation })
     }
 
     fn no_such_figure(&self, claim: &Claim, name: &str, metrics: &[Metric]) -> Failure {
@@ -205,7 +208,8 @@ impl Found<'_> {
     }
 
     fn tables(&self) -> Result<Vec<Vec<Measured<'_>>>, Failure> {
-        self.experiments.iter().map(Reproduced::measured).collect()
+        let (names, seeds) = (self.side_names(), self.args.seeds as usize);
+        self.experiments.iter().map(|reproduced| reproduced.measured(&names, seeds)).collect()
     }
 
     fn side_names(&self) -> Vec<&str> {
@@ -270,7 +274,9 @@ impl Found<'_> {
                 self.chapter.side.iter().zip(&row.sides).zip(&judged).enumerate()
             {
                 let name = if index == 0 { row.claim.row.clone() } else { format!("  {}", side.name) };
-                let published = if index == 0 { published.clone() } else { String::new() };
+                let level = row.claim.levels.get(index).map(|&level| row.unit.show(level));
+                let of_base = if index == 0 { published.clone() } else { String::new() };
+                let published = level.unwrap_or(of_base);
                 rows.push(cells(name, published, row.unit, values.as_deref(), judged));
             }
         }
@@ -285,6 +291,9 @@ impl Found<'_> {
             let Claim { row: name, note, because, shown_by, .. } = row.claim;
             if !note.is_empty() {
                 remarks.push(format!("{name}: {note}"));
+            }
+            if let Some(relation) = &row.claim.holds {
+                remarks.push(format!("{name}: to hold is {relation}"));
             }
             if row.judge().iter().any(|judged| judged.holds == Some(false)) && !because.is_empty() {
                 remarks.push(format!("{name}, where it is not held: {because}"));

@@ -233,7 +233,13 @@ impl List {
 
     fn latency(&mut self, what: &str, latency: &Latency) {
         self.add(&format!("{what} calls"), latency.count as f64, Unit::Count);
-        for (name, value) in [("p50", latency.p50_ns), ("p99", latency.p99_ns), ("max", latency.max_ns)] {
+        let spans = [
+            ("p50", latency.p50_ns),
+            ("p99", latency.p99_ns),
+            ("max", latency.max_ns),
+            ("in all", latency.total_ns),
+        ];
+        for (name, value) in spans {
             self.add(&format!("{what} {name}"), value as f64, Unit::Nanoseconds);
         }
     }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail, ensure};
-use pageout_sim::scenario::Knobs;
+use pageout_sim::scenario::{Knobs, Relation};
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::nearest::nearest;
@@ -71,8 +71,13 @@ pub(super) struct Claim {
     /// What it is a share of: figures, added up.
     #[serde(default)]
     pub(super) per: Vec<String>,
-    /// Without it the row is only shown.
+    /// Without it, and without a relation, the row is only shown.
     pub(super) published: Option<Published>,
+    /// The published figure of each side, in their order.
+    #[serde(default)]
+    pub(super) levels: Vec<f64>,
+    /// What is to be true of the sides' figures, as in [[expect]]: "nodirect == 0", "nodirect <= 0.27 * traceonly".
+    pub(super) holds: Option<Relation>,
     /// How ours is defined, where it is not what was measured.
     #[serde(default)]
     pub(super) note: String,
@@ -162,6 +167,26 @@ impl Chapter {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
                 ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
                 claim.published.map_or(Ok(()), Published::check).with_context(at)?;
+                let (levels, sides) = (claim.levels.len(), self.side.len());
+                ensure!(
+                    levels == 0 || levels == sides,
+                    "{}: it has {levels} levels, and there are {sides} sides",
+                    at()
+                );
+                ensure!(
+                    claim.published.is_none() || claim.holds.is_none(),
+                    "{}: it has what was published of a change, or a relation that holds, and not both",
+                    at()
+                );
+                for name in claim.holds.iter().flat_map(Relation::variants) {
+                    let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
+                    ensure!(
+                        known.contains(&name),
+                        "{}: there is no side called `{name}`; they are {}",
+                        at(),
+                        known.join(", ")
+                    );
+                }
             }
         }
         Ok(())
@@ -265,6 +290,9 @@ published = { change = -0.5 }
             ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
             ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
             ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
+            ("published = { change = -0.5 }", "levels = [1]", &["row `misses`", "1 levels", "2 sides"]),
+            ("published = { change = -0.5 }", "holds = \"afer == 0\"", &["no side called `afer`", "before, after"]),
+            ("change = -0.5 }", "change = -0.5 }\nholds = \"after == 0\"", &["row `misses`", "not both"]),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Chapter::parse("a.toml", &GOOD.replacen(from, to, 1)).unwrap_err();

@@ -17,6 +17,7 @@ const SIZE_FACTOR: f64 = 2.0;
 /// What the criteria are, in words.
 pub(super) const CRITERIA: &str = "A row holds if the sign of its change is right for nine seeds of ten, and the mean change is \
      between half and twice the published one. A row with one published level holds if the mean is between half and twice that. \
+     A row with a relation holds if that is true with every seed. \
      ± behind a value is the standard deviation over the seeds, behind a change half of its 95 % interval, over pairs of runs with \
      the same seed.";
 
@@ -25,6 +26,8 @@ pub(super) struct Measured<'a> {
     pub(super) claim: &'a Claim,
     pub(super) unit: Unit,
     pub(super) sides: Vec<Option<Vec<f64>>>,
+    /// The side whose row says so, and whether the claim's relation is true with every seed.
+    pub(super) relation: Option<(usize, bool)>,
 }
 
 /// What came of a row at a side.
@@ -73,7 +76,7 @@ impl Measured<'_> {
         let base = self.sides[0].as_deref();
         let judged = (0..).zip(&self.sides).map(|(index, values)| {
             let of_base = index == 0;
-            match (self.claim.published, base, values) {
+            let judged = match (self.claim.published, base, values) {
                 (Some(Published::Base(level)), _, Some(values)) if of_base => judge_level(level, values),
                 (published, Some(base), Some(values)) if !of_base => judge_change(published, base, values),
                 (published, ..) => {
@@ -82,6 +85,10 @@ impl Measured<'_> {
                     let holds = (has_failed && is_claimed && published.is_some()).then_some(false);
                     Judged { change: None, sign: None, size: None, holds }
                 }
+            };
+            match self.relation {
+                Some((side, holds)) if side == index => Judged { holds: Some(holds), ..judged },
+                _ => judged,
             }
         });
         judged.collect()
@@ -110,6 +117,8 @@ impl Measured<'_> {
             "figures": self.claim.figures,
             "per": self.claim.per,
             "published": self.claim.published,
+            "levels": self.claim.levels,
+            "relation": self.claim.holds,
             "published_change": self.claim.published.and_then(Published::change),
             "note": self.claim.note,
             "because": self.claim.because,
@@ -143,6 +152,20 @@ fn judge_change(published: Option<Published>, base: &[f64], values: &[f64]) -> J
     let size = published.and_then(Published::change).map(|published| ours / published);
     let judged = Judged { change: Some(change), sign, size, holds: None };
     Judged { holds: published.map(|_| judged.sign_holds() && judged.size_holds()), ..judged }
+}
+
+/// What came of a claim's relation, and by which side's row it is told: the last one that it speaks of.
+pub(super) fn relation(
+    claim: &Claim,
+    names: &[&str],
+    sides: &[Option<Vec<f64>>],
+    seeds: usize,
+) -> Option<(usize, bool)> {
+    let relation = claim.holds.as_ref()?;
+    let place = |name: &str| names.iter().position(|side| *side == name);
+    let of = |name: &str, seed: usize| sides.get(place(name)?)?.as_ref()?.get(seed).copied();
+    let holds = (0..seeds).all(|seed| relation.is_true(|name| of(name, seed)) == Some(true));
+    Some((relation.variants().filter_map(place).max().unwrap_or(0), holds))
 }
 
 /// A claim's figure in one run, and its unit. Errors: the run has no such figure; the message names it.
