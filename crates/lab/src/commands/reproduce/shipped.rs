@@ -16,16 +16,27 @@ macro_rules! shipped {
 }
 
 /// Names and files of the chapters.
-pub(super) const CHAPTERS: &[(&str, &str)] = &[("mglru", "chapters/mglru.toml")];
+pub(super) const CHAPTERS: &[(&str, &str)] = &[("mglru", "chapters/mglru.toml"), ("no-writeback", "chapters/no-writeback.toml")];
 
 /// The chapters' files, and every scenario that one of them names.
 const FILES: &[(&str, &str)] = shipped![
     "chapters/mglru.toml",
+    "chapters/no-writeback.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
     "mglru-v4/browser.toml",
     "mglru-v4/browser-small.toml",
     "mglru-v4/drift.toml",
+    "no-writeback/kernbench.toml",
+    "no-writeback/kernbench-small.toml",
+    "no-writeback/sysbench.toml",
+    "no-writeback/sysbench-small.toml",
+    "no-writeback/writeback.toml",
+    "no-writeback/writeback-small.toml",
+    "no-writeback/highalloc.toml",
+    "no-writeback/highalloc-small.toml",
+    "no-writeback/oom.toml",
+    "no-writeback/oom-small.toml",
     "loop-larger-than-memory.toml",
     "regressions/m12-idle-memory-out-of-reach.toml",
     "regressions/m13-no-refault-distance.toml",
