@@ -23,6 +23,8 @@ pub struct TimedEvent {
     pub at: Nanos,
     /// Again after every such period, until the run ends; more than 0.
     pub every: Option<Nanos>,
+    /// The last time that it may come again.
+    pub until: Nanos,
     /// What.
     pub action: TimedAction,
 }
@@ -84,12 +86,13 @@ impl Machine {
     /// An event is due.
     pub(super) fn timed_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
         let at = self.agenda.now();
-        let TimedEvent { every, action, .. } = self.timed[index].clone();
+        let TimedEvent { every, until, action, .. } = self.timed[index].clone();
         if let Some(path) = self.removed_file(&action) {
             // Whoever comes by again and again finds the directory gone, and stops.
             return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }) };
         }
         match every {
+            Some(period) if at.0.saturating_add(period.0) > until.0 => {}
             Some(period) => self.agenda.push(at + period, Event::Timed(index as u32)),
             None => self.timed_left -= 1,
         }

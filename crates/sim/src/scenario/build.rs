@@ -460,7 +460,12 @@ impl Scenario {
             }
             _ => TimedAction::Read { path },
         };
-        Ok(TimedEvent { at: nanos(event.at), every: event.every.map(nanos), action })
+        Ok(TimedEvent {
+            at: nanos(event.at),
+            every: event.every.map(nanos),
+            until: event.until.map_or(Nanos(u64::MAX), nanos),
+            action,
+        })
     }
 }
 

@@ -35,6 +35,8 @@ section! {
             "When, from the start of the run.";
         every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX),
             "Again after every such period until the run ends.";
+        until: Option<TimeSpan>, [absent "the end of the run"] in TIME,
+            "With `every`: the last time that it may come again.";
         write: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar,

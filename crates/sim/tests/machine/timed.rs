@@ -9,11 +9,16 @@ const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
     let action = TimedAction::Write { path: path.to_string(), value: value.to_string() };
-    TimedEvent { at: Nanos(at), every: None, action }
+    TimedEvent { at: Nanos(at), every: None, until: Nanos(u64::MAX), action }
 }
 
 fn read(at: u64, path: &str) -> TimedEvent {
-    TimedEvent { at: Nanos(at), every: None, action: TimedAction::Read { path: path.to_string() } }
+    TimedEvent {
+        at: Nanos(at),
+        every: None,
+        until: Nanos(u64::MAX),
+        action: TimedAction::Read { path: path.to_string() },
+    }
 }
 
 /// Reads 2,000 pages over and over for about two seconds, with these events.
@@ -34,6 +39,18 @@ fn reads_are_in_the_report_in_order_of_time() {
     assert_eq!(times[..5], [1, 3, 4, 5, 7]);
     assert!(report.reads[2].text.contains("pgscan"), "{:?}", report.reads[2]);
     assert_eq!(report.timed_left, 1, "the run was over before the last");
+}
+
+#[test]
+fn an_event_comes_again_no_later_than_it_may() {
+    let every = TimedEvent {
+        every: Some(Nanos(SECOND / 4)),
+        until: Nanos(SECOND),
+        ..read(SECOND / 2, "/sys/fs/cgroup/job/memory.stat")
+    };
+    let report = two_seconds(vec![every]);
+    let times: Vec<u64> = report.reads.iter().map(|read| read.at.0 / (SECOND / 4)).collect();
+    assert_eq!(times, [2, 3, 4]);
 }
 
 #[test]

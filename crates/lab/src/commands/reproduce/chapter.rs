@@ -291,7 +291,11 @@ published = { change = -0.5 }
             ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
             ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
             ("published = { change = -0.5 }", "levels = [1]", &["row `misses`", "1 levels", "2 sides"]),
-            ("published = { change = -0.5 }", "holds = \"afer == 0\"", &["no side called `afer`", "before, after"]),
+            (
+                "published = { change = -0.5 }",
+                "holds = \"afer == 0\"",
+                &["no side called `afer`", "before, after"],
+            ),
             ("change = -0.5 }", "change = -0.5 }\nholds = \"after == 0\"", &["row `misses`", "not both"]),
         ] {
             assert!(GOOD.contains(from), "{from}");

@@ -16,7 +16,8 @@ macro_rules! shipped {
 }
 
 /// Names and files of the chapters.
-pub(super) const CHAPTERS: &[(&str, &str)] = &[("mglru", "chapters/mglru.toml"), ("no-writeback", "chapters/no-writeback.toml")];
+pub(super) const CHAPTERS: &[(&str, &str)] =
+    &[("mglru", "chapters/mglru.toml"), ("no-writeback", "chapters/no-writeback.toml")];
 
 /// The chapters' files, and every scenario that one of them names.
 const FILES: &[(&str, &str)] = shipped![

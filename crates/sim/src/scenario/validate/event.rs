@@ -16,6 +16,17 @@ const HUGEPAGES_MAX: i64 = 1 << 32;
 impl Check<'_> {
     pub(super) fn event(&mut self, prefix: &str, event: &Event) {
         self.ranges(&format!("{prefix}."), event);
+        if let Some(until) = event.until {
+            let key = format!("{prefix}.until");
+            if event.every.is_none() {
+                self.report(Problem::new(key, "`until` ends what comes again: it needs `every`"));
+            } else if until < event.at {
+                self.report(Problem::new(
+                    key,
+                    "it would end before it begins: `until` is no earlier than `at`",
+                ));
+            }
+        }
         match (&event.write, &event.read, &event.rmdir) {
             (None, None, None) => {
                 let problem = Problem::new(
