@@ -83,6 +83,8 @@ pub(crate) struct Core {
     pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
     /// Pages that reclaim has begun to write.
     pub(crate) pageouts: Pageouts,
+    /// State of the draws among nodes that pages may be demoted to.
+    pub(crate) demotion_draws: u64,
     /// The task on whose behalf the present call runs.
     pub(crate) task: TaskId,
     /// The CPU on which the present call runs.
@@ -147,6 +149,7 @@ impl Core {
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
             throttled: [0; ThrottleReason::ALL.len()],
             pageouts: Pageouts::default(),
+            demotion_draws: 0,
             task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),

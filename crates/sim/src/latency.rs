@@ -37,6 +37,13 @@ impl LatencyHistogram {
         self.total += span;
     }
 
+    /// Adds so many equal spans.
+    pub fn record_many(&mut self, span: Nanos, count: u64) {
+        self.buckets.record_n(span.0, count).expect("an auto-resizing histogram takes every u64");
+        self.max = self.max.max(span);
+        self.total += Nanos(span.0 * count);
+    }
+
     /// How many spans were recorded.
     pub fn count(&self) -> u64 {
         self.buckets.len()

@@ -20,7 +20,7 @@
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
 //! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
-//! puts tracepoints in order, `readings` and `sequences` collect figures for the report.
+//! puts tracepoints in order, `tiers` prices accesses by their node, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
 mod balancing;
@@ -33,6 +33,7 @@ mod run;
 mod sample;
 mod sequences;
 mod threads;
+mod tiers;
 mod timed;
 mod tracing;
 
@@ -44,14 +45,15 @@ pub use tracing::TraceRecord;
 use std::collections::BTreeMap;
 
 use pageout_engine::{
-    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, Op, PageCacheEvent, StoryEvent, StoryFilter,
-    SwapId, TaskId,
+    CpuId, Engine, FileId, IoError, IoId, MemcgId, Nanos, NodeId, Op, PageCacheEvent, StoryEvent,
+    StoryFilter, SwapId, TaskId,
 };
 
 use crate::account::{Account, Carried};
 use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::latency::LatencyHistogram;
+use crate::memory::MemorySpec;
 use crate::observe::{Observer, PROGRESS_EVERY};
 use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
@@ -83,6 +85,8 @@ pub struct MachineSpec {
     pub files: Vec<(FileId, usize)>,
     /// Which device each asynchronous swap area is on, by position in `devices`.
     pub swaps: Vec<(SwapId, usize)>,
+    /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
+    pub memory: Vec<MemorySpec>,
 }
 
 impl Default for MachineSpec {
@@ -96,6 +100,7 @@ impl Default for MachineSpec {
             devices: Vec::new(),
             files: Vec::new(),
             swaps: Vec::new(),
+            memory: Vec::new(),
         }
     }
 }
@@ -110,6 +115,8 @@ pub struct Machine {
     sched: Scheduler,
     psi: Psi,
     devices: Vec<Device>,
+    /// Where it is not all alike.
+    memory: Option<Box<tiers::TieredMemory>>,
     /// Device of each file and swap area, by number.
     file_device: Vec<Option<usize>>,
     swap_device: Vec<Option<usize>>,
@@ -162,7 +169,10 @@ impl Machine {
         let count = devices.len();
         let files = spec.files.iter().map(|&(file, device)| (file.0 as usize, device));
         let swaps = spec.swaps.iter().map(|&(swap, device)| (usize::from(swap.0), device));
+        let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
+        let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
         Ok(Machine {
+            memory: tiers::TieredMemory::new(&spec.memory, is_top_tier),
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
             kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
@@ -285,6 +295,7 @@ impl Machine {
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.readahead_stats(),
+            tiers: self.memory.as_deref().map(tiers::TieredMemory::report),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),

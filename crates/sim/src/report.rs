@@ -47,6 +47,8 @@ pub struct Report {
     pub file_pages_read_in_order: u64,
     /// What became of the pages of files that were read before anyone asked for them.
     pub readahead: ReadaheadStats,
+    /// Where accesses found their pages, on a machine whose memory is not all alike.
+    pub tiers: Option<TierReport>,
     /// Processes that the OOM killer has ended, in order of time.
     pub kills: Vec<Kill>,
     /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
@@ -58,6 +60,56 @@ pub struct Report {
     pub writes: Vec<FileWrite>,
     /// Timed events that were not due yet when the run ended; recurring ones don't count.
     pub timed_left: usize,
+}
+
+/// Where accesses found their pages, and where those went.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TierReport {
+    /// The nodes, in order.
+    pub nodes: Vec<NodeReport>,
+    /// Pages that went from one node to another, by both.
+    pub moved: Vec<Vec<u64>>,
+    /// What accesses took, from their beginning to their end; hits that were served in one go count with their mean.
+    pub latency: LatencySummary,
+}
+
+/// The figures of one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeReport {
+    /// It is in the top tier.
+    pub is_top_tier: bool,
+    /// Accesses of tasks to its pages.
+    pub accesses: u64,
+    /// What those moved.
+    pub bytes: u64,
+}
+
+impl TierReport {
+    /// Accesses to pages in the top tier, of all; `None` without any.
+    pub fn fast_share(&self) -> Option<f64> {
+        let sum = |fast: bool| {
+            self.nodes.iter().filter(|node| node.is_top_tier || !fast).map(|node| node.accesses).sum::<u64>()
+        };
+        (sum(false) > 0).then(|| sum(true) as f64 / sum(false) as f64)
+    }
+
+    /// Pages that went to the top tier from below, and from it to below.
+    pub fn promoted_and_demoted(&self) -> (u64, u64) {
+        let sum = |to_top: bool| {
+            let pairs = self.moved.iter().zip(&self.nodes).flat_map(|(row, from)| {
+                row.iter().zip(&self.nodes).map(move |(pages, to)| (from.is_top_tier, to.is_top_tier, *pages))
+            });
+            pairs.filter(|&(from, to, _)| from != to && to == to_top).map(|(.., pages)| pages).sum()
+        };
+        (sum(true), sum(false))
+    }
+
+    /// Bytes that were moved between nodes, for each that tasks have accessed.
+    pub fn moved_per_useful_byte(&self) -> f64 {
+        let moved: u64 = self.moved.iter().flatten().sum();
+        let useful: u64 = self.nodes.iter().map(|node| node.bytes).sum();
+        if useful == 0 { 0.0 } else { (moved * pageout_engine::PAGE_SIZE) as f64 / useful as f64 }
+    }
 }
 
 /// How a run ended.

@@ -159,6 +159,8 @@ pub(crate) struct Task {
     pub(crate) read_misses_io: u64,
     /// By object: whether it is a mapping.
     mapped: Vec<bool>,
+    /// When its last access began that was no plain hit.
+    pub(crate) access_began: Nanos,
 }
 
 /// Something to do before an access.
@@ -214,13 +216,18 @@ impl Task {
             major: 0,
             read_misses: 0,
             read_misses_io: 0,
+            access_began: Nanos::ZERO,
             mapped: spec.channels.iter().map(|&channel| channel == Channel::Mapped).collect(),
         })
     }
 
     /// Whether the access under way is one through a mapping.
     pub(crate) fn is_next_mapped(&self) -> bool {
-        let object = self.accesses.pending()[0].object();
+        self.is_mapped(self.accesses.pending()[0].object())
+    }
+
+    /// Whether an object is a mapping.
+    pub(crate) fn is_mapped(&self, object: u32) -> bool {
         self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
     }
 
@@ -242,14 +249,14 @@ impl Task {
     }
 
     /// How many hits from the next access on may be served in one go: up to the next mark, and such that the task's clock
-    /// does not pass `horizon` by more than one hit.
-    pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos) -> usize {
+    /// does not pass `horizon` by more than one hit, where each may take so much longer than its price.
+    pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos, longer: u64) -> usize {
         let index = self.accesses.index;
         let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - index);
         let pace =
             self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
         // Hits without a price take no time, so nothing bounds them.
-        let span = horizon.0.saturating_sub(now.0).checked_div(self.hit_price.dearest());
+        let span = horizon.0.saturating_sub(now.0).checked_div(self.hit_price.dearest() + longer);
         let span = span.map_or(u64::MAX, |hits| hits.max(1));
         usize::try_from(mark.min(pace).min(span)).unwrap_or(usize::MAX)
     }

@@ -6,7 +6,7 @@
 
 use arbitrary::{Result, Unstructured};
 use pageout_engine::{
-    Advice, Bdi, Config, FileKind, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec,
+    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec,
 };
 
 /// A machine to build.
@@ -115,6 +115,11 @@ impl Setup {
                 }
             },
             // Zones, marks and the pages that CPUs keep, as they are by default.
+            demotion_enabled: kernel & 32 != 0,
+            layout: Layout {
+                memory_types: vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)],
+                ..Layout::default()
+            },
             zswap_enabled: kernel & 4 != 0,
             zswap_shrinker_enabled: kernel & 8 != 0,
             zswap_max_pool_percent: if kernel & 16 != 0 { 1 } else { 20 },

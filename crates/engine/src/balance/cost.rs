@@ -39,7 +39,10 @@ impl Core {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
-        let can_swap = sc.may_swap && self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
+        // Slower memory is room for anonymous pages, too.
+        let has_room = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0
+            || self.can_demote(self.lruvecs[lruvec].node);
+        let can_swap = sc.may_swap && has_room;
         if !can_swap {
             ScanBalance::NoSwap
         } else if sc.by.swappiness == 0

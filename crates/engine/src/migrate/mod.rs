@@ -71,11 +71,17 @@ impl Core {
     /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
     /// frame stays free: false.
     pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
+        let is_moved = self.move_folio(from, to);
+        self.migrate_put_back(if is_moved { to } else { from });
+        is_moved
+    }
+
+    /// The same, but the folio stays in the hands of who isolated it.
+    pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn) -> bool {
         let folio = self.memory.folios[from];
         let pages = folio.pages() as i64;
         if self.is_held(&folio) {
             self.count_node(folio.node, Stat::PgmigrateFail, pages);
-            self.migrate_put_back(from);
             return false;
         }
         self.move_mappings(&folio, from, to);
@@ -103,12 +109,11 @@ impl Core {
         }
         self.free_folio(from);
         self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
-        self.migrate_put_back(to);
         true
     }
 
     /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
-    fn is_held(&self, folio: &Folio) -> bool {
+    pub(crate) fn is_held(&self, folio: &Folio) -> bool {
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
         folio.refs > 0 || folio.flags().intersects(held)
     }

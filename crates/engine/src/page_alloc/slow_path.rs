@@ -364,8 +364,8 @@ impl Core {
         let of =
             |stats: &[Stat]| stats.iter().map(|&stat| self.node_stat(node, stat).max(0) as u64).sum::<u64>();
         let file = of(&[Stat::NrInactiveFile, Stat::NrActiveFile]);
-        let has_swap = self.memory.swap.free_pages() > 0;
-        file + if has_swap { of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]) } else { 0 }
+        let has_room = self.memory.swap.free_pages() > 0 || self.can_demote(node);
+        file + if has_room { of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]) } else { 0 }
     }
 
     /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.

@@ -295,6 +295,15 @@ impl Zones {
         &self.zones[self.place_of(node, pfn)]
     }
 
+    /// The node that a frame is on.
+    #[inline]
+    pub(crate) fn node_of(&self, pfn: Pfn) -> NodeId {
+        let begins_by = |node: &Node| self.zones[node.zones.start].start <= pfn.0;
+        let node =
+            self.nodes.iter().rposition(begins_by).expect("the first node begins with the first frame");
+        NodeId(node as u8)
+    }
+
     #[inline]
     fn place_of(&self, node: NodeId, pfn: Pfn) -> usize {
         let Range { start, end } = self.nodes[node.index()].zones;

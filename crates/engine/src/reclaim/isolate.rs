@@ -109,7 +109,6 @@ impl Core {
         };
         self.count_reclaim(lruvec, reclaimer, pages, sc);
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
-        self.work.reclaimed += pages;
     }
 
     /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [6.12 2.6]

@@ -24,6 +24,7 @@ mod isolate; // a batch leaves its list
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
 mod lumpy; // whole blocks of pages at once, as before there was compaction
+mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
 pub(crate) mod rules; // eras and remedies, as data
@@ -41,8 +42,8 @@ pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
-    AnonWriteback, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls, TreeWalk,
-    V1Throttle,
+    AnonWriteback, DemotionFull, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls,
+    TreeWalk, V1Throttle,
 };
 pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};

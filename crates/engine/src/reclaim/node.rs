@@ -194,7 +194,7 @@ impl Core {
             return false;
         }
         let mut inactive = self.node_stat(of_node, Stat::NrInactiveFile).max(0) as u64;
-        if self.memory.swap.free_pages() > 0 {
+        if self.memory.swap.free_pages() > 0 || self.can_demote(of_node) {
             inactive += self.node_stat(of_node, Stat::NrInactiveAnon).max(0) as u64;
         }
         inactive > self.compact_gap(block.order)

@@ -125,6 +125,16 @@ choice! {
 }
 
 choice! {
+    /// What becomes of pages that are to be demoted while slower memory is full.
+    DemotionFull {
+        /// They are swapped out or dropped, while colder pages stay in the slower memory.
+        ReclaimHere = "reclaim_here",
+        /// A batch of the slower memory's coldest pages goes first, and then they are tried once more.
+        ReclaimTarget = "reclaim_target",
+    }
+}
+
+choice! {
     /// How many pages reclaim for a block frees before it leaves the rest to compaction.
     CompactGap {
         /// Twice the block. Up to 7.1.
@@ -174,6 +184,10 @@ pub struct ReclaimRules {
     pub machine_counts: bool,
     /// Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1).
     pub swap_ahead_drain: bool,
+    /// Whether pages of files are demoted; without, they are dropped as if there were no slower memory.
+    pub demote_file: bool,
+    /// What becomes of pages that find no room in slower memory.
+    pub demotion_full: DemotionFull,
 }
 
 impl ReclaimRules {
@@ -197,6 +211,8 @@ impl ReclaimRules {
             kswapd_reset: KswapdReset::AnyProgress,
             machine_counts: false,
             swap_ahead_drain: true,
+            demote_file: true,
+            demotion_full: DemotionFull::ReclaimHere,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
 use crate::reclaim::shrink::ReclaimStat;
-use crate::reclaim::{Lumpy, ScanControl};
+use crate::reclaim::{Lumpy, ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
@@ -54,10 +54,31 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+        if !self.can_demote(self.lruvecs[lruvec].node) {
+            folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+            return;
+        }
+        let mut to_demote = Vec::new();
+        folios.retain(|&pfn| match self.judge(lruvec, pfn, true, sc, stat) {
+            Verdict::Demote => {
+                to_demote.push(pfn);
+                false
+            }
+            verdict => !self.carry_out(lruvec, pfn, verdict, stat),
+        });
+        if to_demote.is_empty() {
+            return;
+        }
+        self.demote_folios(lruvec, &mut to_demote, sc, stat);
+        // What found no room there leaves memory like any other, so that pressure makes progress. A user who asks for pages back
+        // wants no more swapped than that takes.
+        if sc.by.why != Why::Requested {
+            to_demote.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+        }
+        folios.append(&mut to_demote);
     }
 
-    /// Judges a folio; true if it is free now.
+    /// Judges a folio, with demotion off; true if it is free now.
     #[inline]
     pub(super) fn shrink_folio(
         &mut self,
@@ -66,21 +87,35 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) -> bool {
+        let verdict = self.judge(lruvec, pfn, false, sc, stat);
+        self.carry_out(lruvec, pfn, verdict, stat)
+    }
+
+    /// Does what was judged of a folio; true if it is free now.
+    #[inline]
+    fn carry_out(&mut self, lruvec: LruvecId, pfn: Pfn, verdict: Verdict, stat: &mut ReclaimStat) -> bool {
         let pages = self.memory.folios[pfn].pages();
-        match self.judge(lruvec, pfn, sc, stat) {
+        match verdict {
             Verdict::Free => {
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
                 return true;
             }
-            Verdict::Keep => {}
+            Verdict::Keep | Verdict::Demote => {}
             Verdict::Activate => self.activate_rejected(lruvec, pfn),
         }
         false
     }
 
     #[inline]
-    fn judge(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
+    fn judge(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        demotes: bool,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
@@ -105,6 +140,9 @@ impl Core {
             FolioReferences::Activate => return Verdict::Activate,
             FolioReferences::Keep => return Verdict::Keep,
             FolioReferences::Reclaim | FolioReferences::ReclaimClean => {}
+        }
+        if demotes && self.is_to_demote(pfn) {
+            return self.verdict(pfn, Verdict::Demote, Because::SlowerMemory);
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
             if !self.add_to_swap(pfn) {

@@ -14,7 +14,7 @@ use crate::memory::table::{Entry, Marked, Table};
 use crate::pghot::Source;
 use crate::promotion::LowerTierFrames;
 use crate::serve::engine::Engine;
-use crate::units::{FileId, MmId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
+use crate::units::{FileId, MmId, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 
 /// Something a task accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -319,6 +319,12 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The node that a frame is on.
+    #[inline]
+    pub fn node_of(&self, pfn: Pfn) -> NodeId {
+        self.core.memory.zones.node_of(pfn)
     }
 
     /// Keeps a frame that an access was served from, and what it holds, until [`Engine::release`]: reclaim finds it in use.

@@ -23,6 +23,7 @@ use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
 use crate::swap::contents::{Compressibility, Contents};
 use crate::swap::zram::Zram;
+use crate::tiers::MemoryTiers;
 use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
@@ -52,6 +53,16 @@ impl Engine {
     /// CPUs of the machine.
     pub fn cpus(&self) -> u16 {
         self.core.config.cpus
+    }
+
+    /// The node of a CPU.
+    pub fn node_of_cpu(&self, cpu: CpuId) -> NodeId {
+        self.core.config.layout.node_of_cpu(cpu.0)
+    }
+
+    /// Tiers of memory.
+    pub fn tiers(&self) -> &MemoryTiers {
+        &self.core.tiers
     }
 
     /// Timer ticks a second.

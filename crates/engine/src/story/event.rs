@@ -143,6 +143,8 @@ pub enum Verdict {
     Keep,
     /// Someone needs it: to the active list, or a young generation.
     Activate,
+    /// It goes to slower memory, if there is room.
+    Demote,
 }
 
 /// Why reclaim decided so.
@@ -201,6 +203,8 @@ pub enum Because {
     WriteBegun,
     /// Its owner said that its contents may be forgotten.
     Forgettable,
+    /// There is slower memory for what nobody uses.
+    SlowerMemory,
 }
 
 /// What a shadow is stamped with, by the rule that will judge the refault.

@@ -13,6 +13,8 @@ use proptest::prelude::*;
 pub(crate) struct Setup {
     /// Pages of the machine: more than all that is done needs, or fewer, so that kswapd and direct reclaim come in.
     pub(crate) memory: u64,
+    /// Half of it is slow, and reclaim demotes.
+    pub(crate) demotes: bool,
     /// `memory.max` of the two groups, in pages.
     pub(crate) limits: [u64; 2],
     /// The second group is a child of the first.
@@ -230,6 +232,8 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi, memory), swappiness)| {
             Setup {
                 memory,
+                // A third of the machines, without a draw of its own.
+                demotes: sizes.1 == 64,
                 // Stacks and page tables of three tasks leave some room.
                 limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
                 nested,

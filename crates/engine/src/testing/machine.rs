@@ -76,8 +76,11 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
+        let types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
         let mut engine = Engine::new(Config {
-            node_pages: vec![setup.memory],
+            node_pages: if setup.demotes { vec![setup.memory / 2; 2] } else { vec![setup.memory] },
+            layout: Layout { memory_types: types, ..Layout::default() },
+            demotion_enabled: setup.demotes,
             cpus: setup.cpus,
             swappiness: setup.swappiness,
             folio_batch: setup.folio_batch,

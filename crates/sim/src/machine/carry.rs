@@ -43,6 +43,9 @@ impl Machine {
             for op in &ops {
                 spent += self.carried.add(op, &self.costs);
             }
+            if let Some(memory) = &mut self.memory {
+                spent += memory.carry_out(&ops, self.agenda.now(), spent, |pfn| self.engine.node_of(pfn));
+            }
             admitted = self.start_transfers(&ops, cpu, spent);
             self.ops = ops;
             self.ops.clear();

@@ -187,6 +187,7 @@ impl Machine {
         }
         let task = &mut self.tasks[index];
         task.is_miss_next = false;
+        task.access_began = task.runner.clock;
         let access = task.accesses.pending()[0];
         let access = task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
         let step = self.engine.start(task.runner.id, access);
@@ -195,11 +196,12 @@ impl Machine {
 
     /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.
     fn run_hits(&mut self, index: usize, stop: Nanos, observer: &mut dyn Observer) -> Option<Next> {
-        let task = &mut self.tasks[index];
-        if task.is_miss_next {
+        if self.tasks[index].is_miss_next {
             return None;
         }
-        let now = task.runner.clock;
+        let now = self.tasks[index].runner.clock;
+        let longest = self.longest(now);
+        let task = &mut self.tasks[index];
         // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
         let undisturbed = match self.agenda.next_at() {
             _ if self.sched.is_contended(task.runner.cpu) => now,
@@ -212,7 +214,7 @@ impl Machine {
         }
         let task = &mut self.tasks[index];
         let pending = task.accesses.pending();
-        let allowed = task.hits_allowed(now, horizon).min(pending.len());
+        let allowed = task.hits_allowed(now, horizon, longest).min(pending.len());
         let hits = match task.calls.as_deref() {
             None => self.engine.run_hits(task.runner.id, &pending[..allowed], decode),
             Some(calls) => {
@@ -226,8 +228,15 @@ impl Machine {
         let (begun, ended) = task.span_of_hits(now, hits);
         task.runner.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
-        let in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
-        task.runner.access(Nanos(ended.0 - begun.0), in_user_space);
+        let mut in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
+        let mut span = Nanos(ended.0 - begun.0);
+        if self.memory.is_some() {
+            let longer = self.take_longer(index, hits, begun, span, begun);
+            in_user_space = longer_in(in_user_space, span, longer);
+            span += longer;
+        }
+        let task = &mut self.tasks[index];
+        task.runner.access(span, in_user_space);
         task.last_accesses = hits as u64;
         task.hits += hits as u64;
         let first = task.accesses.index;
@@ -311,7 +320,16 @@ impl Machine {
         }
         // Whatever it took to get the page, the access itself comes on top.
         let accessed = &task.accesses.pending()[..1];
-        task.runner.access(task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
+        let (mut span, mut in_user_space) =
+            (task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
+        if self.memory.is_some() {
+            let task = &self.tasks[index];
+            let longer = self.take_longer(index, 1, task.runner.clock, span, task.access_began);
+            in_user_space = longer_in(in_user_space, span, longer);
+            span += longer;
+        }
+        let task = &mut self.tasks[index];
+        task.runner.access(span, in_user_space);
         task.last_accesses = 1;
         task.accesses.advance(1);
         self.count_accesses(1, observer);
@@ -409,4 +427,10 @@ impl Machine {
             self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
         }
     }
+}
+
+/// The part of a span in user space when all of it takes so much longer.
+fn longer_in(in_user_space: Nanos, span: Nanos, longer: Nanos) -> Nanos {
+    let share = u128::from(longer.0) * u128::from(in_user_space.0) / u128::from(span.0.max(1));
+    in_user_space + Nanos(share as u64)
 }

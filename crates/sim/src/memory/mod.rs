@@ -1,7 +1,9 @@
 //! What memory is like: latency and bandwidth of a node, by class and with sources.
 
 mod preset; // classes of memory: every figure with its source
+mod load; // what an access takes, by how far its node is and how busy
 
+pub(crate) use load::{MemoryLoad, Moves, Touches};
 pub use preset::{PRESETS, Preset};
 
 use pageout_engine::AccessCoordinate;

@@ -60,6 +60,7 @@ impl Scenario {
             devices: self.device_specs()?,
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
+            memory: self.machine.node.iter().map(super::Node::spec).collect(),
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
         let positions = self.positions();

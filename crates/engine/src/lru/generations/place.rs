@@ -224,8 +224,9 @@ impl Core {
         }
     }
 
-    /// Swappiness, or 0 while swap has no room for a batch.
+    /// Swappiness, or 0 while swap has no room for a batch and there is no slower memory.
     pub(crate) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        if sc.may_swap && self.has_swap_for_a_batch(lruvec) { sc.by.swappiness } else { 0 }
+        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote(self.lruvecs[lruvec].node);
+        if sc.may_swap && has_room { sc.by.swappiness } else { 0 }
     }
 }

@@ -495,12 +495,14 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::MayNotWrite => "it would have to be written, and this reclaimer writes nothing itself".to_string(),
         Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
+        Because::SlowerMemory => "there is slower memory for what nobody uses".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
     };
     match verdict {
         Verdict::Free => format!("freed: {why}"),
         Verdict::Keep => format!("kept: {why}"),
         Verdict::Activate => format!("activated: {why}"),
+        Verdict::Demote => format!("chosen for demotion: {why}"),
     }
 }
 

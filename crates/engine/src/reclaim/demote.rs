@@ -1,0 +1,136 @@
+//! Demotion: what reclaim would take from fast memory goes to slower memory instead. [tiering 1.4; tiering-zswap-6.12 3.7]
+//!
+//! ```text
+//!   judged: nobody uses it ─▶ demotion on, and a slower tier? ─▶ demote list ─▶ at the end of the batch, each:
+//!       the nearest node of the next tier, from that node only, without reclaim ─▶ moved
+//!       else any node of any slower tier, the nearest first                      ─▶ moved
+//!       else it is judged again with demotion off: to swap, dropped, or activated
+//! ```
+//! The nearest node comes first and alone, so that a full one demotes in its turn, and pages don't skip a tier. Slower memory counts as
+//! room for anonymous pages, just as swap does: where neither is, they are not even scanned.
+//!
+//! Pages that were demoted count as reclaimed. They keep their young and dirty bits, which move along.
+//!
+//! In 6.12 neither the cpusets nor the memory policies of those who use a page are asked. A full slow tier turns the order of memory around:
+//! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4, known defect]
+
+use crate::core::Core;
+use crate::lru::Round;
+use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::page_alloc::request::{Gfp, Request};
+use crate::page_alloc::zone::ZoneType;
+use crate::reclaim::shrink::ReclaimStat;
+use crate::reclaim::{DemotionFull, Reclaimer, ScanControl, Why};
+use crate::stat::Stat;
+use crate::units::{LruType, NodeId, Pfn};
+
+impl Core {
+    /// Whether reclaim may move pages of a node to slower memory.
+    pub(crate) fn can_demote(&self, node: NodeId) -> bool {
+        self.config.demotion_enabled && !self.tiers.preferred_targets(node).is_empty()
+    }
+
+    /// Whether a folio that reclaim has chosen goes to slower memory, if there is room.
+    pub(super) fn is_to_demote(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let rules = self.memcgs[folio.memcg].policy.reclaim;
+        self.can_demote(folio.node) && (rules.demote_file || folio.lru_type() == LruType::Anon)
+    }
+
+    /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
+    pub(super) fn demote_folios(
+        &mut self,
+        lruvec: LruvecId,
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) {
+        let from = self.lruvecs[lruvec].node;
+        let target = self.next_demotion_node(from);
+        let mut moved = self.demote_to(target, from, folios, sc);
+        let memcg = self.lruvecs[lruvec].memcg;
+        if !folios.is_empty()
+            && self.memcgs[memcg].policy.reclaim.demotion_full == DemotionFull::ReclaimTarget
+        {
+            let wanted = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+            self.reclaim_for_demotion(self.lruvecs.id(memcg, PoolId::of_node(target)), wanted, sc);
+            moved += self.demote_to(target, from, folios, sc);
+        }
+        let failed: u64 = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        self.count_node(from, Stat::PgmigrateFail, failed as i64);
+        let counter = match sc.by.why {
+            Why::Kswapd => Stat::PgdemoteKswapd,
+            Why::Requested => Stat::PgdemoteProactive,
+            Why::Limit | Why::High | Why::Generations | Why::Direct => Stat::PgdemoteDirect,
+        };
+        self.count(lruvec, counter, moved as i64);
+        stat.reclaimed += moved;
+        stat.demoted += moved;
+    }
+
+    /// Moves what finds room, and returns how many pages those were.
+    fn demote_to(
+        &mut self,
+        target: NodeId,
+        from: NodeId,
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+    ) -> u64 {
+        let mut moved = 0;
+        folios.retain(|&pfn| {
+            let folio = self.memory.folios[pfn];
+            if self.is_held(&folio) {
+                return true;
+            }
+            let Some(to) = self.alloc_demote_folio(from, target, pfn) else { return true };
+            let is_moved = self.move_folio(pfn, to);
+            assert!(is_moved, "nobody holds it");
+            // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
+            sc.isolated[folio.lru_type() as usize] -= folio.pages();
+            self.migrate_put_back(to);
+            moved += folio.pages();
+            false
+        });
+        moved
+    }
+
+    /// Takes as many pages from the cold end of a group on a slow node, priority by priority, as are to come.
+    fn reclaim_for_demotion(&mut self, lruvec: LruvecId, pages: u64, for_call: &ScanControl) {
+        let by = Reclaimer { node: Some(self.lruvecs[lruvec].node), ..for_call.by };
+        let mut sc = ScanControl::new(by, pages);
+        self.lru_prepare(lruvec, &mut sc);
+        loop {
+            let mut pass = self.begin_pass(lruvec, &mut sc);
+            while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.must_wait {}
+            self.unplug(&mut sc.plug);
+            if sc.must_wait || sc.is_satisfied() || sc.priority == 0 {
+                break;
+            }
+            sc.priority -= 1;
+        }
+        self.release_isolated(&mut sc);
+    }
+
+    /// One of the nearest nodes of the next tier, each as often as the others.
+    fn next_demotion_node(&mut self, from: NodeId) -> NodeId {
+        self.demotion_draws = self.demotion_draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.demotion_draws ^ (self.demotion_draws >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let targets = self.tiers.preferred_targets(from);
+        targets[((mixed >> 33) as usize) % targets.len()]
+    }
+
+    fn alloc_demote_folio(&mut self, from: NodeId, target: NodeId, pfn: Pfn) -> Option<Pfn> {
+        let folio = self.memory.folios[pfn];
+        // It neither reclaims nor has anyone reclaim, and leaves reserves alone: it is an opportunity, no need.
+        let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+        let request = |node| Request { order: folio.order, ..Request::movable(gfp, node) };
+        if let Some(to) = self.alloc_pages(&request(target), folio.memcg) {
+            return Some(to);
+        }
+        let mut nodes: Vec<NodeId> =
+            self.memory.zones.zonelist(target, ZoneType::Movable).map(|zone| zone.node).collect();
+        nodes.dedup();
+        nodes.retain(|node| *node != target && self.tiers.allowed_targets(from).contains(node));
+        nodes.into_iter().find_map(|node| self.alloc_pages(&request(node), folio.memcg))
+    }
+}

@@ -1,0 +1,191 @@
+//! Promises of demotion: what goes to slower memory, what does not, and what becomes of that.
+
+use crate::memory::mm::Advice;
+use crate::stat::Stat;
+use crate::*;
+
+const FAST: NodeId = NodeId(0);
+
+/// A machine of one fast node and slow ones, with a heap and a file that were touched once, all on the fast node.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    objects: [(ObjectId, bool); 2],
+}
+
+const PAGES: u64 = 256;
+
+impl Bench {
+    fn new(policy: Policy, demotion_enabled: bool, slow: &[(u64, u32)]) -> Bench {
+        let distances = slow.iter().map(|&(_, adistance)| MemoryType::Adistance(adistance));
+        let memory_types = [MemoryType::Dram].into_iter().chain(distances).collect();
+        let config = Config {
+            node_pages: [4096].into_iter().chain(slow.iter().map(|&(pages, _)| pages)).collect(),
+            layout: Layout { memory_types, ..Layout::default() },
+            demotion_enabled,
+            policy,
+            folio_batch: 1,
+            ..Config::default()
+        };
+        let mut engine = Engine::new(config).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let spec = FileSpec {
+            name: "data".to_owned(),
+            pages: PAGES,
+            kind: FileKind::Regular,
+            bdi: Bdi::NO_READAHEAD,
+        };
+        let data = engine.file_create(spec).unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        let heap = engine.map_anon(task, PAGES, Advice::Normal).unwrap();
+        let open = engine.open(task, data).unwrap();
+        let mut bench = Bench { engine, task, objects: [(heap, true), (open, false)] };
+        assert_eq!(bench.access_all(), 0);
+        bench
+    }
+
+    fn run(&mut self, mut step: Step) -> Served {
+        loop {
+            let mut ops = Vec::new();
+            self.engine.take_ops(&mut ops);
+            for op in ops {
+                match op {
+                    Op::ReadFile { io, .. } | Op::WriteSwap { io, .. } | Op::ReadSwap { io, .. } => {
+                        self.engine.io_done(io, CpuId(0), Ok(()));
+                    }
+                    _ => {}
+                }
+            }
+            self.engine.take_woken(&mut Vec::new());
+            match step {
+                Step::Done(served) => return served,
+                Step::Again | Step::Wait(_) => step = self.engine.resume(self.task),
+            }
+        }
+    }
+
+    /// Accesses each page of each object; returns how many were hits.
+    fn access_all(&mut self) -> u64 {
+        let mut hits = 0;
+        for (object, write) in self.objects {
+            for page in 0..PAGES {
+                let step = self.engine.start(self.task, Access::new(object, page, write));
+                hits += u64::from(matches!(self.run(step), Served::Hit(_)));
+            }
+        }
+        hits
+    }
+
+    /// Writes `memory.reclaim`, until so many pages are reclaimed or it fails.
+    fn reclaim(&mut self, pages: u64) -> u64 {
+        let bytes = (pages * PAGE_SIZE).to_string();
+        let step = self.engine.write_file(self.task, "/sys/fs/cgroup/job/memory.reclaim", &bytes).unwrap();
+        match self.run(step) {
+            Served::Written { reclaimed } => reclaimed,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
+        stats.map(|stat| self.engine.vmstat(stat))
+    }
+
+    fn used(&self, node: NodeId) -> u64 {
+        self.engine.core.folios_in_use(node).len() as u64
+    }
+}
+
+fn profiles() -> impl Iterator<Item = Policy> {
+    ["classic@6.12", "mglru@6.12"].map(|name| (Profile::by_name(name).unwrap().policy)()).into_iter()
+}
+
+/// Without swap, anonymous pages go as well: slow memory is room for them.
+#[test]
+fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
+    for policy in profiles() {
+        let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
+        let reclaimed = bench.reclaim(2 * PAGES);
+        let [demoted, stolen_anon, migrated, failed] = bench.stats([
+            Stat::PgdemoteProactive,
+            Stat::PgstealAnon,
+            Stat::PgmigrateSuccess,
+            Stat::PgmigrateFail,
+        ]);
+        assert!(demoted >= PAGES as i64, "{demoted}");
+        assert!(stolen_anon > 0, "anonymous pages are among them");
+        assert_eq!((migrated, failed), (demoted, 0));
+        assert!(reclaimed >= demoted as u64, "they count as reclaimed");
+        bench.engine.check_invariants();
+        let kept = bench.access_all();
+        let lost = 2 * PAGES - kept;
+        assert_eq!(reclaimed - demoted as u64, lost, "all that was demoted is found");
+        bench.engine.check_invariants();
+    }
+}
+
+#[test]
+fn without_the_switch_or_a_slower_tier_nothing_is_demoted() {
+    for (demotion_enabled, adistance) in [(false, 2880), (true, 576)] {
+        for policy in profiles() {
+            let mut bench = Bench::new(policy, demotion_enabled, &[(4096, adistance)]);
+            bench.reclaim(PAGES);
+            let stats =
+                [Stat::PgdemoteProactive, Stat::PgdemoteDirect, Stat::PgmigrateSuccess, Stat::PgstealAnon];
+            assert_eq!(bench.stats(stats), [0; 4], "no swap, no slower memory: anonymous pages stay");
+        }
+    }
+}
+
+/// The nearest tier is full: the pages go to the one after it.
+#[test]
+fn what_finds_no_room_in_the_next_tier_goes_to_any_slower_one() {
+    let mut bench = Bench::new(Policy::classic_6_12(), true, &[(64, 2880), (4096, 5760)]);
+    bench.reclaim(2 * PAGES);
+    let [demoted] = bench.stats([Stat::PgdemoteProactive]);
+    assert!(demoted > 64, "{demoted}");
+    assert!(bench.used(NodeId(2)) > 0 && bench.used(NodeId(1)) < 64);
+    bench.engine.check_invariants();
+}
+
+/// Slow memory has no room. Who is short of memory drops pages after all; who was asked for pages by a user leaves them.
+#[test]
+fn what_finds_no_room_at_all_leaves_memory_unless_a_user_asked() {
+    for policy in profiles() {
+        let mut bench = Bench::new(policy, true, &[(1, 2880)]);
+        let before = bench.used(FAST);
+        // The slow node has one page, which is dropped there to make room for the next.
+        bench.reclaim(64);
+        let [demoted, failed] = bench.stats([Stat::PgdemoteProactive, Stat::PgmigrateFail]);
+        assert!(failed > demoted, "{demoted} {failed}");
+        assert_eq!(bench.used(FAST) + demoted as u64, before, "nothing else has left the fast node");
+        let limit = (PAGES * 3 / 2 * PAGE_SIZE).to_string();
+        let step = bench.engine.write_file(bench.task, "/sys/fs/cgroup/job/memory.max", &limit).unwrap();
+        bench.run(step);
+        assert!(bench.used(FAST) < before - PAGES / 4, "pages of the file were dropped");
+        bench.engine.check_invariants();
+    }
+}
+
+#[test]
+fn pages_of_files_are_dropped_where_they_may_not_be_demoted() {
+    for mut policy in profiles() {
+        policy.reclaim.demote_file = false;
+        let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
+        bench.reclaim(2 * PAGES);
+        let [demoted, anon, file] =
+            bench.stats([Stat::PgdemoteProactive, Stat::PgstealAnon, Stat::PgstealFile]);
+        assert!(demoted > 0 && file > 0);
+        assert_eq!(demoted, anon, "only anonymous pages moved");
+        bench.engine.check_invariants();
+    }
+}
+
+/// Each batch goes to one of two equally near nodes, as it is drawn.
+#[test]
+fn equally_near_nodes_are_all_targets() {
+    let mut bench = Bench::new(Policy::classic_6_12(), true, &[(4096, 2880), (4096, 2880)]);
+    bench.reclaim(2 * PAGES);
+    let used = [NodeId(1), NodeId(2)].map(|node| bench.used(node));
+    assert!(used.iter().all(|&pages| pages > 0), "{used:?}");
+}

@@ -1,0 +1,282 @@
+//! What an access takes beyond its price in ordinary memory: how far its node is, and how busy.
+//!
+//! ```text
+//!   latency of a line   idle + service * ρ / (2 (1 - ρ))        ρ: how busy the node was lately, 0.9 at most
+//!   bandwidth           bytes queue behind each other: who comes when more is asked for than the node gives waits until it has
+//!                       given what was asked for before
+//! ```
+//! The first is the mean wait of a queue with random arrivals and constant service, M/D/1 (Pollaczek 1930, Khinchine 1932; in any textbook
+//! of queueing). The service is half of the idle latency: of the 95 ns of DRAM, a row cycle takes 48 (tRC of DDR5, JEDEC JESD79-5), and the
+//! rest is the way there and back. So latency is half as long again at 67 % and rises steeply beyond 90 %, as measurements of loaded latency
+//! show. The second bounds throughput by bandwidth whatever the latency.
+//!
+//! **What costs contain.** The table of costs is about ordinary memory that is idle. A node of DRAM adds nothing but its load. A load or
+//! store through a mapping moves one line and waits for it. A page that read(2) or write(2) copies moves 64, which hardware fetches ahead:
+//! of each nanosecond that a line takes longer, the page takes 65/115. That is the ratio of the published linear reads, 291 ns a page from CXL
+//! against 226 from DRAM, to the distance of the latencies that are typical of the two (docs/spec/costs.md).
+//!
+//! What is not modelled: processor caches, so each access reaches memory, and the links between sockets that several nodes share.
+
+use pageout_engine::{Nanos, NodeId, PAGE_SIZE};
+
+use super::MemorySpec;
+
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+/// Time over which a node's load is averaged.
+const WINDOW: u64 = 100_000;
+/// The load is in thousandths. Beyond this the formula has no end, and bandwidth decides: latency is then three times and a quarter of what
+/// it is at rest, where measured curves turn upwards for good.
+const LOAD_MAX: u64 = 900;
+/// What a copied page takes longer, of each nanosecond that a line takes longer.
+const PAGE_SHARE: (u64, u64) = (65, 115);
+
+/// What one access moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Moves {
+    /// A line, through a mapping.
+    Line,
+    /// A page, copied by a system call or by the kernel.
+    Page,
+}
+
+impl Moves {
+    const fn bytes(self) -> u64 {
+        match self {
+            Moves::Line => LINE,
+            Moves::Page => PAGE_SIZE,
+        }
+    }
+
+    /// What so much more of a line's latency makes of it.
+    const fn of_latency(self, nanos: u64) -> u64 {
+        match self {
+            Moves::Line => nanos,
+            Moves::Page => nanos * PAGE_SHARE.0 / PAGE_SHARE.1,
+        }
+    }
+}
+
+/// Loads or stores of a node.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    /// Of a line, beyond that of ordinary memory.
+    extra: u64,
+    service: u64,
+    bandwidth: u64,
+    /// When it has given all that was asked for, in picoseconds.
+    free_at: u64,
+    /// The window under way, the picoseconds of work that it has brought, and the load of those before, in thousandths: each counts half as
+    /// much as the one after it, or who waits for a busy node would have it idle in the next.
+    window: u64,
+    work: u64,
+    load: u64,
+}
+
+impl Channel {
+    fn new(latency: u64, ordinary: u64, bandwidth: u64) -> Channel {
+        let extra = latency.saturating_sub(ordinary);
+        Channel { extra, service: latency / 2, bandwidth, free_at: 0, window: 0, work: 0, load: 0 }
+    }
+
+    fn picoseconds(&self, bytes: u64) -> u64 {
+        (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.bandwidth)) as u64
+    }
+
+    fn turn(&mut self, at: Nanos) {
+        let window = at.0 / WINDOW;
+        if window > self.window {
+            let load = (self.work / WINDOW).min(LOAD_MAX);
+            let idle = (window - self.window - 1).min(63);
+            self.load = ((self.load + load) / 2) >> idle;
+            (self.window, self.work) = (window, 0);
+        }
+    }
+
+    /// How much longer a line takes than in idle ordinary memory.
+    fn longer(&self) -> u64 {
+        self.extra + self.service * self.load / (2 * (1000 - self.load))
+    }
+
+    /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
+    fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
+        let work = self.picoseconds(bytes);
+        self.work += work;
+        self.free_at = self.free_at.max(at.0 * 1000) + work;
+        (self.free_at / 1000).saturating_sub(at.0 + span)
+    }
+}
+
+/// How busy the memory of each node is.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryLoad {
+    /// By node, of loads and of stores.
+    nodes: Vec<[Channel; 2]>,
+}
+
+/// Accesses of a kind to each node, loads and stores.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Touches {
+    pub(crate) lines: [u64; 2],
+    pub(crate) pages: [u64; 2],
+}
+
+impl Touches {
+    pub(crate) fn add(&mut self, moves: Moves, is_write: bool) {
+        let counts = match moves {
+            Moves::Line => &mut self.lines,
+            Moves::Page => &mut self.pages,
+        };
+        counts[usize::from(is_write)] += 1;
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.lines.iter().chain(&self.pages).sum()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lines.iter().sum::<u64>() * LINE + self.pages.iter().sum::<u64>() * PAGE_SIZE
+    }
+}
+
+impl std::ops::AddAssign for Touches {
+    fn add_assign(&mut self, other: Touches) {
+        for is_write in [0, 1] {
+            self.lines[is_write] += other.lines[is_write];
+            self.pages[is_write] += other.pages[is_write];
+        }
+    }
+}
+
+impl MemoryLoad {
+    /// Of nodes with this memory; `None` where all of it is ordinary, which costs contain.
+    pub(crate) fn new(nodes: &[MemorySpec]) -> Option<MemoryLoad> {
+        let dram = MemorySpec::DRAM;
+        let channels = |spec: &MemorySpec| {
+            [
+                Channel::new(spec.read_latency, dram.read_latency, spec.read_bandwidth),
+                Channel::new(spec.write_latency, dram.write_latency, spec.write_bandwidth),
+            ]
+        };
+        let is_ordinary = nodes.iter().all(|spec| *spec == dram);
+        (!is_ordinary).then(|| MemoryLoad { nodes: nodes.iter().map(channels).collect() })
+    }
+
+    /// How much longer one such access takes than in idle ordinary memory, bandwidth aside.
+    pub(crate) fn longer(&mut self, at: Nanos, node: NodeId, moves: Moves, is_write: bool) -> u64 {
+        let channel = &mut self.nodes[node.index()][usize::from(is_write)];
+        channel.turn(at);
+        moves.of_latency(channel.longer())
+    }
+
+    /// These accesses are made from `at` on, by node, one after the other, which would take `span` in idle ordinary memory. Returns how
+    /// much longer they take.
+    pub(crate) fn access(&mut self, at: Nanos, span: Nanos, touches: &[Touches]) -> Nanos {
+        let mut longer = 0;
+        for (node, touches) in touches.iter().enumerate() {
+            let node = NodeId(node as u8);
+            for (moves, counts) in [(Moves::Line, touches.lines), (Moves::Page, touches.pages)] {
+                for (is_write, count) in [(false, counts[0]), (true, counts[1])] {
+                    if count > 0 {
+                        longer += count * self.longer(at, node, moves, is_write);
+                    }
+                }
+            }
+        }
+        Nanos(longer) + self.transfer(at, Nanos(span.0 + longer), touches)
+    }
+
+    /// These bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until all are there.
+    pub(crate) fn transfer(&mut self, at: Nanos, span: Nanos, touches: &[Touches]) -> Nanos {
+        let mut queue = 0;
+        for (channels, touches) in self.nodes.iter_mut().zip(touches) {
+            for (is_write, channel) in channels.iter_mut().enumerate() {
+                let bytes = touches.lines[is_write] * Moves::Line.bytes()
+                    + touches.pages[is_write] * Moves::Page.bytes();
+                if bytes > 0 {
+                    channel.turn(at);
+                    queue = queue.max(channel.book(at, bytes, span.0));
+                }
+            }
+        }
+        Nanos(queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CXL: MemorySpec = MemorySpec {
+        read_latency: 210,
+        write_latency: 210,
+        read_bandwidth: 64_000_000_000,
+        write_bandwidth: 64_000_000_000,
+    };
+
+    fn lines(count: u64) -> Touches {
+        Touches { lines: [count, 0], pages: [0, 0] }
+    }
+
+    #[test]
+    fn ordinary_memory_is_what_costs_are_about() {
+        assert!(MemoryLoad::new(&[]).is_none());
+        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3]).is_none());
+    }
+
+    #[test]
+    fn an_idle_slow_node_adds_its_distance_and_a_copied_page_the_published_65_ns() {
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let far = [Touches::default(), lines(10)];
+        assert_eq!(load.access(Nanos(0), Nanos(1730), &far), Nanos(10 * 115));
+        let page = [Touches::default(), Touches { lines: [0, 0], pages: [1, 0] }];
+        assert_eq!(load.access(Nanos(0), Nanos(226), &page), Nanos(65));
+        assert_eq!(load.access(Nanos(0), Nanos(1730), &[lines(10), Touches::default()]), Nanos(0));
+    }
+
+    /// At two thirds the wait is half of the idle latency: 210 * 1/2 * 667 / (2 * 333).
+    #[test]
+    fn latency_rises_with_load_by_the_formula() {
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let mut longer =
+            |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
+        assert_eq!(longer(0, false), 115);
+        for window in 0..20 {
+            // 64 bytes take a nanosecond of 64 GB/s: 66,700 lines are 66.7 % of a window.
+            load.access(Nanos(window * WINDOW), Nanos(WINDOW), &[Touches::default(), lines(66_700)]);
+        }
+        let mut longer =
+            |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
+        assert_eq!(longer(20, false), 115 + 105 * 666 / 668);
+        assert_eq!(longer(20, true), 115, "nothing was stored");
+        assert_eq!(longer(40, false), 115, "it has calmed down");
+    }
+
+    /// Sixteen tasks that each ask for half of the bandwidth get all of it, and no more.
+    #[test]
+    fn throughput_is_bounded_by_bandwidth() {
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let (mut clocks, mut bytes) = ([0; 16], 0);
+        while clocks.iter().any(|&clock| clock < 10_000_000) {
+            let task = (0..16).min_by_key(|&task| clocks[task]).unwrap();
+            let half = Touches { lines: [0, 0], pages: [78, 0] };
+            let at = Nanos(clocks[task]);
+            clocks[task] += 10_000 + load.access(at, Nanos(10_000), &[Touches::default(), half]).0;
+            bytes += half.bytes();
+        }
+        let rate = bytes as f64 / (*clocks.iter().max().unwrap() as f64 / 1e9);
+        assert!((0.9..=1.01).contains(&(rate / 64e9)), "{rate}");
+    }
+
+    #[test]
+    fn more_load_is_never_faster() {
+        let mut before = 0;
+        for busy in 0..=120 {
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+            load.access(Nanos(0), Nanos(WINDOW), &[Touches::default(), lines(busy * WINDOW / 100)]);
+            let now = load.access(Nanos(WINDOW), Nanos(173), &[Touches::default(), lines(1)]).0;
+            assert!(now >= before, "{busy} %: {now} after {before}");
+            before = now;
+        }
+    }
+}
