@@ -81,6 +81,8 @@ pub(crate) struct Core {
     pub(crate) writes_of: Vec<NodeWrites>,
     /// By reason: how often a reclaimer waited for writes.
     pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
+    /// How often reclaimers have waited for a device's queue, as in 2010.
+    pub(crate) congestion_waits: u64,
     /// Pages that reclaim has begun to write.
     pub(crate) pageouts: Pageouts,
     /// State of the draws among nodes that pages may be demoted to.
@@ -148,6 +150,7 @@ impl Core {
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
             throttled: [0; ThrottleReason::ALL.len()],
+            congestion_waits: 0,
             pageouts: Pageouts::default(),
             demotion_draws: 0,
             task: TaskId(0),

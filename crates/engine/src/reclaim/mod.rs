@@ -48,8 +48,8 @@ pub use rules::{
 pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
-pub use tally::ThrottleReason;
 pub(crate) use tally::{NodeWrites, Tally};
+pub use throttle::ThrottleReason;
 pub(crate) use throttle::Throttled;
 pub(crate) use user::{UserReclaim, UserReclaimStep};
 

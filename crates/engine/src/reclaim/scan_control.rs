@@ -3,8 +3,8 @@
 use crate::lru::Deactivation;
 use crate::page_alloc::request::COSTLY_ORDER;
 use crate::reclaim::tally::Stall;
+use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{HeldBlocks, Lumpy, Reclaimer, Tally, TreeWalk};
-use crate::story::ThrottleCause;
 use crate::swap::plug::Plug;
 use crate::units::{Nanos, NodeId, Pfn};
 
@@ -36,7 +36,7 @@ pub(crate) struct ScanControl {
     /// It waits with others of this node, until it goes on.
     pub(crate) throttled_on: Option<NodeId>,
     /// What is told of that wait: when it began, how long it may last, and for what it is.
-    pub(crate) throttled: Option<(Nanos, Nanos, ThrottleCause)>,
+    pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
     /// By type: whether active pages may move to the inactive list.

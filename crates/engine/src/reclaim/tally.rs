@@ -19,8 +19,8 @@ use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::machine::step::{DelayReason, Wait};
 use crate::reclaim::rules::{FlusherWake, Stalls, V1Throttle};
+use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
-use crate::story::ThrottleCause;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 
@@ -53,32 +53,6 @@ impl std::ops::AddAssign for Tally {
         self.writeback += other.writeback;
         self.immediate += other.immediate;
         self.refused += other.refused;
-    }
-}
-
-/// Why a reclaimer waits for others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ThrottleReason {
-    /// For pages under writeback.
-    Writeback,
-    /// All dirty pages that it met were met before.
-    Congested,
-    /// For a device's queue, as in 2010.
-    CongestionWait,
-}
-
-impl ThrottleReason {
-    /// All of them.
-    pub const ALL: [ThrottleReason; 3] =
-        [ThrottleReason::Writeback, ThrottleReason::Congested, ThrottleReason::CongestionWait];
-
-    /// What results call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ThrottleReason::Writeback => "writeback",
-            ThrottleReason::Congested => "congested",
-            ThrottleReason::CongestionWait => "congestion_wait",
-        }
     }
 }
 
@@ -186,8 +160,7 @@ impl Core {
         let lruvec = &self.lruvecs[target];
         let is_congested = lruvec.is_group_congested || lruvec.is_node_congested;
         if is_congested && !sc.by.is_kswapd() && self.is_much_pending(node) {
-            self.throttled[ThrottleReason::Congested as usize] += 1;
-            wait = Some(self.throttle(node, sc, 1, ThrottleCause::Congested));
+            wait = Some(self.throttle(node, sc, 1, ThrottleReason::Congested));
         }
         wait
     }
@@ -223,8 +196,7 @@ impl Core {
             writes.written = 0;
         }
         writes.waiting.push(task);
-        self.throttled[ThrottleReason::Writeback as usize] += 1;
-        self.throttle(node, sc, self.tenth_of_a_second(), ThrottleCause::Writeback)
+        self.throttle(node, sc, self.tenth_of_a_second(), ThrottleReason::Writeback)
     }
 
     /// A reclaimer goes on. If it has waited for writes, nobody need wake it any more.
@@ -262,7 +234,7 @@ impl Core {
     pub(crate) fn congestion_wait(&mut self) -> Wait {
         let task = self.task;
         self.io.congestion_waiters.push(task);
-        self.throttled[ThrottleReason::CongestionWait as usize] += 1;
+        self.congestion_waits += 1;
         Wait::WokenOr(Nanos::from_ticks(self.tenth_of_a_second(), self.config.hz), DelayReason::Reclaim)
     }
 

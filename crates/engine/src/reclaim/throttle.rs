@@ -18,8 +18,41 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, ISOLATED, Stat};
-use crate::story::{GfpFlags, ThrottleCause, Tracepoint};
+use crate::story::{GfpFlags, Tracepoint};
 use crate::units::{LruType, Nanos, NodeId, TaskId};
+
+/// For what a reclaimer waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThrottleReason {
+    /// Pages under writeback have to be written.
+    Writeback,
+    /// Too many pages are in reclaimers' hands.
+    Isolated,
+    /// It has found nothing to free.
+    NoProgress,
+    /// All dirty pages that it met were met before: devices have too much to do.
+    Congested,
+}
+
+impl ThrottleReason {
+    /// All of them.
+    pub const ALL: [ThrottleReason; 4] = [
+        ThrottleReason::Writeback,
+        ThrottleReason::Isolated,
+        ThrottleReason::NoProgress,
+        ThrottleReason::Congested,
+    ];
+
+    /// What results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThrottleReason::Writeback => "writeback",
+            ThrottleReason::Isolated => "isolated",
+            ThrottleReason::NoProgress => "no_progress",
+            ThrottleReason::Congested => "congested",
+        }
+    }
+}
 
 /// Reclaimers of a node that wait for others, by what they wait for. Each is here until it goes on, whatever has ended its wait.
 #[derive(Default)]
@@ -88,19 +121,20 @@ impl Core {
         let task = self.task;
         self.kswapds[node.index()].throttled.isolated.push(task);
         let ticks = u64::from(self.config.hz / 50).max(1);
-        self.throttle(node, sc, ticks, ThrottleCause::Isolated)
+        self.throttle(node, sc, ticks, ThrottleReason::Isolated)
     }
 
     /// A reclaimer waits with others of a node.
     pub(crate) fn throttle(
-        &self,
+        &mut self,
         node: NodeId,
         sc: &mut ScanControl,
         ticks: u64,
-        cause: ThrottleCause,
+        reason: ThrottleReason,
     ) -> Wait {
+        self.throttled[reason as usize] += 1;
         sc.throttled_on = Some(node);
-        sc.throttled = Some((self.now, Nanos::from_ticks(ticks, self.config.hz), cause));
+        sc.throttled = Some((self.now, Nanos::from_ticks(ticks, self.config.hz), reason));
         self.ticks_at_most(ticks)
     }
 
@@ -128,8 +162,7 @@ impl Core {
 
     /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
     pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
-        let zonelist = self.memory.zones.zonelist(request.node, request.class.min(ZoneType::Normal));
-        let node = zonelist.map(|zone| zone.node).next()?;
+        let node = self.gate_of(request)?;
         if self.is_gate_open(node) {
             return None;
         }
@@ -147,10 +180,15 @@ impl Core {
     /// A task has waited at the gate: by a wake, or for as long as it may.
     pub(crate) fn leave_gate(&mut self, request: &Request) {
         let task = self.task;
-        let mut zonelist = self.memory.zones.zonelist(request.node, request.class.min(ZoneType::Normal));
-        if let Some(node) = zonelist.next().map(|zone| zone.node) {
+        if let Some(node) = self.gate_of(request) {
             self.kswapds[node.index()].throttled.remove(task);
         }
+    }
+
+    /// The node at whose gate a request waits: the first that it may be served from, as a request of ordinary memory.
+    fn gate_of(&self, request: &Request) -> Option<NodeId> {
+        let mut zonelist = self.memory.zones.zonelist(request.node, request.class.min(ZoneType::Normal));
+        zonelist.next().map(|zone| zone.node)
     }
 
     /// Whether enough is free for kswapd to work with, or there is no kswapd to wait for.
@@ -188,7 +226,7 @@ impl Core {
         }
         let task = self.task;
         self.kswapds[node.index()].throttled.no_progress.push(task);
-        Some(self.throttle(node, sc, 1, ThrottleCause::NoProgress))
+        Some(self.throttle(node, sc, 1, ThrottleReason::NoProgress))
     }
 
     /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.

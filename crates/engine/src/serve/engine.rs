@@ -164,7 +164,12 @@ impl Engine {
         self.core.writeback.wakeups()
     }
 
-    /// How often a reclaimer has waited for writes, for this reason.
+    /// How often a reclaimer has waited for a device's queue, as in 2010.
+    pub fn congestion_waits(&self) -> u64 {
+        self.core.congestion_waits
+    }
+
+    /// How often a reclaimer has waited for this.
     pub fn throttled(&self, reason: ThrottleReason) -> u64 {
         self.core.throttled[reason as usize]
     }

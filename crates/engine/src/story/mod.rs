@@ -32,9 +32,7 @@ pub use event::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
-pub use tracepoint::{
-    Contig, FilePage, GfpFlags, Kept, ThrottleCause, TracedInode, TracedPause, TracedWb, Tracepoint,
-};
+pub use tracepoint::{Contig, FilePage, GfpFlags, Kept, TracedInode, TracedPause, TracedWb, Tracepoint};
 
 /// What is told, and what has yet to be handed over.
 #[derive(Default)]

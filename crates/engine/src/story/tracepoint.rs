@@ -8,7 +8,7 @@
 
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::zone::ZoneType;
-use crate::reclaim::{Reclaimer, ScanControl, Why};
+use crate::reclaim::{Reclaimer, ScanControl, ThrottleReason, Why};
 use crate::units::{BdiId, FileId, LruType, MemcgId, Nanos, Pfn};
 use crate::writeback::WritebackReason;
 
@@ -144,7 +144,7 @@ tracepoints! {
         /// How long it did.
         delayed: Nanos,
         /// For what.
-        reason: ThrottleCause,
+        reason: ThrottleReason,
     },
     /// A page of a file becomes dirty.
     DirtyFolio = "writeback_dirty_folio" {
@@ -350,19 +350,6 @@ pub struct Kept {
     pub nr_ref_keep: u64,
     /// Somebody still maps it.
     pub nr_unmap_fail: u64,
-}
-
-/// For what a reclaimer waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ThrottleCause {
-    /// Pages under writeback have to be written.
-    Writeback,
-    /// Too many pages are in reclaimers' hands.
-    Isolated,
-    /// It has found nothing to free.
-    NoProgress,
-    /// Devices have too much to do.
-    Congested,
 }
 
 /// What a request for memory may do, as far as its kernel name says.

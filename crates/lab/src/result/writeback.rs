@@ -23,16 +23,16 @@ impl WritebackResult {
         let reasons = WritebackReason::ALL.iter();
         let Pageouts { direct, direct_sync, kswapd, group } = engine.pageouts();
         let by = [("direct", direct), ("direct_sync", direct_sync), ("kswapd", kswapd), ("group", group)];
-        let waits = ThrottleReason::ALL.into_iter();
+        let waits = [ThrottleReason::Writeback, ThrottleReason::Congested];
+        let waits = waits.map(|reason| (reason.name(), engine.throttled(reason)));
+        let waits = waits.into_iter().chain([("congestion_wait", engine.congestion_waits())]);
         WritebackResult {
             pages_by_reason: reasons
                 .map(|&reason| (reason.name().to_string(), engine.pages_written_by(reason).into()))
                 .collect(),
             pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
             wakeups_by_reclaim: engine.flusher_wakeups(),
-            waits_of_reclaim: waits
-                .map(|reason| (reason.name().to_string(), engine.throttled(reason).into()))
-                .collect(),
+            waits_of_reclaim: waits.map(|(reason, times)| (reason.to_string(), times.into())).collect(),
         }
     }
 

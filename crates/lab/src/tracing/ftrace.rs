@@ -11,7 +11,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use pageout_engine::{
-    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleCause,
+    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleReason,
     TracedInode, TracedPause, TracedWb, Tracepoint, WritebackReason,
 };
 use pageout_sim::TraceRecord;
@@ -189,10 +189,10 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
         }
         Tracepoint::Throttled { timeout, delayed, reason } => {
             let reason = match reason {
-                ThrottleCause::Writeback => "WRITEBACK",
-                ThrottleCause::Isolated => "ISOLATED",
-                ThrottleCause::NoProgress => "NOPROGRESS",
-                ThrottleCause::Congested => "CONGESTED",
+                ThrottleReason::Writeback => "WRITEBACK",
+                ThrottleReason::Isolated => "ISOLATED",
+                ThrottleReason::NoProgress => "NOPROGRESS",
+                ThrottleReason::Congested => "CONGESTED",
             };
             let (timeout, delayed) = (micros(timeout), micros(delayed));
             put(

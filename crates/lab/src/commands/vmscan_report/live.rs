@@ -1,6 +1,6 @@
 //! The same sums of a run while it runs: its tracepoints, without a text in between.
 
-use pageout_engine::{LruType, ThrottleCause, Tracepoint};
+use pageout_engine::{LruType, ThrottleReason, Tracepoint};
 use pageout_sim::{Machine, TraceRecord};
 
 use super::Reading;
@@ -114,10 +114,10 @@ fn event(told: &Tracepoint) -> Option<Event> {
         }
         Tracepoint::Throttled { delayed, reason, .. } => {
             let reason = match reason {
-                ThrottleCause::Writeback => 0,
-                ThrottleCause::Isolated => 1,
-                ThrottleCause::NoProgress => 2,
-                ThrottleCause::Congested => 3,
+                ThrottleReason::Writeback => 0,
+                ThrottleReason::Isolated => 1,
+                ThrottleReason::NoProgress => 2,
+                ThrottleReason::Congested => 3,
             };
             Event::Throttled { delayed_us: delayed.0 / 1000, reasons: 1 << reason }
         }
