@@ -1,6 +1,6 @@
 //! The engine from outside, as one program: linking it once is most of what building tests takes.
 
-mod readahead; // what is read before anyone asks for it, by the table of cases and by the rules written a second time
+mod readahead; // what is read before anyone asks for it, by the table of cases
 mod swap_readahead; // the same of swapped pages
 mod promises; // what must come of short texts, command and answer line by line
 mod hits; // the fast path beside the slow one
@@ -18,3 +18,4 @@ mod reader; // a task that reads a file: what the models below are compared on
 mod exact; // textbook LRU and SIEVE
 mod classic_model; // the two lists, written a second time
 mod generations_model; // generations, written a second time
+mod readahead_model; // readahead, written a second time
