@@ -96,6 +96,12 @@ impl Core {
         let node = self.memory.folios[to].node;
         self.memory.folios[to] = folio;
         self.memory.folios[to].node = node;
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::DirtyLostAtMigration)
+            && folio.has(FolioFlags::SWAPBACKED)
+        {
+            self.memory.folios[to].clear(FolioFlags::DIRTY);
+        }
         if node != folio.node {
             self.move_gauges(to, &folio);
         }
@@ -135,6 +141,12 @@ impl Core {
                 continue;
             }
             mm.table.update(page, |word| *word = word.with_pfn(to));
+            #[cfg(test)]
+            if self.mutant == Some(crate::testing::Mutant::DirtyLostAtMigration)
+                && folio.has(FolioFlags::SWAPBACKED)
+            {
+                mm.table.update(page, Word::clear_dirty);
+            }
             if let Some(tlb) = &mut mm.tlb {
                 tlb.drop_page(page);
             }

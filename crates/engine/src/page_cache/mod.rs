@@ -196,6 +196,10 @@ impl Core {
         }
         self.pghot_forget(pfn);
         self.memory.free(self.cpu, pfn);
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FreedTwice) {
+            self.memory.free(self.cpu, pfn);
+        }
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

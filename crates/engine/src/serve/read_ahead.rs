@@ -113,6 +113,10 @@ impl Engine {
     /// Takes in the pages of a batch as far as it goes without waiting.
     pub(super) fn read_ahead(&mut self, task: TaskId, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
+            #[cfg(test)]
+            if self.core.mutant == Some(crate::testing::Mutant::DirtyDroppedByReadahead) {
+                self.core.drop_although_dirty(batch.file, batch.next);
+            }
             let is_cached = self.core.is_cached(batch.file, batch.next);
             let is_reclaiming = self.tasks[task.index()].attempt.is_reclaiming();
             match self.add_ahead(task, &mut batch, is_cached, is_reclaiming) {

@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) swappiness: u8,
     pub(crate) live_stats: bool,
     pub(crate) kmem: bool,
+    /// Where memory can't be had a process is killed, rather than that an access fails.
+    pub(crate) oom_kill: bool,
     pub(crate) policy: Policy,
     pub(crate) advice: Advice,
 }
@@ -251,6 +253,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 swappiness,
                 live_stats,
                 kmem,
+                oom_kill: limits.1 % 3 == 1,
                 // A third of the machines, without a draw of its own.
                 zram_limit: (sizes.1 == 8).then_some(limits.0 % 12),
                 zswap: sizes.3 != 1,

@@ -53,13 +53,15 @@ pub(crate) struct Machine {
     blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
     tasks: Vec<Task>,
-    /// Writes limits while others are busy.
+    /// Writes limits while others are busy, and reads files back. Nobody kills it.
     administrator: TaskId,
     groups: [String; 2],
     regular: FileId,
     tmpfs: FileId,
     model: Model,
     next_value: u64,
+    /// Tasks that were killed in the present step.
+    killed: Vec<TaskId>,
     /// Values below this were written before the task's fsync began.
     synced_below: BTreeMap<TaskId, u64>,
     /// A write to a file has failed, and no fsync has told of that.
@@ -90,6 +92,7 @@ impl Machine {
             writes_won: setup.writes_won,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
             kmem: setup.kmem,
+            oom_kill: setup.oom_kill,
             page_cluster: setup.page_cluster,
             zswap_enabled: setup.zswap,
             zswap_shrinker_enabled: setup.kmem,
@@ -142,6 +145,7 @@ impl Machine {
             tmpfs,
             model: Model::default(),
             next_value: 0,
+            killed: Vec::new(),
             synced_below: BTreeMap::new(),
             has_untold_error: false,
             now: Nanos::ZERO,
@@ -157,8 +161,13 @@ impl Machine {
                 machine.make_object(task, kind);
             }
         }
-        machine.engine.task_create(mms[0], CpuId(0));
+        let mm = machine.engine.process_create(MemcgId::ROOT);
+        machine.engine.set_oom_score_adj(mm, -1000);
+        assert_eq!(machine.engine.task_create(mm, CpuId(0)), machine.administrator);
         machine.tasks.push(Task::new(State::Idle));
+        for kind in [Kind::OpenRegular, Kind::OpenTmpfs] {
+            machine.make_object(machine.administrator, kind);
+        }
         for thread in machine.engine.start_kernel_threads() {
             assert_eq!(thread.task.index(), machine.tasks.len());
             machine.tasks.push(Task::new(State::Idle));
@@ -217,5 +226,6 @@ impl Machine {
             assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
         }
         self.wake(false);
+        self.note_kills();
     }
 }

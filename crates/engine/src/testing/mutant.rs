@@ -22,6 +22,12 @@ pub(crate) enum Mutant {
     FrameFreedBeforeCopied,
     /// `migrate/mod.rs`: entries still lead to the old frame, which is free.
     OldFrameFreedWhileMapped,
+    /// `migrate/mod.rs`: that a page was written since its contents were last saved doesn't move with it.
+    DirtyLostAtMigration,
+    /// `serve/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
+    DirtyDroppedByReadahead,
+    /// `page_cache/mod.rs`: a frame goes back to the allocator twice.
+    FreedTwice,
     /// `writeback/dirty.rs`: a page that was written again while it was being written counts as clean when that write ends.
     CleanAfterRewrite,
     /// `reclaim/shrink_list.rs`: a dirty page of a file is freed as if it were clean.
@@ -42,9 +48,13 @@ pub(crate) enum Mutant {
 /// write to it is still in flight.
 const RUNS: u64 = 5000;
 
-fn check(mutant: Mutant) {
+fn rejection(mutant: Mutant) -> (u64, String) {
     let found = first_failure(Some(mutant), Checks::Contents, 0..RUNS);
-    let (seed, message) = found.unwrap_or_else(|| panic!("{RUNS} random runs didn't notice {mutant:?}"));
+    found.unwrap_or_else(|| panic!("{RUNS} random runs didn't notice {mutant:?}"))
+}
+
+fn check(mutant: Mutant) {
+    let (seed, message) = rejection(mutant);
     assert!(message.contains("reads as"), "seed {seed}: the bytes should show {mutant:?}, not `{message}`");
 }
 
@@ -76,6 +86,22 @@ fn a_frame_freed_before_it_was_copied_is_noticed() {
 #[test]
 fn an_old_frame_freed_while_it_is_mapped_is_noticed() {
     check(Mutant::OldFrameFreedWhileMapped);
+}
+
+#[test]
+fn a_dirty_bit_lost_at_migration_is_noticed() {
+    check(Mutant::DirtyLostAtMigration);
+}
+
+#[test]
+fn a_dirty_page_dropped_by_readahead_is_noticed() {
+    check(Mutant::DirtyDroppedByReadahead);
+}
+
+/// Two owners of a frame trip over each other's flags, mostly before a byte is lost.
+#[test]
+fn a_frame_freed_twice_is_noticed() {
+    rejection(Mutant::FreedTwice);
 }
 
 #[test]

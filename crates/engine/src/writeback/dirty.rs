@@ -18,6 +18,8 @@ use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
+#[cfg(test)]
+use crate::memory::table::Entry;
 use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::{PageEvent, Tracepoint};
@@ -143,6 +145,23 @@ impl Core {
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {
             self.forget_dirty(pfn);
+        }
+    }
+
+    /// A page of a file that nobody holds leaves the cache, even if it is dirty.
+    #[cfg(test)]
+    pub(crate) fn drop_although_dirty(&mut self, file: FileId, page: u64) {
+        let Entry::Present(pfn) = self.memory.file(file).index.word(page).decode() else { return };
+        let folio = self.memory.folios[pfn];
+        let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
+        if folio.has(FolioFlags::DIRTY)
+            && folio.mapped == 0
+            && folio.refs == 0
+            && !folio.flags().intersects(busy)
+        {
+            self.forget_dirty(pfn);
+            self.page_cache_remove(pfn, Word::EMPTY);
+            self.release_if_unused(pfn);
         }
     }
 

@@ -70,7 +70,9 @@ impl Core {
             };
             handle = Some(self.zswap.pool.store(length, &pages));
         }
-        self.zswap_invalidate(slot);
+        if let Some(replaced) = self.zswap.find(slot) {
+            self.zswap_free(replaced);
+        }
         self.zswap.stat.same_filled_pages += u64::from(length == 0);
         self.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
         let folio = &self.memory.folios[pfn];

@@ -129,6 +129,7 @@ impl Machine {
             }
         }
         self.carry_out();
+        self.release_killed();
         if self.checks == Checks::All {
             self.engine.check_invariants();
         }
@@ -150,7 +151,8 @@ impl Machine {
         let memcg = self.engine.memcg_by_path(path).unwrap();
         let mms = self.engine.core.memcgs[memcg].mms.clone();
         let is_busy = (0..TASKS).any(|task| {
-            self.tasks[task].state != State::Idle && mms.contains(&self.engine.tasks[task].mm.unwrap())
+            self.tasks[task].state != State::Idle
+                && self.engine.tasks[task].mm.is_some_and(|mm| mms.contains(&mm))
         });
         if is_busy {
             return;

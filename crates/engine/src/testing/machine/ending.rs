@@ -21,16 +21,24 @@ impl Machine {
             );
         }
         self.settle();
-        for task in (0..TASKS as u32).map(TaskId) {
-            for kind in Kind::ALL {
-                for page in 0..PAGES {
+        for task in (0..=TASKS as u32).map(TaskId) {
+            let kinds = Kind::ALL
+                .into_iter()
+                .filter(|&kind| self.tasks[task.index()].objects.contains_key(&(kind as usize)));
+            for (kind, page) in kinds
+                .collect::<Vec<_>>()
+                .into_iter()
+                .flat_map(|kind| (0..PAGES).map(move |page| (kind, page)))
+            {
+                // Some are killed for what others have read back.
+                if let Some(task) = self.idle(task.index()) {
                     let access = Access::new(self.object(task, kind), page, false);
                     self.start(task, Doing::Access(kind, access));
                     self.settle();
                 }
             }
         }
-        self.fsync(TaskId(0));
+        self.fsync(self.administrator);
         self.settle();
         for page in 0..PAGES {
             let on_device = self.block(self.regular, page);
@@ -40,13 +48,13 @@ impl Machine {
             return;
         }
         self.engine.check_invariants();
-        for task in (0..TASKS as u32).map(TaskId) {
+        for task in (0..TASKS).filter_map(|task| self.idle(task)).collect::<Vec<_>>() {
             for kind in Kind::ALL.into_iter().filter(|kind| kind.is_mapping()) {
                 self.munmap(task, kind);
             }
         }
         // A thread that began a program of its own has left its heap behind in the address space of the others.
-        for task in (0..=TASKS as u32).map(TaskId) {
+        for task in (0..=TASKS).filter_map(|task| self.idle(task)).collect::<Vec<_>>() {
             let mut step = self.engine.task_exit(task);
             while step == Step::Again {
                 step = self.engine.resume(task);

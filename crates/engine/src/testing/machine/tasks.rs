@@ -14,6 +14,8 @@ pub(super) enum Doing {
     Reclaim,
     Exec,
     Fsync,
+    /// It was killed while it did nothing.
+    Exit,
     /// It is a kernel thread.
     Thread,
 }
@@ -27,6 +29,8 @@ pub(super) enum State {
     Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
     Repeat(Doing),
+    /// It was killed, and has ended.
+    Gone,
 }
 
 pub(super) struct Task {
@@ -34,16 +38,18 @@ pub(super) struct Task {
     pub(super) objects: BTreeMap<usize, ObjectId>,
     /// A read that it waited for has failed.
     pub(super) must_fail: bool,
+    /// It was killed, and is resumed until it is gone.
+    pub(super) is_killed: bool,
 }
 
 impl Task {
     pub(super) fn new(state: State) -> Task {
-        Task { state, objects: BTreeMap::new(), must_fail: false }
+        Task { state, objects: BTreeMap::new(), must_fail: false, is_killed: false }
     }
 
     /// Whether nothing is left to do for a user.
     pub(super) fn is_at_rest(&self) -> bool {
-        matches!(self.state, State::Idle | State::Waiting(Doing::Thread, _))
+        matches!(self.state, State::Idle | State::Gone | State::Waiting(Doing::Thread, _))
     }
 }
 
@@ -61,7 +67,7 @@ impl Machine {
     pub(super) fn help(&mut self, task: TaskId, steps: usize) {
         for _ in 0..steps {
             match self.tasks[task.index()].state {
-                State::Idle => return,
+                State::Idle | State::Gone => return,
                 State::Runnable(_) | State::Repeat(_) => self.resume(task),
                 // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
                 State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
@@ -116,7 +122,14 @@ impl Machine {
     pub(super) fn advanced(&mut self, task: TaskId, doing: Doing, step: Step, resumed: bool) {
         self.carry_out();
         let must_fail = std::mem::take(&mut self.tasks[task.index()].must_fail);
-        if must_fail || step == Step::Done(Served::Failed(AccessError::Io)) {
+        let is_killed = self.tasks[task.index()].is_killed;
+        if step == Step::Done(Served::Exited) && self.engine.has_exited(task) {
+            assert!(is_killed, "{task:?} has ended, and nobody has asked for that");
+            self.tasks[task.index()].state = State::Gone;
+            self.model.forgotten(task);
+            return self.release_killed();
+        }
+        if !is_killed && (must_fail || step == Step::Done(Served::Failed(AccessError::Io))) {
             assert!(must_fail, "{task:?} failed though no read of it did");
             assert_eq!(
                 step,
@@ -132,6 +145,7 @@ impl Machine {
             Step::Wait(Wait::Delay(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Done(served) => match doing {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
+                Doing::Exit => panic!("a killed task goes on: {served:?}"),
                 Doing::Reclaim => {
                     assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
                     State::Idle
@@ -174,6 +188,33 @@ impl Machine {
                 },
             },
         };
+        if is_killed && matches!(self.tasks[task.index()].state, State::Idle | State::Repeat(_)) {
+            self.tasks[task.index()].state = State::Runnable(Doing::Exit);
+        }
+        self.release_killed();
+    }
+
+    /// Notes who was killed.
+    pub(super) fn note_kills(&mut self) {
+        let mut kills = Vec::new();
+        self.engine.take_oom_kills(&mut kills);
+        for task in kills.into_iter().flat_map(|kill| kill.tasks) {
+            assert!(task.index() < TASKS, "{task:?} was killed, which nobody may kill");
+            self.tasks[task.index()].is_killed = true;
+            self.killed.push(task);
+        }
+    }
+
+    /// Lets them go on to their ends, as soon as it is known what the task of the present step does.
+    pub(super) fn release_killed(&mut self) {
+        for task in std::mem::take(&mut self.killed) {
+            let state = &mut self.tasks[task.index()].state;
+            *state = match *state {
+                State::Idle | State::Repeat(_) => State::Runnable(Doing::Exit),
+                State::Sleeping(doing) | State::Waiting(doing, _) => State::Runnable(doing),
+                State::Runnable(_) | State::Gone => *state,
+            };
+        }
     }
 
     /// fsync is over. If it says that all went well, the device has what was written before it began, and no error is left that
