@@ -165,43 +165,47 @@ fn tasks(tasks: &[TaskResult]) -> String {
     text
 }
 
+/// When, who and why, in a sentence.
+pub(crate) fn kill_told(kill: &KillResult) -> String {
+    let why = match (&kill.with_group, &kill.limited_memcg, kill.min_ttl_ms) {
+        (Some(group), ..) => format!("with all of {group} (memory.oom.group)"),
+        (None, Some(limited), _) => format!("{limited} at its limit"),
+        (None, None, Some(ttl)) => format!("nothing older than min_ttl_ms = {ttl} was left to reclaim"),
+        (None, None, None) => "the machine had no page to spare".to_string(),
+    };
+    let has = [
+        ("anon", kill.anon_pages),
+        ("file", kill.file_pages),
+        ("shmem", kill.shmem_pages),
+        ("swap", kill.swap_pages),
+        ("page tables", kill.page_table_pages),
+    ];
+    let has: Vec<String> = has
+        .iter()
+        .filter(|(_, pages)| *pages > 0)
+        .map(|(name, pages)| format!("{name} {}", figures::bytes(pages * 4096)))
+        .collect();
+    let rest = if kill.was_at_rest { ", which had made all its accesses" } else { "" };
+    let adj = if kill.oom_score_adj == 0 {
+        String::new()
+    } else {
+        format!(", oom_score_adj {}", kill.oom_score_adj)
+    };
+    format!(
+        "at {}: killed {} of {}{rest}: {why}; {} ran out of memory; it had {}{adj}",
+        figures::time(kill.at_ns),
+        kill.task,
+        kill.memcg,
+        kill.invoked_by,
+        has.join(", ")
+    )
+}
+
 /// Who was killed, and why, a paragraph each.
 fn kills(kills: &[KillResult]) -> String {
     let mut text = String::new();
     for kill in kills.iter().take(LINES_MAX) {
-        let why = match (&kill.with_group, &kill.limited_memcg, kill.min_ttl_ms) {
-            (Some(group), ..) => format!("with all of {group} (memory.oom.group)"),
-            (None, Some(limited), _) => format!("{limited} at its limit"),
-            (None, None, Some(ttl)) => format!("nothing older than min_ttl_ms = {ttl} was left to reclaim"),
-            (None, None, None) => "the machine had no page to spare".to_string(),
-        };
-        let has = [
-            ("anon", kill.anon_pages),
-            ("file", kill.file_pages),
-            ("shmem", kill.shmem_pages),
-            ("swap", kill.swap_pages),
-            ("page tables", kill.page_table_pages),
-        ];
-        let has: Vec<String> = has
-            .iter()
-            .filter(|(_, pages)| *pages > 0)
-            .map(|(name, pages)| format!("{name} {}", figures::bytes(pages * 4096)))
-            .collect();
-        let rest = if kill.was_at_rest { ", which had made all its accesses" } else { "" };
-        let adj = if kill.oom_score_adj == 0 {
-            String::new()
-        } else {
-            format!(", oom_score_adj {}", kill.oom_score_adj)
-        };
-        let told = format!(
-            "at {}: killed {} of {}{rest}: {why}; {} ran out of memory; it had {}{adj}",
-            figures::time(kill.at_ns),
-            kill.task,
-            kill.memcg,
-            kill.invoked_by,
-            has.join(", ")
-        );
-        text += &output::wrap(&told, output::width(), "  ");
+        text += &output::wrap(&kill_told(kill), output::width(), "  ");
     }
     if !kills.is_empty() {
         text = format!(

@@ -176,6 +176,19 @@ fn a_shipped_scenario_has_its_page() {
     assert!(page.contains("Does a hot set survive a scan four times the size of memory?"));
 }
 
+#[test]
+fn a_page_tells_first_who_was_killed_and_why() {
+    let directory = crate::with_scenario(
+        "[machine]\noom = \"kill\"\n[[memcg]]\npath = \"/job\"\nmemory.max = \"8MiB\"\n\
+         [[task]]\nname = \"hog\"\nmemcg = \"/job\"\n\
+         object = [{ channel = \"anonymous\", size = \"16MiB\", workload = { pattern = \"fill\" } }]\n",
+    );
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    let killed = page.find("killed hog of /job: /job at its limit; hog ran out of memory").expect(&page);
+    let waited = page.find("waited longest").or(page.find("No task waited")).expect(&page);
+    assert!(killed < waited, "first of all");
+}
+
 /// A machine that is short of memory as a whole, and writes.
 const SHORT: &str = r#"
 [machine]

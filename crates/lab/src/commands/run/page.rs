@@ -13,7 +13,7 @@ use pageout_sim::scenario::Scenario;
 use crate::cli::RunArgs;
 use crate::commands::vmscan_report::Heard;
 use crate::print::figures;
-use crate::print::summary::summary;
+use crate::print::summary::{kill_told, summary};
 use crate::report::{Axis, Bar, Bars, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit, scenario};
 use crate::result::marks::{Mark, Marked};
 use crate::result::run_result::{RunResult, TaskResult};
@@ -22,6 +22,9 @@ use crate::scenario::source::Source;
 
 /// Tasks in the picture.
 const TASKS: usize = 12;
+
+/// Kills in the story; all of them are among the figures.
+const KILLS: usize = 3;
 
 /// What was seen and heard of the run while it ran.
 pub(super) struct Seen {
@@ -52,11 +55,21 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
     }
 }
 
-/// Who waited longest, and for what; who was stalled by reclaim, when and why; then what the scenario wants to be looked at.
+/// Who was killed; who waited longest, and for what; who was stalled by reclaim, when and why; then what the scenario wants to be looked at.
 fn story(of: &Scenario, result: &RunResult, seen: &Seen) -> Vec<String> {
     let reclaim = if seen.heard.is_silent() { Vec::new() } else { seen.heard.story() };
     let look_at = (!of.look_at.is_empty()).then(|| format!("Look at: {}", of.look_at));
-    std::iter::once(longest_wait(result)).chain(reclaim).chain(look_at).collect()
+    killed(result).into_iter().chain([longest_wait(result)]).chain(reclaim).chain(look_at).collect()
+}
+
+/// Who was killed for want of memory, when and why.
+fn killed(result: &RunResult) -> Vec<String> {
+    let mut told: Vec<String> =
+        result.kills.iter().take(KILLS).map(|kill| format!("Out of memory {}.", kill_told(kill))).collect();
+    if result.kills.len() > KILLS {
+        told.push(format!("{} were killed in all.", figures::count(result.kills.len() as u64)));
+    }
+    told
 }
 
 fn longest_wait(result: &RunResult) -> String {
