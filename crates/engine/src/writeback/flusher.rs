@@ -374,7 +374,7 @@ impl Core {
             WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.now),
             WritebackReason::Vmscan
-            | WritebackReason::Sync
+            | WritebackReason::Fsync
             | WritebackReason::Pageout
             | WritebackReason::Writer => Some(work.begun),
         };

@@ -55,7 +55,7 @@ impl Core {
             if pages == STEP_PAGES {
                 return FsyncStep::Again;
             }
-            self.start_file_write(pfn, WritebackReason::Sync);
+            self.start_file_write(pfn, WritebackReason::Fsync);
             call.cursor = page + 1;
             pages += 1;
         }

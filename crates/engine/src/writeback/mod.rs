@@ -1,7 +1,7 @@
 //! Writeback of regular files: which pages are dirty, who writes them and when, and who has to wait for that.
 //!
 //! ```text
-//!   write(2), store ─► dirty.rs ─► the file is on its wb's b_dirty ─► flusher.rs: periodic, background, vmscan, sync ─► Op::WriteFile
+//!   write(2), store ─► dirty.rs ─► the file is on its wb's b_dirty ─► flusher.rs: periodic, background, vmscan ───────► Op::WriteFile
 //!          ▲             │ counts                                                                     │ its end: completions
 //!          │ waits       ▼                                                                            ▼
 //!       throttle.rs ◄── limits.rs: thresh, background thresh, free run                  rates.rs: how fast the device is
@@ -63,8 +63,8 @@ reasons! {
     Background = "background",
     /// Reclaim met dirty pages only, and asked for them to be written.
     Vmscan = "vmscan",
-    /// A task waits for its file to be on the device (fsync), or for all of them.
-    Sync = "sync",
+    /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
+    Fsync = "fsync",
     /// They have been dirty for long enough.
     Periodic = "periodic",
     /// Reclaim wrote them itself, one by one, where its era allows that.

@@ -109,6 +109,7 @@ fn the_first_store_to_a_clean_page_of_a_mapped_file_faults_and_later_ones_do_not
         t write m 0               => H
         vmstat nr_dirty           => 1
         t fsyncs m                => synced
+        written fsync             => 1
         vmstat nr_dirty           => 0
         t read m 0                => H
         t write m 0               => m     # write-protected when it was written

@@ -303,7 +303,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             let why = match reason {
                 WritebackReason::Background => "more is dirty than the background threshold",
                 WritebackReason::Vmscan => "reclaim met nothing but dirty pages",
-                WritebackReason::Sync => "a task waits for its file to be on the device",
+                WritebackReason::Fsync => "a task waits for its file to be on the device",
                 WritebackReason::Writer => "a task had dirtied too much, and wrote itself",
                 WritebackReason::Periodic => "it has been dirty for long enough",
                 WritebackReason::Pageout => "reclaim writes it itself",
