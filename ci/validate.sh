@@ -22,3 +22,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine \
     --expect-short gl-zipf090.mglru.1 \
     --expect-short gl-zipf090.mglru.2 \
     --expect-short gl-zipf090.mglru.3
+# Memory tiering: pages promoted and hint faults.
+cargo run --locked --release --bin pageout -- validate ground-truth/tiering

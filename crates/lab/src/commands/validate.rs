@@ -152,6 +152,18 @@ impl<'a> Plan<'a> {
             let limit = format!("the limit `{limit}` of class `{}`", class.name);
             return Ok(Err(Unplayable::Missing(vec![limit])));
         }
+        if run.is_of_balancing() {
+            let reason = format!(
+                "class `{}` has no limit on `promoted`, which memory tiering is judged by",
+                class.name
+            );
+            let has_limits = class.limits.promoted.is_some() && class.limits.faults.is_some();
+            return Ok(if has_limits {
+                Ok(Plan { playable, class })
+            } else {
+                Err(Unplayable::Missing(vec![reason]))
+            });
+        }
         if run.is_of_machine() {
             // Without such limits there is nothing to judge a machine by.
             let reason = format!(

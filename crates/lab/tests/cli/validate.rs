@@ -175,6 +175,34 @@ fn a_whole_machine_is_played_where_its_class_limits_shares() {
 }
 
 #[test]
+fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
+    let folder = ground_truth().join("tiering");
+    let told = check_success(&validate(&folder, &[]));
+    assert!(told.contains("4 of 4 runs pass"), "{told}");
+    let run = "numa-promote.classic.1";
+    let before = simulated(&validate(&folder, &[run, "--json"]));
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(&folder, copy.path());
+    let change = |promoted: i64| {
+        change_runs(copy.path(), |run| run["vmstat_delta"]["pgpromote_success"] = promoted.into());
+        validate(copy.path(), &[run, "--json"])
+    };
+    let output = change(1234);
+    assert_eq!(simulated(&output), before);
+    check_failure_of(&output, 4, &["1 of 1 runs fall short"]);
+    // The clock counts: a run that is soon over is hardly scanned.
+    change_runs(copy.path(), |run| {
+        for window in run["windows"].as_array_mut().unwrap() {
+            window["t"] = (window["t"].as_f64().unwrap() / 20.0).into();
+        }
+    });
+    assert_ne!(simulated(&validate(copy.path(), &[run, "--json"])), before);
+    // What can't be played as memory on a slow node is not played.
+    change_runs(copy.path(), |run| run["objects"] = serde_json::json!(["mmap:16384:/mnt/f"]));
+    check_failure_of(&validate(copy.path(), &[run]), 2, &["no run was played"]);
+}
+
+#[test]
 fn a_wrong_answer_makes_a_run_fall_short() {
     let wrong = copy_of_ground_truth();
     change_runs(wrong.path(), |run| {
@@ -428,9 +456,10 @@ fn a_class_that_limits_what_is_not_modelled_is_named() {
     let copy = copy_of_ground_truth();
     let path = copy.path().join("tolerances.toml");
     let tolerances = fs::read_to_string(&path).unwrap();
-    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\nfaults = 0.15", 1)).unwrap();
+    fs::write(&path, tolerances.replacen("counters = 0.0", "counters = 0.0\nactivity_mglru = 0.05", 1))
+        .unwrap();
     let printed = check_success(&validate(copy.path(), &["fr-loop.mglru.1", "fr-loop.classic.1"]));
-    assert!(printed.contains("not modelled: the limit `faults` of class `exact`"), "{printed}");
+    assert!(printed.contains("not modelled: the limit `activity_mglru` of class `exact`"), "{printed}");
 }
 
 #[test]

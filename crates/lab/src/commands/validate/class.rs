@@ -57,25 +57,22 @@ pub(crate) struct Limits {
     pub(crate) mglru: Option<f64>,
     /// On rotations under the classic LRU, which depend on how fast the disk was.
     pub(crate) pgrotated: Option<f64>,
-    /// Which of the first two it is, for a run.
+    /// Of memory tiering: on pages that are promoted.
+    pub(crate) promoted: Option<f64>,
+    /// On hint faults.
+    pub(crate) faults: Option<f64>,
+    /// Which of `classic` and `mglru` it is, for a run.
     #[serde(skip)]
     pub(crate) swapped: Option<f64>,
     // Limits on what mechanisms do that are not modelled yet.
     activity_mglru: Option<IgnoredAny>,
     activity_classic: Option<IgnoredAny>,
-    promoted: Option<IgnoredAny>,
-    faults: Option<IgnoredAny>,
 }
 
 impl Limits {
     /// One that nothing can be judged by yet.
     pub(crate) fn later(&self) -> Option<&'static str> {
-        let all = [
-            ("activity_mglru", &self.activity_mglru),
-            ("activity_classic", &self.activity_classic),
-            ("promoted", &self.promoted),
-            ("faults", &self.faults),
-        ];
+        let all = [("activity_mglru", &self.activity_mglru), ("activity_classic", &self.activity_classic)];
         all.into_iter().find_map(|(key, limit)| limit.as_ref().map(|_| key))
     }
 
@@ -92,6 +89,8 @@ impl Limits {
             ("classic", self.classic),
             ("mglru", self.mglru),
             ("pgrotated", self.pgrotated),
+            ("promoted", self.promoted),
+            ("faults", self.faults),
         ];
         all.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
     }
@@ -122,6 +121,9 @@ struct Rule {
 /// Simulations of a whole machine: what the recording leaves open is spread over them, and the median of each figure is judged.
 const MACHINES: usize = 5;
 
+/// Of a run of memory tiering: each threshold that may have been in force, with several phases of its scans.
+const BALANCED: usize = 20;
+
 /// A run's class.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
@@ -133,7 +135,8 @@ impl Class {
     /// How many simulations it takes.
     pub(crate) fn simulations(&self) -> usize {
         let of_machine = self.limits.shares.map(|_| MACHINES);
-        self.limits.phases.or(of_machine).unwrap_or(1)
+        let of_balancing = self.limits.promoted.map(|_| BALANCED);
+        self.limits.phases.or(of_machine).or(of_balancing).unwrap_or(1)
     }
 }
 

@@ -5,6 +5,7 @@
 //! simulation (by misses) must agree with the run as well as the repeats do. Its misses, refaults and stolen pages must lie
 //! within the class's fraction of the repeats' span.
 
+mod balancing; // figures of memory tiering
 mod machine; // figures of a whole machine
 
 use pageout_workload::Access;
@@ -185,9 +186,12 @@ pub(crate) fn judge(
     answers: &Answers,
 ) -> anyhow::Result<Judged> {
     let answer = answers.of(&run.id);
-    let real_map = answers.misses(answer, &played[0].sequence)?;
+    // Which accesses of a run of memory tiering faulted depends on its scans to the millisecond.
+    let is_of_balancing = run.is_of_balancing();
+    let real_map = if is_of_balancing { None } else { answers.misses(answer, &played[0].sequence)? };
     let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
     let mut rows = match () {
+        () if is_of_balancing => comparison.balancing(),
         () if run.is_of_machine() => comparison.machine()?,
         () if class.limits.phases.is_some() => comparison.envelope()?,
         () => comparison.single()?,

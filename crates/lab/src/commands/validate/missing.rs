@@ -33,15 +33,24 @@ pub(super) fn mechanisms_of_accesses(objects: &[Object], sequence: &[Access]) ->
     sequence.iter().any(writes_back).then(|| "writes to files and their writeback".to_string())
 }
 
+fn is_count(word: &str) -> bool {
+    word.parse::<u64>().is_ok_and(|count| count > 0)
+}
+
 /// Options of the recording program that change more than what it notes: without its flush of translations (`-f 0`), with a
-/// mark an access (`-m`), with so many windows (`-w N`), with pressure and zones (`-p`), a run is played as any other.
+/// mark an access (`-m`), with so many windows (`-w N`), with pressure and zones (`-p`), a run is played as any other. So it is where it
+/// goes through its sequence several times (`-l N`) in memory that begins on the slow node (`-S`).
 fn strange_options(run: &Run) -> Vec<String> {
     let mut words = run.wl_options.split_whitespace();
     let mut strange = Vec::new();
     while let Some(option) = words.next() {
         match option {
             "-m" | "-p" => {}
+            "-S" if run.is_of_balancing() => {}
             "-w" => {
+                words.next();
+            }
+            "-l" if run.is_of_balancing() && words.clone().next().is_some_and(is_count) => {
                 words.next();
             }
             "-f" => {

@@ -233,6 +233,22 @@ impl Run {
         self.limit_pages == 0
     }
 
+    /// Its memory is on the slow node of two when it begins, and NUMA balancing promotes it.
+    pub(crate) fn is_of_balancing(&self) -> bool {
+        let begins_slow = self.wl_options.split_whitespace().any(|option| option == "-S");
+        let is_anon = matches!(&self.objects[..], [object] if object.starts_with("anon:"));
+        begins_slow && self.is_of_machine() && is_anon && self.second.is_none()
+    }
+
+    /// How often it goes through its sequence.
+    pub(crate) fn loops(&self) -> u64 {
+        if !self.is_of_balancing() {
+            return 1;
+        }
+        let mut words = self.wl_options.split_whitespace().skip_while(|&option| option != "-l");
+        words.nth(1).and_then(|loops| loops.parse().ok()).unwrap_or(1).max(1)
+    }
+
     /// Refuses what no simulation could make sense of.
     fn check(&self) -> anyhow::Result<()> {
         check_clock(&self.id, self.ops, self.start_s, &self.windows)?;

@@ -3,6 +3,7 @@
 //! What the recording machine had besides the objects is declared here by kind of run, and the same for all runs of a kind. Each
 //! class of recordings has its file, which says what it supposes.
 
+mod balancing; // runs of memory tiering
 mod base_pages; // what a group holds besides the objects
 mod group; // runs of one group, by the recorded clock
 mod machine; // runs of a whole machine
@@ -46,6 +47,8 @@ pub(crate) struct Played {
     pub(crate) hole: Option<u32>,
     /// Of a whole machine.
     pub(crate) machine: Option<OfMachine>,
+    /// Of a run of memory tiering: how many pages more the fast node holds at the end.
+    pub(crate) moved_to_fast_node: Option<i64>,
 }
 
 /// What only a whole machine has.
@@ -157,7 +160,7 @@ impl<'a> Playable<'a> {
                 None => Ok(sequence),
             }
         };
-        let sequence = read(&objects, &run.sequence, run.ops)?;
+        let sequence = read(&objects, &run.sequence, run.ops / run.loops())?;
         let second = match run.second.as_ref().zip(second) {
             Some((second, objects)) => {
                 let sequence = read(&objects, &second.sequence, second.ops)?;
@@ -169,6 +172,9 @@ impl<'a> Playable<'a> {
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
+        if self.run.is_of_balancing() {
+            return balancing::perform(self, unrecorded);
+        }
         if self.run.is_of_machine() {
             return machine::perform(self, unrecorded);
         }

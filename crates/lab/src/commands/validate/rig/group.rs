@@ -109,6 +109,7 @@ impl Stage {
             sequence: sequence.clone(),
             hole: self.hole,
             machine: None,
+            moved_to_fast_node: None,
         })
     }
 

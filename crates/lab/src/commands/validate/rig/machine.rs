@@ -213,6 +213,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         sequence: playable.sequence.clone(),
         hole: None,
         machine: Some(OfMachine { free: watcher.free, pressure, missed_by_second }),
+        moved_to_fast_node: None,
     })
 }
 

@@ -51,6 +51,7 @@ impl Stage {
             sequence: sequence.clone(),
             hole: None,
             machine: None,
+            moved_to_fast_node: None,
         })
     }
 
