@@ -1,6 +1,6 @@
 //! Machines with more than one tier of memory.
 
-use super::{check_failure, check_success, pageout, text, with_scenario};
+use super::{check_failure, check_success, pageout, scenarios, text, with_scenario};
 
 /// A node with all processors and a slower one without any.
 const TIERS: &str = r#"
@@ -76,4 +76,24 @@ fn tiers_list_their_nodes_and_a_tier_that_is_not_there_is_refused() {
         &[],
         &["memory_tier5/nodelist", "known: memory_tier4/nodelist, memory_tier47/nodelist"],
     );
+}
+
+#[test]
+fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs() {
+    check_success(&pageout(&scenarios(), &["compare", "hot-set-on-slow-memory.toml"]));
+    let event =
+        |path: &str, value: &str| format!("[[event]]\nat = \"0ms\"\nwrite = \"{path}\"\nvalue = {value}\n");
+    let written = [
+        event("/proc/sys/kernel/numa_balancing", "2"),
+        event("/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "100"),
+    ];
+    let directory = with_scenario(&format!("{TIERS}{}", written.concat()));
+    check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    let unknown = format!("{TIERS}{}", event("/proc/sys/kernel/numa_balancings", "1"));
+    check_failure(
+        &pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]),
+        2,
+        &["numa_balancings"],
+    );
+    refused(TIERS, &["--set", "kernel.sched.numa_balancing.scan_size_mb=0"], &["scan_size_mb", "1"]);
 }
