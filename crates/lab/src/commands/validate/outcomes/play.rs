@@ -212,8 +212,8 @@ impl Recurring {
 /// Serves an access to its end; transfers take no time. Says how many of its last calls of reclaim looked at nothing.
 fn serve(engine: &mut Engine, task: TaskId, object: ObjectId, page: u64, write: bool) -> (Served, u64) {
     let (mut ops, mut blind_calls, mut is_looking) = (Vec::new(), 0, false);
-    let mut step = engine.start(task, Access::new(object, page, write));
     let mut before = *engine.work();
+    let mut step = engine.start(task, Access::new(object, page, write));
     loop {
         let work = *engine.work() - before;
         before = *engine.work();
