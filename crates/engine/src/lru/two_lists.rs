@@ -115,7 +115,7 @@ impl Core {
             && !sc.no_cache_trim_mode;
         sc.file_is_tiny = sc.by.is_for_machine()
             && !sc.may_deactivate[LruType::Anon as usize]
-            && self.stale(target, LruList::InactiveAnon.stat()) >> sc.priority > 0
+            && self.node_stat(self.lruvecs[target].node, Stat::NrInactiveAnon).max(0) >> sc.priority > 0
             && self.is_file_tiny(self.lruvecs[target].node);
     }
 

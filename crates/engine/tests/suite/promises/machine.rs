@@ -166,3 +166,21 @@ fn a_machine_that_nothing_can_relieve_says_what_it_is_short_of() {
     ",
     );
 }
+
+/// Its statistics are as old as its start, and know of no anonymous page yet. What the node holds is known at any time.
+#[test]
+fn without_files_anonymous_pages_are_taken_at_swappiness_0_before_any_statistics_are_flushed() {
+    check(
+        "
+        config memory=4096 boost=0 swappiness=0
+        swap 4000 sync
+        zram 100 100 0
+        task t in /
+        t anon 5000 as heap
+        threads
+        t write heap 0..3900      => 3900m
+        run kswapd0               => naps
+        t write heap 3900..4900   => 1000m
+    ",
+    );
+}
