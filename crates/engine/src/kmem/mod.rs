@@ -20,6 +20,7 @@
 pub(crate) mod slab; // objects that share pages
 mod pages; // frames for the kernel's own use
 mod zram; // pages of a compressed swap device
+mod zspools; // compaction of what holds compressed pages
 mod hugetlb; // blocks that an administrator takes out of free memory
 mod nodes; // the nodes of page-cache indexes and page tables
 

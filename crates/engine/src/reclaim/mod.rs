@@ -27,6 +27,7 @@ mod lumpy; // whole blocks of pages at once, as before there was compaction
 mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
+mod shrinker; // how much is asked of what the kernel caches
 pub(crate) mod rules; // eras and remedies, as data
 
 use crate::core::Core;
@@ -48,6 +49,7 @@ pub use rules::{
 pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
+pub(crate) use shrinker::ShrinkerCall;
 pub(crate) use tally::{NodeWrites, Tally};
 pub use throttle::ThrottleReason;
 pub(crate) use throttle::Throttled;

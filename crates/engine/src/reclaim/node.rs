@@ -111,6 +111,7 @@ impl Core {
                     self.unplug(&mut sc.plug);
                     self.note_pass(lruvec, sc);
                     self.shrink_shadow_nodes(lruvec);
+                    self.shrink_zspools(memcg, self.lruvecs[lruvec].node, sc);
                     let has_aged = pass.has_aged();
                     node.pass = None;
                     match self.zswap_shrink_begin(lruvec, sc) {

@@ -172,6 +172,10 @@ impl Swap {
         self.devices.iter().filter_map(|device| device.zram.as_ref())
     }
 
+    pub(crate) fn zrams_mut(&mut self) -> impl Iterator<Item = &mut Zram> {
+        self.devices.iter_mut().filter_map(|device| device.zram.as_mut())
+    }
+
     pub(crate) fn total_pages(&self) -> u64 {
         self.devices.iter().map(|device| u64::from(device.slots.len())).sum()
     }

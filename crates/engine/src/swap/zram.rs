@@ -32,7 +32,7 @@ pub(crate) struct Zram {
     /// Pages of memory that it may take at most (`mem_limit`).
     pub(crate) limit: Option<u64>,
     pub(crate) stat: ZramStat,
-    pool: ZsPool,
+    pub(crate) pool: ZsPool,
     /// By slot: nothing, one word, or an object of the pool.
     slots: Vec<u64>,
 }

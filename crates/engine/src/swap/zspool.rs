@@ -8,8 +8,10 @@
 //! ```
 //! An object may lie across two pages, so a size that fits a page badly wastes little where a zspage is longer. How long it is
 //! depends on the size alone. Classes of equal length and equal number of objects are one. Of several zspages with room the
-//! fullest is filled first, so that others become empty and give their pages back. What a kernel does besides, moving objects
-//! together when memory is short, is left out. [zswap 1.1]
+//! fullest is filled first, so that others become empty and give their pages back. [zswap 1.1]
+//!
+//! Freed objects leave holes. Reclaim can have the objects of a class *compacted*: those of the emptiest zspages move into the
+//! holes of the fullest, until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.
 
 use crate::units::{PAGE_SIZE, Pfn};
 use std::collections::BTreeSet;
@@ -27,17 +29,18 @@ pub(crate) const ZSPAGE_PAGES_MAX: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handle {
     pub(crate) length: u16,
-    zspage: u32,
+    /// Its number in its class.
+    object: u32,
 }
 
 impl Handle {
     /// In a number that is not 0.
     pub(super) fn pack(self) -> u64 {
-        1 << 63 | u64::from(self.length) << 32 | u64::from(self.zspage)
+        1 << 63 | u64::from(self.length) << 32 | u64::from(self.object)
     }
 
     pub(super) fn unpack(packed: u64) -> Option<Handle> {
-        (packed >> 63 != 0).then_some(Handle { length: (packed >> 32) as u16, zspage: packed as u32 })
+        (packed >> 63 != 0).then_some(Handle { length: (packed >> 32) as u16, object: packed as u32 })
     }
 }
 
@@ -45,18 +48,24 @@ impl Handle {
 pub(crate) type ZspagePages = [Pfn; ZSPAGE_PAGES_MAX];
 
 struct Zspage {
-    objects: u16,
+    objects: Vec<u32>,
     pages: ZspagePages,
 }
 
 struct Class {
     pages: u8,
     objects_max: u16,
+    /// By object: its zspage.
+    places: Vec<u32>,
+    /// Numbers without an object.
+    unused_objects: Vec<u32>,
     zspages: Vec<Option<Zspage>>,
     /// Numbers without a zspage.
     unused: Vec<u32>,
     /// Zspages with room: how much, and which. The fullest is the first.
     partial: BTreeSet<(u16, u32)>,
+    /// Objects that there is room for.
+    room: u64,
 }
 
 /// A pool of objects.
@@ -65,6 +74,8 @@ pub(crate) struct ZsPool {
     class_of: [u8; SIZES],
     classes: Vec<Class>,
     pages: u64,
+    /// What calls of its shrinker have left undone.
+    pub(crate) deferred: u64,
 }
 
 /// The pages of a zspage for objects of this size, and how many it holds.
@@ -89,15 +100,18 @@ impl ZsPool {
                 classes.push(Class {
                     pages: pages as u8,
                     objects_max: objects as u16,
+                    places: Vec::new(),
+                    unused_objects: Vec::new(),
                     zspages: Vec::new(),
                     unused: Vec::new(),
                     partial: BTreeSet::new(),
+                    room: 0,
                 });
                 last = Some((pages, objects));
             }
             class_of[at] = (classes.len() - 1) as u8;
         }
-        ZsPool { class_of, classes, pages: 0 }
+        ZsPool { class_of, classes, pages: 0, deferred: 0 }
     }
 
     fn class(&self, length: u16) -> usize {
@@ -122,7 +136,7 @@ impl ZsPool {
         debug_assert_eq!(pages.len(), self.wanted(length));
         let class = &mut self.classes[at];
         if !pages.is_empty() {
-            let mut zspage = Zspage { objects: 0, pages: ZspagePages::default() };
+            let mut zspage = Zspage { objects: Vec::new(), pages: ZspagePages::default() };
             zspage.pages[..pages.len()].copy_from_slice(pages);
             let id = class.unused.pop().unwrap_or_else(|| {
                 class.zspages.push(None);
@@ -130,36 +144,54 @@ impl ZsPool {
             });
             class.zspages[id as usize] = Some(zspage);
             class.partial.insert((class.objects_max, id));
+            class.room += u64::from(class.objects_max);
             self.pages += pages.len() as u64;
         }
-        let (room, id) = class.partial.pop_first().expect("what was wanted has been given");
-        if room > 1 {
-            class.partial.insert((room - 1, id));
-        }
-        let zspage = class.zspages[id as usize].as_mut().expect("a zspage with room is there");
-        zspage.objects += 1;
-        Handle { length, zspage: id }
+        let object = class.unused_objects.pop().unwrap_or_else(|| {
+            class.places.push(0);
+            class.places.len() as u32 - 1
+        });
+        let &(_, fullest) = class.partial.first().expect("what was wanted has been given");
+        class.put(object, fullest);
+        Handle { length, object }
     }
 
     /// Frees an object. The pages of its zspage, if it was the last one there.
     #[must_use]
     pub(crate) fn free(&mut self, handle: Handle) -> Option<(ZspagePages, usize)> {
         let at = self.class(handle.length);
-        let (class, id) = (&mut self.classes[at], handle.zspage);
-        let slot = class.zspages.get_mut(id as usize).expect("a handle leads to a zspage");
-        let zspage = slot.as_mut().expect("an object is freed once");
-        let room = class.objects_max - zspage.objects;
-        class.partial.remove(&(room, id));
-        zspage.objects -= 1;
-        if zspage.objects > 0 {
-            class.partial.insert((room + 1, id));
-            return None;
+        let class = &mut self.classes[at];
+        let pages = class.take(handle.object);
+        class.unused_objects.push(handle.object);
+        self.pages -= if pages.is_some() { u64::from(class.pages) } else { 0 };
+        pages.map(|pages| (pages, class.pages.into()))
+    }
+
+    /// Pages that compaction would free.
+    pub(crate) fn compactable(&self) -> u64 {
+        let of_class = |class: &Class| class.room / u64::from(class.objects_max) * u64::from(class.pages);
+        self.classes.iter().map(of_class).sum()
+    }
+
+    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of room.
+    /// The pages that this frees, and how many objects have moved.
+    #[must_use]
+    pub(crate) fn compact(&mut self) -> (Vec<Pfn>, u64) {
+        let (mut freed, mut moved) = (Vec::new(), 0);
+        for class in &mut self.classes {
+            while class.room >= u64::from(class.objects_max) {
+                let (from, to) = (class.partial.last(), class.partial.first());
+                let (&(_, from), &(_, to)) = from.zip(to).expect("there is room");
+                let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
+                let object = *emptiest.objects.last().expect("no zspage is empty");
+                let pages = class.take(object);
+                class.put(object, to);
+                moved += 1;
+                freed.extend(pages.iter().flat_map(|pages| &pages[..class.pages.into()]));
+            }
         }
-        let pages = zspage.pages;
-        *slot = None;
-        class.unused.push(id);
-        self.pages -= u64::from(class.pages);
-        Some((pages, class.pages.into()))
+        self.pages -= freed.len() as u64;
+        (freed, moved)
     }
 
     /// Pages that it takes.
@@ -183,23 +215,67 @@ impl ZsPool {
 
     /// Panics unless the zspages are those of the objects, and no zspage is empty or too full.
     pub(crate) fn check_invariants(&self, objects: impl Iterator<Item = Handle>) {
-        let mut counted = vec![std::collections::BTreeMap::<u32, u16>::new(); self.classes.len()];
+        let mut held = vec![std::collections::BTreeMap::<u32, BTreeSet<u32>>::new(); self.classes.len()];
         for handle in objects {
-            *counted[self.class(handle.length)].entry(handle.zspage).or_default() += 1;
+            let at = self.class(handle.length);
+            let zspage = self.classes[at].places[handle.object as usize];
+            assert!(held[at].entry(zspage).or_default().insert(handle.object), "an object has one owner");
         }
         let mut pages = 0;
-        for (class, counted) in self.classes.iter().zip(counted) {
+        for (class, held) in self.classes.iter().zip(held) {
+            let mut room_of_all = 0;
             for (id, zspage) in (0..).zip(&class.zspages) {
-                let objects = zspage.as_ref().map_or(0, |zspage| zspage.objects);
-                assert_eq!(objects, counted.get(&id).copied().unwrap_or(0), "objects of zspage {id}");
-                assert!(zspage.is_none() || objects > 0, "zspage {id} is empty");
-                let room = class.objects_max - objects;
-                let is_partial = zspage.is_some() && room > 0;
-                assert_eq!(class.partial.contains(&(room, id)), is_partial, "zspage {id} has room");
-                pages += if zspage.is_some() { u64::from(class.pages) } else { 0 };
+                let objects = zspage.as_ref().map(|zspage| zspage.objects.iter().copied().collect());
+                assert_eq!(objects, held.get(&id).cloned(), "objects of zspage {id}");
+                let Some(zspage) = zspage else { continue };
+                let room = class.room_of(zspage);
+                assert_eq!(class.partial.contains(&(room, id)), room > 0, "zspage {id} has room");
+                pages += u64::from(class.pages);
+                room_of_all += u64::from(room);
             }
+            assert_eq!(class.room, room_of_all, "room of a class");
         }
         assert_eq!(self.pages, pages, "pages of the pool");
+    }
+}
+
+impl Class {
+    fn room_of(&self, zspage: &Zspage) -> u16 {
+        self.objects_max - zspage.objects.len() as u16
+    }
+
+    /// Puts an object into a zspage with room.
+    fn put(&mut self, object: u32, id: u32) {
+        let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
+        let room = self.objects_max - zspage.objects.len() as u16;
+        zspage.objects.push(object);
+        self.places[object as usize] = id;
+        self.partial.remove(&(room, id));
+        if room > 1 {
+            self.partial.insert((room - 1, id));
+        }
+        self.room -= 1;
+    }
+
+    /// Takes an object out of its zspage. The pages of that, if it was the last one there.
+    fn take(&mut self, object: u32) -> Option<ZspagePages> {
+        let id = self.places[object as usize];
+        let slot = self.zspages.get_mut(id as usize).expect("an object is in a zspage");
+        let zspage = slot.as_mut().expect("an object is freed once");
+        let room = self.objects_max - zspage.objects.len() as u16;
+        let at = zspage.objects.iter().position(|&other| other == object).expect("an object is freed once");
+        zspage.objects.swap_remove(at);
+        self.partial.remove(&(room, id));
+        self.room += 1;
+        if !zspage.objects.is_empty() {
+            self.partial.insert((room + 1, id));
+            return None;
+        }
+        let pages = zspage.pages;
+        *slot = None;
+        self.unused.push(id);
+        self.room -= u64::from(self.objects_max);
+        Some(pages)
     }
 }
 
@@ -249,18 +325,26 @@ mod tests {
     }
 
     proptest! {
-        /// Against objects in a plain list: whatever is stored and freed, each zspage holds what it may and none is empty, and
-        /// pages that were given are given back.
+        /// Against objects in a plain list: whatever is stored, freed and compacted, each zspage holds what it may and none is
+        /// empty, and pages that were given are given back.
         #[test]
         fn pages_are_those_of_the_objects(
-            steps in prop::collection::vec((any::<bool>(), 0..=4096u16, any::<prop::sample::Index>()), 1..300),
+            steps in prop::collection::vec((0..9u8, 0..=4096u16, any::<prop::sample::Index>()), 1..300),
         ) {
             let mut pool = ZsPool::new();
             let mut objects: Vec<Handle> = Vec::new();
             let mut held: BTreeSet<Pfn> = BTreeSet::new();
             let mut next = 0;
-            for (frees, length, which) in steps {
-                if frees && !objects.is_empty() {
+            for (what, length, which) in steps {
+                if what == 0 {
+                    let before = (pool.pages(), pool.compactable());
+                    let (pages, _) = pool.compact();
+                    prop_assert_eq!((pool.pages(), pool.compactable()), (before.0 - before.1, 0));
+                    prop_assert_eq!(pages.len() as u64, before.1, "what it promised");
+                    for pfn in pages {
+                        prop_assert!(held.remove(&pfn), "{pfn:?} is given back twice");
+                    }
+                } else if what < 5 && !objects.is_empty() {
                     let handle = objects.swap_remove(which.index(objects.len()));
                     if let Some((pages, count)) = pool.free(handle) {
                         for pfn in &pages[..count] {

@@ -1,8 +1,6 @@
 //! The dynamic shrinker: how many entries of a group reclaim takes from the pool, beside the pages that it takes from lists.
 //!
-//! It runs after each pass over a group's lists, at the same priority. It is a slab shrinker: it says how much could be freed, F;
-//! each call adds 2 (F >> priority) to what it owes and works that off in chunks of 128, as soon as there is a whole one (or F). So
-//! a small pool is touched only where reclaim has come to low priorities: two lists do, generations hardly ever.
+//! It is a slab shrinker (`reclaim/shrinker.rs`), so a small pool is touched only where reclaim has come to low priorities.
 //!
 //! What is protected: as many entries as pages had to be read from the device since it last counted, and each entry that it meets
 //! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [zswap 1.4, 1.5]
@@ -12,26 +10,15 @@ use super::rules::ZswapProtection;
 use super::writeback::Writeback;
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
-use crate::reclaim::ScanControl;
+use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
 use crate::units::PAGE_SIZE;
-
-/// Entries that are looked at together (SHRINK_BATCH).
-const CHUNK: u64 = 128;
-/// For each part of the lists that is scanned, 4 / seeks times as much of what shrinkers hold.
-const SCANNED_PER_SHARE: u64 = 2;
 
 /// A call of it under way.
 #[derive(Debug)]
 pub(crate) struct ZswapShrink {
     lruvec: LruvecId,
-    /// What could be freed.
-    freeable: u64,
-    /// What is owed, of this call and earlier ones, before anything is done.
-    owed: u64,
-    /// What may be done in this call, and what was.
-    budget: u64,
-    scanned: u64,
+    call: ShrinkerCall,
     /// The chunk under way: its size, the steps left of it, and the entries that it has written.
     chunk: u64,
     left: u64,
@@ -56,19 +43,8 @@ impl Core {
         if freeable == 0 {
             return None;
         }
-        let deferred = std::mem::take(&mut self.lruvecs[lruvec].zswap.deferred);
-        let new = SCANNED_PER_SHARE * (freeable >> sc.priority);
-        let budget = ((deferred >> sc.priority) + new).min(2 * freeable);
-        Some(ZswapShrink {
-            lruvec,
-            freeable,
-            owed: deferred + new,
-            budget,
-            scanned: 0,
-            chunk: 0,
-            left: 0,
-            written: 0,
-        })
+        let call = ShrinkerCall::begin(freeable, &mut self.lruvecs[lruvec].zswap.deferred, sc.priority);
+        Some(ZswapShrink { lruvec, call, chunk: 0, left: 0, written: 0 })
     }
 
     fn zswap_count_freeable(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
@@ -114,8 +90,7 @@ impl Core {
                 }
             }
         }
-        let owed = (shrink.owed - shrink.scanned.min(shrink.owed)).min(2 * shrink.freeable);
-        self.lruvecs[shrink.lruvec].zswap.deferred += owed;
+        self.lruvecs[shrink.lruvec].zswap.deferred += shrink.call.left();
         ZswapShrinkStep::Over
     }
 
@@ -125,15 +100,12 @@ impl Core {
             if shrink.written == 0 {
                 return false;
             }
-            shrink.budget -= shrink.chunk;
-            shrink.scanned += shrink.chunk;
+            shrink.call.note(shrink.chunk);
             let node = self.lruvecs[shrink.lruvec].node;
             self.count_node(node, Stat::SlabsScanned, shrink.chunk as i64);
         }
-        if shrink.budget == 0 || shrink.budget < CHUNK.min(shrink.freeable) {
-            return false;
-        }
-        shrink.chunk = shrink.budget.min(CHUNK);
+        let Some(chunk) = shrink.call.chunk() else { return false };
+        shrink.chunk = chunk;
         (shrink.left, shrink.written) = (shrink.chunk, 0);
         let lru = &self.lruvecs[shrink.lruvec].zswap;
         let spares = lru.protected >= lru.list.len().saturating_sub(shrink.chunk);

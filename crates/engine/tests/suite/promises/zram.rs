@@ -25,6 +25,36 @@ fn compressed_pages_take_memory_of_the_machine_until_their_slots_are_free() {
     );
 }
 
+/// 15 objects of 2082 bytes lie in 8 pages. Each of four such lots has 7 left.
+#[test]
+fn compressed_pages_move_together_when_the_machine_is_short_of_memory_but_not_for_a_group() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        swap 100 sync
+        zram 2082 2082 0
+        group job
+        group other
+        task t in job
+        t anon 64 as heap
+        t write heap 0..60         => 60m
+        t sets job reclaim 60      => reclaimed 60
+        vmstat nr_zspages          => 32
+        t read heap 0..8           => 8M
+        t read heap 15..23         => 8M
+        t read heap 30..38         => 8M
+        t read heap 45..53         => 8M
+        t sets job min 64
+        t sets other reclaim 10    => reclaimed 0
+        vmstat nr_zspages          => 32
+        t sets / reclaim 10        => reclaimed 0
+        vmstat nr_zspages          => 16
+        t read heap 0..60          => 8H 7M 8H 7M 8H 7M 8H 7M
+        vmstat nr_zspages          => 0
+    ",
+    );
+}
+
 #[test]
 fn a_page_that_finds_no_memory_stays_and_is_counted() {
     check(
