@@ -37,18 +37,29 @@ const MIN_PAGES: u64 = 331;
 const FREE_PAGES: u64 = 22_100;
 /// Anonymous pages of others: init, the shell, what they run from (a file system in memory), and the recorder's buffers.
 const OTHERS_PAGES: u64 = 2805;
-/// Where pressure and zones were noted: without the buffers of each program, two thirds of 3,400.
-const OTHERS_PAGES_NOTED: u64 = 1130;
-const BUFFER_PAGES: u64 = 2270;
+/// Where pressure and zones were noted, by the anonymous pages that each kind of run began with: those of others, with one program and
+/// with two; then a program's buffers, which it fills with zeroes and leaves. To these come a word of the sequence and a byte of the
+/// results for each access.
+const OTHERS_PAGES_NOTED: [u64; 2] = [920, 1295];
+const BUFFER_PAGES: u64 = 2017;
+/// What the kernel held itself then: 3696 to 3970 pages, and more where it traced. A program that begins later than the other has not all
+/// of its buffers yet when the machine's state is noted.
+const KERNEL_PAGES_NOTED: u64 = 3850;
 
 /// Time of a mean access at which the emulator was as fast as `qemu-tcg` has it.
 const MEAN_ACCESS: Nanos = Nanos(72_000);
 /// Its disk, a virtual one whose file is in the host's memory: what tasks lost to I/O, by the recorded pressure, over the pages read.
 const DISK_READ: u64 = 50_000;
 
-/// Page contents: half of each page is pseudo-random, the other half a constant.
+/// Page contents: half of each page is pseudo-random, the other half a constant. LZ4 makes 2082 bytes of it, so that 8 pages hold 15.
+/// What the recorded shrinker of the pool could free is always a multiple of 8 pages.
 const COMPRESSIBILITY: Compressibility =
-    Compressibility { zero_filled: 0, same_filled: 0, lengths: Lengths::Even { least: 2180, most: 2240 } };
+    Compressibility { zero_filled: 0, same_filled: 0, lengths: Lengths::Even { least: 2082, most: 2082 } };
+/// Sequences: LZ4 makes 3400 bytes and more of a page of such words, which is kept as it is then. So are pages of others, as far as the
+/// recorded sizes of the pool tell.
+const INCOMPRESSIBLE: Compressibility =
+    Compressibility { zero_filled: 0, same_filled: 0, lengths: Lengths::Even { least: 4096, most: 4096 } };
+const SAME_FILLED: Compressibility = Compressibility { same_filled: 1000, ..COMPRESSIBILITY };
 
 const REFRESH: &str = "/proc/sys/vm/stat_refresh";
 
@@ -59,6 +70,14 @@ struct Program<'a> {
     windows: &'a [Window],
     /// When it began, from the first of them on.
     start: Nanos,
+}
+
+impl Program<'_> {
+    /// What it has beside its objects: pages of its sequence, and pages of zeroes.
+    fn own_pages(&self) -> [u64; 2] {
+        let accesses = self.sequence.len() as u64;
+        [(accesses * 4).div_ceil(PAGE_SIZE), BUFFER_PAGES + accesses.div_ceil(PAGE_SIZE)]
+    }
 }
 
 /// What is seen of the machine while it runs.
@@ -138,11 +157,12 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
     let programs = programs(playable);
     let mut tasks = Vec::new();
     let mut files: Vec<(String, FileId)> = Vec::new();
-    add_foreign(&mut engine, run)?;
+    add_foreign(&mut engine, run, &programs)?;
     for (at, program) in programs.iter().enumerate() {
         tasks.push(add_program(&mut engine, run, program, CpuId(at as u16 % run.cpus), &mut files)?);
     }
     let free = state_at_start(run).map_or(FREE_PAGES, StartState::spare_pages);
+    let free = free.saturating_sub(foreign_to_come(run, &programs, free));
     let spare = spare_pages(&engine);
     engine.hold_kernel_memory(spare.saturating_sub(free))?;
 
@@ -250,12 +270,16 @@ fn programs<'a>(playable: &'a Playable) -> Vec<Program<'a>> {
     [Some(first), second].into_iter().flatten().collect()
 }
 
+/// Pages of the machine.
+fn managed(run: &Run) -> u64 {
+    run.mem_total_kb.saturating_mul(1024) / PAGE_SIZE
+}
+
 fn config(playable: &Playable, unrecorded: Unrecorded) -> Config {
     let run = playable.run;
-    let managed = run.mem_total_kb.saturating_mul(1024) / PAGE_SIZE;
     let min = state_at_start(run).map_or(MIN_PAGES, StartState::min_pages);
     Config {
-        node_pages: vec![managed],
+        node_pages: vec![managed(run)],
         cpus: run.cpus,
         hz: run.hz,
         swappiness: run.swappiness,
@@ -274,24 +298,35 @@ fn disk(slowness: f64) -> DeviceSpec {
     DeviceSpec { read: latency, write: latency, latency_covers: PAGE_SIZE, ..instant_disk() }
 }
 
-/// Memory of others, which nobody uses any more. The recorder's own buffers are empty.
-fn add_foreign(engine: &mut Engine, run: &Run) -> Result<(), Unplayable> {
+/// Pages of foreign memory that were not there yet when so many were free.
+fn foreign_to_come(run: &Run, programs: &[Program], spare: u64) -> u64 {
+    let foreign: u64 = foreign(run, programs).iter().map(|&(pages, _)| pages).sum();
+    match state_at_start(run) {
+        Some(_) => foreign.saturating_sub(managed(run).saturating_sub(KERNEL_PAGES_NOTED + spare)),
+        None => 0,
+    }
+}
+
+/// Memory of others, and of the programs beside their objects: how much, and what it comes to.
+fn foreign(run: &Run, programs: &[Program]) -> Vec<(u64, Compressibility)> {
+    if state_at_start(run).is_none() {
+        return vec![(OTHERS_PAGES, Compressibility::default())];
+    }
+    let others = (OTHERS_PAGES_NOTED[programs.len() - 1], INCOMPRESSIBLE);
+    let own = programs.iter().map(Program::own_pages);
+    [others]
+        .into_iter()
+        .chain(own.flat_map(|[words, empty]| [(words, INCOMPRESSIBLE), (empty, SAME_FILLED)]))
+        .collect()
+}
+
+/// Nobody uses foreign memory any more.
+fn add_foreign(engine: &mut Engine, run: &Run, programs: &[Program]) -> Result<(), Unplayable> {
     let mm = engine.process_create(MemcgId::ROOT);
     let task = engine.task_create(mm, CpuId(0));
-    let (others, buffers) = match state_at_start(run) {
-        Some(_) => (OTHERS_PAGES_NOTED, BUFFER_PAGES),
-        None => (OTHERS_PAGES, 0),
-    };
-    let programs = 1 + u64::from(run.second.is_some());
-    for (pages, same_filled) in
-        [(others, 0), (buffers * programs, 1000)].into_iter().filter(|&(pages, _)| pages > 0)
-    {
+    for (pages, compressibility) in foreign(run, programs) {
         let memory = engine.map_anon(task, pages, Advice::Normal)?;
-        engine.set_compressibility(
-            task,
-            memory,
-            Compressibility { same_filled, ..Compressibility::default() },
-        )?;
+        engine.set_compressibility(task, memory, compressibility)?;
         (0..pages).try_for_each(|page| serve(engine, task, Access::new(memory, page, true)))?;
     }
     Ok(())
