@@ -69,6 +69,10 @@ pub struct TierReport {
     pub nodes: Vec<NodeReport>,
     /// Pages that went from one node to another, by both.
     pub moved: Vec<Vec<u64>>,
+    /// Of those between the top tier and others, pages that went back within ten seconds.
+    pub ping_pong: u64,
+    /// When the share of accesses to the top tier had come to nine tenths of what it was in the last quarter of the run.
+    pub converged: Option<Nanos>,
     /// What accesses took, from their beginning to their end; hits that were served in one go count with their mean.
     pub latency: LatencySummary,
 }

@@ -9,7 +9,7 @@ use crate::print::{figures, output, table};
 use crate::result::notes;
 use crate::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
-    RunResult, TaskResult, ThreadResult, counter,
+    RunResult, TaskResult, ThreadResult, TiersResult, counter,
 };
 use crate::result::writeback::WritebackResult;
 
@@ -92,6 +92,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     text += &threads_line(&result.threads, result.end_ns);
     text += &writeback_lines(&result.writeback);
     text += &swap_line(result);
+    text += &result.tiers.as_ref().map_or_else(String::new, tiers_lines);
     text += &readahead_line(result.readahead);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
         text.push('\n');
@@ -363,6 +364,24 @@ fn swap_line(result: &RunResult) -> String {
     }
     let show = |pages: i64| figures::count(pages.max(0) as u64);
     format!("\nswap: pswpin {}, pswpout {}\n", show(pages_in), show(pages_out))
+}
+
+/// Where accesses found their pages.
+fn tiers_lines(tiers: &TiersResult) -> String {
+    let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
+    let converged = tiers
+        .converged_ns
+        .map_or_else(String::new, |at| format!(", nine tenths of where it ended by {}", figures::time(at)));
+    format!(
+        "\ntiers: {fast} of accesses in the top tier{converged}; access p50 {}, p99 {}\n  \
+         {} pages promoted, {} demoted, {} of them back within 10 s; {:.2} bytes moved per useful byte\n",
+        figures::time(tiers.access.p50_ns),
+        figures::time(tiers.access.p99_ns),
+        figures::count(tiers.promoted),
+        figures::count(tiers.demoted),
+        figures::percent(tiers.ping_pong_ratio()),
+        tiers.moved_per_useful_byte
+    )
 }
 
 /// What of readahead was of use.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::print::figures;
 use crate::print::summary::STORY;
-use crate::result::run_result::{Counters, Latency, PressureResult, RunResult, TaskResult, counter};
+use crate::result::run_result::{
+    Counters, Latency, PressureResult, RunResult, TaskResult, TiersResult, counter,
+};
 use crate::result::writeback::WritebackResult;
 
 /// One figure.
@@ -102,6 +104,10 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.group = format!("task {name}");
         list.task(&copies);
     }
+    if let Some(tiers) = &result.tiers {
+        list.group = "tiers".to_string();
+        list.tiers(tiers);
+    }
     for memcg in &result.memcgs {
         list.group = format!("memcg {}", memcg.path);
         list.counters(&memcg.counters, all);
@@ -182,6 +188,20 @@ impl List {
         self.add("in direct reclaim", mean(|task| task.reclaim_time_ns), Unit::Nanoseconds);
         self.add("waiting for I/O", mean(|task| task.io_wait_ns), Unit::Nanoseconds);
         self.add("throttled", mean(|task| task.delayed_ns), Unit::Nanoseconds);
+    }
+
+    /// Fast and slow memory.
+    fn tiers(&mut self, tiers: &TiersResult) {
+        self.add("fast-tier hit ratio", tiers.fast_hit_ratio.unwrap_or(0.0), Unit::Share);
+        self.add("pages promoted", tiers.promoted as f64, Unit::Count);
+        self.add("pages demoted", tiers.demoted as f64, Unit::Count);
+        self.add("ping-pong", tiers.ping_pong_ratio(), Unit::Share);
+        self.add("bytes moved per useful byte", tiers.moved_per_useful_byte, Unit::Ratio);
+        if let Some(converged) = tiers.converged_ns {
+            self.add("90 % converged", converged as f64, Unit::Nanoseconds);
+        }
+        self.add("access p50", tiers.access.p50_ns as f64, Unit::Nanoseconds);
+        self.add("access p99", tiers.access.p99_ns as f64, Unit::Nanoseconds);
     }
 
     /// What a machine as a whole lost, and what its kernel threads took.

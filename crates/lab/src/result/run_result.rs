@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{CGROUP_FILES, Holds, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Kill, Machine, Pressure, Stall, Thinned, ThreadReport};
+use pageout_sim::{Ended, Kill, Machine, Pressure, Stall, Thinned, ThreadReport, TierReport};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
@@ -39,6 +39,9 @@ pub(crate) struct RunResult {
     pub(crate) devices: Vec<DeviceResult>,
     /// Pages of files that were read before anyone asked for them.
     pub(crate) readahead: ReadaheadResult,
+    /// Where accesses found their pages, where not all memory is alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tiers: Option<TiersResult>,
     /// Direct reclaim calls of all tasks.
     pub(crate) reclaim: Latency,
     /// The CPUs, in order.
@@ -176,6 +179,49 @@ pub(crate) struct DeviceResult {
     pub(crate) errors: u64,
     pub(crate) busy_ns: u64,
     pub(crate) queue_wait_ns: u64,
+}
+
+/// Fast and slow memory.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct TiersResult {
+    /// Accesses to the top tier, of all.
+    pub(crate) fast_hit_ratio: Option<f64>,
+    /// Pages that went to the top tier and from it.
+    pub(crate) promoted: u64,
+    pub(crate) demoted: u64,
+    /// Of those, the ones that went back within ten seconds.
+    pub(crate) ping_pong: u64,
+    /// Bytes moved between nodes for each that was accessed.
+    pub(crate) moved_per_useful_byte: f64,
+    /// When the share of the top tier had come to nine tenths of what it ended at.
+    pub(crate) converged_ns: Option<u64>,
+    /// What accesses took.
+    pub(crate) access: Latency,
+    /// Accesses by node, in order.
+    pub(crate) accesses_by_node: Vec<u64>,
+}
+
+impl From<TierReport> for TiersResult {
+    fn from(report: TierReport) -> TiersResult {
+        let (promoted, demoted) = report.promoted_and_demoted();
+        TiersResult {
+            fast_hit_ratio: report.fast_share(),
+            promoted,
+            demoted,
+            ping_pong: report.ping_pong,
+            moved_per_useful_byte: report.moved_per_useful_byte(),
+            converged_ns: report.converged.map(|at| at.0),
+            access: report.latency.into(),
+            accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
+        }
+    }
+}
+
+impl TiersResult {
+    /// Pages that went back soon, of all that went.
+    pub(crate) fn ping_pong_ratio(&self) -> f64 {
+        crate::print::figures::share(self.ping_pong, self.promoted + self.demoted)
+    }
 }
 
 /// Pages that readahead brought in: those in memory that nobody has used, and those that have left it unused. Whether a mapped
@@ -338,6 +384,7 @@ impl RunResult {
                 unused_pages: report.readahead.unused,
                 dropped_pages: report.readahead.dropped,
             },
+            tiers: report.tiers.clone().map(TiersResult::from),
             reclaim: report.reclaim.into(),
             cpus: report
                 .cpus

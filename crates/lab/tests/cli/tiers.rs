@@ -97,3 +97,29 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     );
     refused(TIERS, &["--set", "kernel.sched.numa_balancing.scan_size_mb=0"], &["scan_size_mb", "1"]);
 }
+
+/// Slow memory is slower: the same accesses take longer where more of them reach it, and the result says how many did.
+#[test]
+fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
+    let directory = with_scenario(TIERS);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments = [&["run", "scenario.toml", "--json"], settings].concat();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let slow = run(&[]);
+    let tiers = &slow["tiers"];
+    let ratio = tiers["fast_hit_ratio"].as_f64().unwrap();
+    assert!((0.5..0.8).contains(&ratio), "64 MiB of 96 are fast: {tiers}");
+    let by_node: Vec<u64> = serde_json::from_value(tiers["accesses_by_node"].clone()).unwrap();
+    assert_eq!(by_node.iter().sum::<u64>(), 30_000);
+    let slower =
+        run(&["--set", "machine.node.1.read_latency=2us", "--set", "machine.node.1.write_latency=2us"]);
+    assert_eq!(slower["tiers"]["accesses_by_node"], tiers["accesses_by_node"]);
+    assert!(slower["end_ns"].as_u64() > slow["end_ns"].as_u64());
+    let p99 = |run: &serde_json::Value| run["tiers"]["access"]["p99_ns"].as_u64().unwrap();
+    assert!(p99(&slower) > p99(&slow));
+    let alike = run(&["--set", "machine.node.1.preset=dram"]);
+    assert!(alike.get("tiers").is_none(), "ordinary memory has no tiers to tell of");
+    let told = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(told.contains("of accesses in the top tier"), "{told}");
+}

@@ -2,7 +2,9 @@
 //!
 //! A machine of ordinary memory has none of this, and pays nothing for it.
 
-use pageout_engine::{Access, Nanos, NodeId, Op, Touched};
+use std::collections::BTreeMap;
+
+use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Touched};
 
 use super::Machine;
 use crate::calls::decode_call;
@@ -22,8 +24,53 @@ pub(super) struct TieredMemory {
     latency: LatencyHistogram,
     /// Pages that went from one node to another, by both.
     moved: Vec<Vec<u64>>,
+    /// By frame: whether its page came from the top tier or went there, and when.
+    came: BTreeMap<Pfn, (bool, Nanos)>,
+    /// Pages that went back within [`PING_PONG`].
+    ping_pong: u64,
+    shares: Shares,
     /// Buffer, by node.
     touches: Vec<Touches>,
+}
+
+/// A page that goes back within this time need not have gone.
+const PING_PONG: Nanos = Nanos(10_000_000_000);
+/// Spans of the time series at most, and how long one is at first.
+const SPANS: usize = 256;
+const SPAN: u64 = 1_000_000;
+
+/// Accesses to the top tier, and all, span by span. There are never more than [`SPANS`]: they become longer.
+struct Shares {
+    span: u64,
+    counts: Vec<[u64; 2]>,
+}
+
+impl Shares {
+    fn add(&mut self, at: Nanos, fast: u64, all: u64) {
+        while (at.0 / self.span) as usize >= SPANS {
+            let pairs = self.counts.chunks(2);
+            self.counts =
+                pairs.map(|pair| [0, 1].map(|of| pair.iter().map(|count| count[of]).sum())).collect();
+            self.span *= 2;
+        }
+        let span = (at.0 / self.span) as usize;
+        if self.counts.len() <= span {
+            self.counts.resize(span + 1, [0; 2]);
+        }
+        self.counts[span][0] += fast;
+        self.counts[span][1] += all;
+    }
+
+    /// When the share of the top tier had first come to nine tenths of what it is in the last quarter of the run.
+    fn converged(&self) -> Option<Nanos> {
+        let sum = |counts: &[[u64; 2]]| counts.iter().fold([0; 2], |[a, b], [c, d]| [a + c, b + d]);
+        let [fast, all] = sum(&self.counts[self.counts.len() * 3 / 4..]);
+        let has_converged = |[here, of]: &[u64; 2]| {
+            *of > 0 && 10 * u128::from(*here) * u128::from(all) >= 9 * u128::from(fast) * u128::from(*of)
+        };
+        let span = self.counts.iter().position(has_converged)?;
+        (fast > 0).then(|| Nanos(span as u64 * self.span))
+    }
 }
 
 impl TieredMemory {
@@ -37,6 +84,9 @@ impl TieredMemory {
             accessed: vec![Touches::default(); count],
             latency: LatencyHistogram::default(),
             moved: vec![vec![0; count]; count],
+            came: BTreeMap::new(),
+            ping_pong: 0,
+            shares: Shares { span: SPAN, counts: Vec::new() },
             touches: vec![Touches::default(); count],
         }))
     }
@@ -48,7 +98,7 @@ impl TieredMemory {
         ops: &[Op],
         at: Nanos,
         span: Nanos,
-        node_of: impl Fn(pageout_engine::Pfn) -> NodeId,
+        node_of: impl Fn(Pfn) -> NodeId,
     ) -> Nanos {
         self.touches.fill(Touches::default());
         let (mut longer, mut is_any) = (0, false);
@@ -59,7 +109,12 @@ impl TieredMemory {
                     longer += u64::from(pages) * self.load.longer(at, node, Moves::Page, true);
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
+                Op::FreeFrame { pfn, .. } => {
+                    self.came.remove(&pfn);
+                    continue;
+                }
                 Op::Copy { from, to, pages } => {
+                    self.note_copy(from, to, pages.into(), at, &node_of);
                     let (from, to) = (node_of(from), node_of(to));
                     self.touches[from.index()].pages[0] += u64::from(pages);
                     self.touches[to.index()].pages[1] += u64::from(pages);
@@ -78,13 +133,33 @@ impl TieredMemory {
         Nanos(longer) + self.load.transfer(at, span, &self.touches)
     }
 
+    /// A page goes to another frame, and perhaps to another tier.
+    fn note_copy(&mut self, from: Pfn, to: Pfn, pages: u64, at: Nanos, node_of: impl Fn(Pfn) -> NodeId) {
+        let is_top = |pfn| self.is_top_tier[node_of(pfn).index()];
+        let (was_top, now_top) = (is_top(from), is_top(to));
+        let before = self.came.remove(&from);
+        if was_top == now_top {
+            self.came.extend(before.map(|came| (to, came)));
+            return;
+        }
+        let is_back = before.is_some_and(|(to_top, then)| to_top != now_top && at.0 - then.0 <= PING_PONG.0);
+        self.ping_pong += if is_back { pages } else { 0 };
+        self.came.insert(to, (now_top, at));
+    }
+
     pub(super) fn report(&self) -> TierReport {
         let nodes = self.accessed.iter().zip(&self.is_top_tier).map(|(accessed, &is_top_tier)| NodeReport {
             is_top_tier,
             accesses: accessed.count(),
             bytes: accessed.bytes(),
         });
-        TierReport { nodes: nodes.collect(), moved: self.moved.clone(), latency: self.latency.summary() }
+        TierReport {
+            nodes: nodes.collect(),
+            moved: self.moved.clone(),
+            ping_pong: self.ping_pong,
+            converged: self.shares.converged(),
+            latency: self.latency.summary(),
+        }
     }
 }
 
@@ -122,8 +197,58 @@ impl Machine {
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
+        let tops = memory.touches.iter().zip(&memory.is_top_tier);
+        let fast = tops.map(|(touches, &is_top)| if is_top { touches.count() } else { 0 }).sum();
+        let all = memory.touches.iter().map(Touches::count).sum();
+        memory.shares.add(at, fast, all);
         let waited = at.0 - began.0;
         memory.latency.record_many(Nanos(waited + (span.0 + longer.0) / count as u64), count as u64);
         longer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CXL: MemorySpec = MemorySpec {
+        read_latency: 210,
+        write_latency: 210,
+        read_bandwidth: 64_000_000_000,
+        write_bandwidth: 64_000_000_000,
+    };
+
+    /// Frames below 100 are on the fast node.
+    fn node_of(pfn: Pfn) -> NodeId {
+        NodeId(u8::from(pfn.0 >= 100))
+    }
+
+    #[test]
+    fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
+        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], vec![true, false]).unwrap();
+        let mut copy = |from, to, seconds: u64| {
+            let ops = [
+                Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },
+                Op::FreeFrame { pfn: Pfn(from), pages: 1 },
+            ];
+            memory.carry_out(&ops, Nanos(seconds * 1_000_000_000), Nanos::ZERO, node_of);
+            memory.ping_pong
+        };
+        assert_eq!(copy(1, 100, 0), 0, "demoted");
+        assert_eq!(copy(100, 101, 1), 0, "compacted: it is the same page");
+        assert_eq!(copy(101, 2, 9), 1, "promoted again");
+        assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
+        assert_eq!(memory.report().promoted_and_demoted(), (1, 2));
+    }
+
+    #[test]
+    fn convergence_is_where_the_share_comes_to_nine_tenths_of_what_it_ends_at() {
+        let mut shares = Shares { span: SPAN, counts: Vec::new() };
+        for at in 0..1000 {
+            shares.add(Nanos(at * 10 * SPAN), if at < 300 { 10 } else { 80 }, 100);
+        }
+        let at = shares.converged().unwrap().0 / SPAN;
+        assert!((2950..=3050).contains(&at), "{at}");
+        assert_eq!(Shares { span: SPAN, counts: Vec::new() }.converged(), None);
     }
 }
