@@ -193,6 +193,6 @@ fn threads_at_start(config: &Config, tiers: &MemoryTiers) -> Vec<Box<dyn KernelT
     let kcompactds = ids().map(|node| Box::new(KcompactdThread::new(node)) as _);
     let zswap = config.zswap_enabled.then(|| Box::new(ZswapThread::default()) as _);
     let lower = ids().filter(|&node| !tiers.node_is_top_tier(node));
-    let kmigrateds = lower.map(|node| Box::new(KmigratedThread::new(node, config)) as _);
+    let kmigrateds = lower.map(|node| Box::new(KmigratedThread::new(node)) as _);
     kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).collect()
 }

@@ -41,8 +41,8 @@ enum Stays {
 }
 
 impl KmigratedThread {
-    pub(crate) fn new(node: NodeId, config: &Config) -> KmigratedThread {
-        KmigratedThread { node, first_wait: nap(config), blocks: Vec::new() }
+    pub(crate) fn new(node: NodeId) -> KmigratedThread {
+        KmigratedThread { node, first_wait: Wait::Woken, blocks: Vec::new() }
     }
 }
 
@@ -63,6 +63,8 @@ impl KernelThread for KmigratedThread {
     }
 
     fn started(&mut self, core: &mut Core, task: TaskId) {
+        // Sources may have been turned on before the machine has started.
+        self.first_wait = nap(&core.config);
         core.pghot.threads.push(task);
     }
 

@@ -65,6 +65,17 @@ impl Engine {
         &self.core.tiers
     }
 
+    /// The node from which pages of a process come first, whichever CPU it runs on (MPOL_PREFERRED); where that has none, others' do.
+    /// Errors: there is no such node.
+    pub fn set_preferred_node(&mut self, mm: MmId, node: Option<NodeId>) -> Result<(), ConfigError> {
+        if let Some(node) = node {
+            let last = self.core.config.node_pages.len() as u64 - 1;
+            check_range("node", node.0.into(), 0, last)?;
+        }
+        self.core.memory.mm_mut(mm).preferred_node = node;
+        Ok(())
+    }
+
     /// Timer ticks a second.
     pub fn hz(&self) -> u32 {
         self.core.config.hz

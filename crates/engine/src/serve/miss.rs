@@ -315,7 +315,8 @@ impl Engine {
             }
             None => {}
         }
-        let request = Request::movable(gfp, self.core.current_node());
+        let preferred = self.core.memory.mm(self.mm_of(task)).preferred_node;
+        let request = Request::movable(gfp, preferred.unwrap_or_else(|| self.core.current_node()));
         let pfn = self.allocate(task, memcg, &request)?;
         if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
             // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.

@@ -301,6 +301,26 @@ fn reports_of_reads_have_kmigrated_promote_what_was_read_twice() {
 }
 
 #[test]
+fn kmigrated_looks_around_as_long_as_a_source_is_on() {
+    let first_wait = |set: &[(&str, &str)]| {
+        let bench = Bench::new(Policy::classic_6_12(), set);
+        bench.threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().wait
+    };
+    assert_eq!(first_wait(&[]), Wait::Woken);
+    let nap = Wait::WokenOr(Nanos(100_000_000), DelayReason::Nap);
+    assert_eq!(first_wait(&[("vm.pghot_record_fma_enable", "1")]), nap);
+    let mut bench = Bench::new(Policy::classic_6_12(), &[]);
+    let file = "/proc/sys/vm/pghot_record_fma_enable";
+    for (value, wait) in [("1", nap), ("0", Wait::Woken)] {
+        let _ = bench.engine.write_file(bench.task, file, value).unwrap();
+        let mut woken = Vec::new();
+        bench.engine.take_woken(&mut woken);
+        assert_eq!(woken.len(), 1);
+        assert_eq!(bench.engine.resume(woken[0]), Step::Wait(wait));
+    }
+}
+
+#[test]
 fn a_page_that_may_not_move_now_is_tried_again_or_forgotten() {
     for (refused, promoted) in [("requeue", 8), ("forget", 0)] {
         let set =

@@ -287,6 +287,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             migrates: false,
             nice: 0,
             oom_score_adj: 0,
+            preferred_node: None,
             after: None,
             copies: 1,
             threads: 1,

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, MemcgId, Nanos, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
+    Holds, MemcgId, Nanos, NodeId, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
     SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId,
 };
 use pageout_workload::rng::SplitMix64;
@@ -321,6 +321,10 @@ impl Scenario {
             engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
         engine.set_oom_score_adj(process, task.oom_score_adj);
+        let node = task.preferred_node.map(|node| NodeId(node as u8));
+        engine
+            .set_preferred_node(process, node)
+            .map_err(|error| problem(&format!("{key}.preferred_node"), error))?;
         let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {

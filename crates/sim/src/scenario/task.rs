@@ -47,6 +47,8 @@ section! {
             "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
         oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000),
             "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
+        preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63),
+            "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
         lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS),
             "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
         loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),
@@ -110,7 +112,7 @@ section! {
             "Size of an anonymous mapping or of a file of its own.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
             "The device of a file of its own, for file and mapped objects.";
-        request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, 1 << 30),
+        request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, (2 << 30) - 4096),
             "Size of each read(2) and write(2), of which whole pages count: fio's bs. The workload then draws requests, which lie one behind the other, and its `pages` and `ops` count them; each of their pages is an access. Readahead goes by the size, and the pages of a large request are cheaper, as they share a call. For workloads on file and tmpfs objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
             "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";

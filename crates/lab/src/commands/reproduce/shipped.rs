@@ -16,13 +16,18 @@ macro_rules! shipped {
 }
 
 /// Names and files of the chapters.
-pub(super) const CHAPTERS: &[(&str, &str)] =
-    &[("mglru", "chapters/mglru.toml"), ("no-writeback", "chapters/no-writeback.toml")];
+pub(super) const CHAPTERS: &[(&str, &str)] = &[
+    ("mglru", "chapters/mglru.toml"),
+    ("no-writeback", "chapters/no-writeback.toml"),
+    ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
+];
 
 /// The chapters' files, and every scenario that one of them names.
 const FILES: &[(&str, &str)] = shipped![
     "chapters/mglru.toml",
     "chapters/no-writeback.toml",
+    "chapters/page-cache-promotion.toml",
+    "large/page-cache-promotion.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
     "mglru-v4/browser.toml",
