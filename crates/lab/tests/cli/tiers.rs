@@ -83,18 +83,17 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     check_success(&pageout(&scenarios(), &["compare", "hot-set-on-slow-memory.toml"]));
     let event =
         |path: &str, value: &str| format!("[[event]]\nat = \"0ms\"\nwrite = \"{path}\"\nvalue = {value}\n");
+    let knob = |name: &str| format!("/sys/kernel/debug/sched/numa_balancing/{name}");
     let written = [
         event("/proc/sys/kernel/numa_balancing", "2"),
         event("/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "100"),
+        event(&knob("scan_size_mb"), "16"),
+        event(&knob("hot_threshold_ms"), "500"),
     ];
     let directory = with_scenario(&format!("{TIERS}{}", written.concat()));
     check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
-    let unknown = format!("{TIERS}{}", event("/proc/sys/kernel/numa_balancings", "1"));
-    check_failure(
-        &pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]),
-        2,
-        &["numa_balancings"],
-    );
+    let unknown = format!("{TIERS}{}", event(&knob("scan_size_gb"), "1"));
+    check_failure(&pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]), 2, &["scan_size_gb"]);
     refused(TIERS, &["--set", "kernel.sched.numa_balancing.scan_size_mb=0"], &["scan_size_mb", "1"]);
 }
 

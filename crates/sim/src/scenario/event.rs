@@ -16,6 +16,7 @@
 //!   /sys/block/zram0/mm_stat                     read              what compressed swap takes; io_stat likewise
 //!   /sys/kernel/debug/zswap/stored_pages         read              what zswap holds, and what it rejected and wrote back
 //!   /sys/module/zswap/parameters/enabled         read, write       its parameters
+//!   /sys/kernel/debug/sched/numa_balancing/scan_size_mb   read, write   how memory tiering scans
 //!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
 //!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
@@ -72,6 +73,8 @@ pub enum KernelFile {
     Zswap(String),
     /// A parameter of it, such as `max_pool_percent`.
     ZswapParameter(String),
+    /// How memory tiering scans, such as `scan_size_mb`.
+    NumaBalancing(String),
     /// Whether reclaim demotes: `demotion_enabled`.
     Numa(String),
     /// A file of a tier of memory, such as `memory_tier4/nodelist`.
@@ -111,6 +114,9 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/sys/module/zswap/parameters/") {
             return Some(KernelFile::ZswapParameter(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix("/sys/kernel/debug/sched/numa_balancing/") {
+            return Some(KernelFile::NumaBalancing(name.to_string()));
+        }
         if let Some(name) = path.strip_prefix("/sys/kernel/mm/numa/") {
             return Some(KernelFile::Numa(name.to_string()));
         }
@@ -143,6 +149,10 @@ mod tests {
             ("/sys/kernel/mm/lru_gen/enabled", KernelFile::LruGen("enabled".into())),
             ("/sys/kernel/debug/zswap/stored_pages", KernelFile::Zswap("stored_pages".into())),
             ("/sys/module/zswap/parameters/enabled", KernelFile::ZswapParameter("enabled".into())),
+            (
+                "/sys/kernel/debug/sched/numa_balancing/scan_size_mb",
+                KernelFile::NumaBalancing("scan_size_mb".into()),
+            ),
             ("/sys/kernel/mm/numa/demotion_enabled", KernelFile::Numa("demotion_enabled".into())),
             (
                 "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist",

@@ -110,6 +110,9 @@ impl Check<'_> {
                 Some(Accepts::Bool)
             }
             Some(KernelFile::LruGen(name)) => return self.lru_gen_value(prefix, &name, &value),
+            Some(KernelFile::NumaBalancing(name)) => {
+                Key::find(&format!("kernel.sched.numa_balancing.{name}")).map(|key| key.accepts)
+            }
             Some(KernelFile::ZswapParameter(name)) => {
                 let key = Key::find(&format!("kernel.zswap.{name}"));
                 let accepts = key.map(|key| key.accepts);
@@ -206,7 +209,7 @@ impl Check<'_> {
             None => {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
-                            /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, \
+                            /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, /sys/kernel/debug/sched/numa_balancing/..., \
                             /sys/devices/virtual/memory_tiering/... and /sys/kernel/mm/hugepages/...";
                 self.report(problem.help(help));
                 return None;
@@ -238,6 +241,11 @@ impl Check<'_> {
                 name,
                 "parameter of zswap",
                 machine_files(|file| matches!(file, KernelFile::ZswapParameter(_))),
+            ),
+            Some(KernelFile::NumaBalancing(name)) => (
+                name,
+                "knob of NUMA balancing",
+                machine_files(|file| matches!(file, KernelFile::NumaBalancing(_))),
             ),
             Some(KernelFile::Numa(name)) => {
                 (name, "file of nodes", machine_files(|file| matches!(file, KernelFile::Numa(_))))
