@@ -277,15 +277,9 @@ parameters! {
     Kernel "pghot.kmigrated_batch_nr": kmigrated_batch_nr: u32 = 512, Values::Number(64, 1024), "folios",
         "Folios that kmigrated moves at a time."
         "512 in all postings; debugfs has it as a file in the later ones.";
-    Sysctl "vm.pghot_record_hwhints_enable": pghot_record_hwhints_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by what hardware samples: see machine.sampler."
-        "0: no source is on unless someone asks.";
-    Sysctl "vm.pghot_record_pgtscans_enable": pghot_record_pgtscans_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by klruscand, which walks page tables of those who have generations."
-        "0, as above.";
     Sysctl "vm.pghot_record_hintfaults_enable": pghot_record_hintfaults_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by hint faults, which then move nothing themselves."
-        "0, as above.";
+        "0: no source is on unless someone asks.";
     Sysctl "vm.pghot_record_fma_enable": pghot_record_fma_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by read(2) of pages that are in use already (folio_mark_accessed), which no other source sees. In no posting; an unposted branch has it."
         "0, as above.";

@@ -8,6 +8,7 @@ use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
+use crate::pghot::Source;
 use crate::stat::Stat;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 
@@ -17,8 +18,8 @@ const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
 const ENOUGH_SHARE: u64 = 16;
 
 impl Core {
-    /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, and makes the
-    /// entry accessible in any case. False if it is not marked.
+    /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, or reports it to
+    /// hot-page tracking, and makes the entry accessible in any case. False if it is not marked.
     pub(crate) fn hint_fault(
         &mut self,
         (mm, vma): (MmId, usize),
@@ -45,7 +46,10 @@ impl Core {
         space.table.update(page, Word::clear_prot_none);
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.is_regular(pfn);
-        if self.should_promote(pfn, to) {
+        if self.config.pghot_listens_to(Source::HintFault) {
+            // Who notices moves nothing: that is kmigrated's business.
+            self.record_accesses(pfn, Some(to), Source::HintFault, 1).expect("the node of a CPU exists");
+        } else if self.should_promote(pfn, to) {
             self.promote_for(pfn, to, (mm, vma), thread);
             self.adapt_period(mm, thread);
         }

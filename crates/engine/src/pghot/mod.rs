@@ -1,9 +1,8 @@
 //! Hot-page tracking (pghot): which pages of lower tiers are in use, whoever noticed, and their promotion by a thread. [tiering 3]
 //!
 //! ```text
-//!   hint fault ─────┐
-//!   page-table walk ┤  record_accesses ─▶ a record a page: how often, when, by whom (`record.rs`, `sections.rs`)
-//!   hardware ───────┤                          │ hot: ready, and its section and block are flagged
+//!   hint fault ─────┐  record_accesses ─▶ a record a page: how often, when, by whom (`record.rs`, `sections.rs`)
+//!                   │                          │ hot: ready, and its section and block are flagged
 //!   read(2) ────────┘                          ▼
 //!                                kmigrated, one a node of a lower tier: takes what is ready, asks whether it may go, moves batches
 //! ```

@@ -13,13 +13,9 @@ use crate::pghot::{DefaultTarget, PghotQuirks};
 use crate::stat::Stat;
 use crate::units::{NodeId, Pfn};
 
-/// Who reports, in the order of the posting.
+/// Who reports. The postings have two more, which see what nobody accesses for them: walks of page tables, and samples of hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// Sampled by a processor or counted by a device.
-    HwHints,
-    /// A walk of page tables found the accessed bit set.
-    PgtableScan,
     /// A page-table entry without permission was accessed.
     HintFault,
     /// read(2) of a page that was in use already.
@@ -33,8 +29,6 @@ pub(crate) struct InvalidNode;
 impl Source {
     fn stat(self) -> Stat {
         match self {
-            Source::HwHints => Stat::PghotRecordedHwhints,
-            Source::PgtableScan => Stat::PghotRecordedPgtscans,
             Source::HintFault => Stat::PghotRecordedHintfaults,
             Source::MarkAccessed => Stat::PghotRecordedFma,
         }
@@ -46,8 +40,6 @@ impl Config {
     #[inline]
     pub(crate) fn pghot_listens_to(&self, source: Source) -> bool {
         let is_on = match source {
-            Source::HwHints => self.pghot_record_hwhints_enable,
-            Source::PgtableScan => self.pghot_record_pgtscans_enable,
             Source::HintFault => self.pghot_record_hintfaults_enable,
             Source::MarkAccessed => self.pghot_record_fma_enable,
         };
@@ -56,8 +48,7 @@ impl Config {
 
     /// Whether anything is recorded.
     pub(crate) fn pghot_is_on(&self) -> bool {
-        use Source::{HintFault, HwHints, MarkAccessed, PgtableScan};
-        [HwHints, PgtableScan, HintFault, MarkAccessed].iter().any(|&source| self.pghot_listens_to(source))
+        [Source::HintFault, Source::MarkAccessed].iter().any(|&source| self.pghot_listens_to(source))
     }
 }
 

@@ -126,8 +126,6 @@ stats! {
     CompactDaemonMigrateScanned = "compact_daemon_migrate_scanned",
     CompactDaemonFreeScanned = "compact_daemon_free_scanned",
     PghotRecordedAccesses = "pghot_recorded_accesses",
-    PghotRecordedHwhints = "pghot_recorded_hwhints",
-    PghotRecordedPgtscans = "pghot_recorded_pgtscans",
     PghotRecordedHintfaults = "pghot_recorded_hintfaults",
     /// In no posting: by read(2).
     PghotRecordedFma = "pghot_recorded_fma",

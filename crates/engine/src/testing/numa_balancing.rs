@@ -130,6 +130,25 @@ fn a_page_used_soon_after_it_was_marked_is_promoted_and_one_used_late_stays() {
 }
 
 #[test]
+fn hint_faults_that_report_move_nothing_and_kmigrated_promotes_what_they_said() {
+    let config = Config { pghot_record_hintfaults_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
+    let mut bench = Bench::with(64, config);
+    let threads = bench.engine.start_kernel_threads();
+    bench.run_for(2600);
+    assert_eq!(bench.access(3, true), (false, SLOW), "the fault itself moves nothing");
+    assert_eq!(bench.access(3, true), (true, SLOW), "its entry is accessible again");
+    let reported = [Stat::NumaHintFaults, Stat::PghotRecordedHintfaults, Stat::PgpromoteSuccess];
+    assert_eq!(bench.stats(reported), [1, 1, 0]);
+    let kmigrated = threads.iter().find(|thread| thread.name == "kmigrated1").expect("it has slow memory");
+    while bench.engine.resume(kmigrated.task) == Step::Again {}
+    assert_eq!(bench.stats(reported), [1, 1, 1]);
+    assert_eq!(bench.access(3, true), (true, FAST), "what was promoted stays mapped");
+    assert_eq!(bench.access(4, true), (false, SLOW));
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+#[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {
         let mut bench = Bench::with(8, Config { policy: (policy.policy)(), ..Config::default() });
