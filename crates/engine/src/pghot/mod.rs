@@ -9,7 +9,7 @@
 //! Noticing and moving are apart: who notices writes a record and goes on, whatever it is in the middle of. The price is delay: a page
 //! moves when kmigrated comes by next.
 //!
-//! A record belongs to a frame. When its page goes, what was said of it is forgotten ([`Core::pghot_forget`]); the postings let whoever
+//! A record belongs to a frame. When its page goes, what was said of it is forgotten (`report.rs: pghot_forget`); the postings let whoever
 //! gets the frame next inherit it.
 //!
 //! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025), and what later ones changed. Off by

@@ -225,7 +225,7 @@ impl Table {
         }
         if Word(*word).is_unused() {
             self.readahead.unused -= 1;
-            *word &= !Word::UNUSED;
+            *word = Word(*word & !Word::UNUSED).settled().0;
         }
         let marked = Word(*word);
         let use_bits = marked.use_bits();
@@ -450,6 +450,18 @@ mod tests {
         table.grow(1000);
         assert!(table.word(599) == word && table.word(1599) == Word::EMPTY);
         table.check_invariants();
+    }
+
+    #[test]
+    fn a_page_that_was_made_active_before_anyone_used_it_has_nothing_to_gain_from_its_second_use() {
+        let mut table = Table::new(64);
+        let in_use = UseBits::REFERENCED | UseBits::ACTIVE;
+        table.replace(3, Word::cached(Pfn(7), in_use, Mark::Classic));
+        table.set_unused(3);
+        let first = table.mark(3);
+        assert!(matches!(first, Marked::Slow(Pfn(7))), "its first use is noted");
+        assert!(table.word(3) == table.word(3).with_mark(Mark::Classic));
+        assert!(matches!(table.mark(3), Marked::Done));
     }
 
     #[test]
