@@ -27,7 +27,9 @@ enum Memory {
 
 impl Swapped {
     fn new(memory: Memory, pages: u64, page_cluster: u8) -> Swapped {
-        let config = Config { page_cluster, folio_batch: 1, charge_stock: 1, ..Config::default() };
+        // All that is charged is pages of the mapping or the file.
+        let config =
+            Config { page_cluster, kmem: false, folio_batch: 1, charge_stock: 1, ..Config::default() };
         Swapped::with(config, memory, pages, SwapKind::Device)
     }
 
@@ -194,7 +196,8 @@ fn tmpfs_is_read_by_slot() {
 
 #[test]
 fn a_device_that_seeks_is_read_by_slot() {
-    let config = Config { page_cluster: 3, folio_batch: 1, charge_stock: 1, ..Config::default() };
+    let config =
+        Config { page_cluster: 3, kmem: false, folio_batch: 1, charge_stock: 1, ..Config::default() };
     let mut heap = Swapped::with(config.clone(), Memory::Heap, 1000, SwapKind::Device);
     heap.engine.swap_rotational(SwapId(0)).unwrap();
     assert_eq!(heap.load(10), range(8..16));
@@ -206,7 +209,8 @@ fn a_device_that_seeks_is_read_by_slot() {
 #[test]
 fn a_synchronous_device_is_read_page_by_page() {
     for memory in [Memory::Heap, Memory::Tmpfs] {
-        let config = Config { page_cluster: 3, folio_batch: 1, charge_stock: 1, ..Config::default() };
+        let config =
+            Config { page_cluster: 3, kmem: false, folio_batch: 1, charge_stock: 1, ..Config::default() };
         let mut swapped = Swapped::with(config, memory, 100, SwapKind::Synchronous);
         assert_eq!(swapped.load(10), [10], "{memory:?}");
         assert_eq!(swapped.vmstat(Stat::SwapRa), 0);
