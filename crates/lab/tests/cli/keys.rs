@@ -68,6 +68,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].session.visit_ops", "task.t.session.visits=1"),
     ("task[].session.visit_ops", ENDLESS),
     ("task[].depth", "task.t.object.0.channel=tmpfs"),
+    ("event[].until", "event.0.every=1s"),
+    ("event[].until", "event.0.at=0ns"),
     ("task[].object[].request_size", "task.t.object.0.channel=tmpfs"),
     ("device[].read_ahead_kb", "device.d.max_sectors_kb=4194304"),
     ("device[].read_p99", "device.d.read_latency=1ns"),

@@ -20,7 +20,7 @@ name = "reader"
 [[task.object]]
 channel = "anonymous"
 size = "96MiB"
-workload = { pattern = "uniform", ops = 30000 }
+workload = { pattern = "uniform", ops = 100000 }
 "#;
 
 #[track_caller]
@@ -110,10 +110,12 @@ fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
     let ratio = tiers["fast_hit_ratio"].as_f64().unwrap();
     assert!((0.5..0.8).contains(&ratio), "64 MiB of 96 are fast: {tiers}");
     let by_node: Vec<u64> = serde_json::from_value(tiers["accesses_by_node"].clone()).unwrap();
-    assert_eq!(by_node.iter().sum::<u64>(), 30_000);
+    assert_eq!(by_node.iter().sum::<u64>(), 100_000);
     let slower =
         run(&["--set", "machine.node.1.read_latency=2us", "--set", "machine.node.1.write_latency=2us"]);
-    assert_eq!(slower["tiers"]["accesses_by_node"], tiers["accesses_by_node"]);
+    // Time moves a page or two: allocations meet other marks.
+    let still: Vec<u64> = serde_json::from_value(slower["tiers"]["accesses_by_node"].clone()).unwrap();
+    assert!(still[0].abs_diff(by_node[0]) < 100, "{still:?}, not {by_node:?}");
     assert!(slower["end_ns"].as_u64() > slow["end_ns"].as_u64());
     let p99 = |run: &serde_json::Value| run["tiers"]["access"]["p99_ns"].as_u64().unwrap();
     assert!(p99(&slower) > p99(&slow));
