@@ -76,7 +76,7 @@ pub(super) struct Claim {
     /// The published figure of each side, in their order.
     #[serde(default)]
     pub(super) levels: Vec<f64>,
-    /// What is to be true of the sides' figures, as in [[expect]]: "nodirect == 0", "nodirect <= 0.27 * traceonly".
+    /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
     pub(super) holds: Option<Relation>,
     /// How ours is defined, where it is not what was measured.
     #[serde(default)]
