@@ -295,7 +295,7 @@ impl Machine {
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.readahead_stats(),
-            tiers: self.memory.as_deref().map(tiers::TieredMemory::report),
+            tiers: self.memory.as_deref().map(|memory| memory.report(self.engine.hotness_bytes())),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),

@@ -75,6 +75,8 @@ pub struct TierReport {
     pub converged: Option<Nanos>,
     /// What accesses took, from their beginning to their end; hits that were served in one go count with their mean.
     pub latency: LatencySummary,
+    /// Bytes that records of hot pages take.
+    pub hotness_bytes: u64,
 }
 
 /// The figures of one node.

@@ -372,9 +372,13 @@ fn tiers_lines(tiers: &TiersResult) -> String {
     let converged = tiers
         .converged_ns
         .map_or_else(String::new, |at| format!(", nine tenths of where it ended by {}", figures::time(at)));
+    let records = match tiers.hotness_bytes {
+        0 => String::new(),
+        bytes => format!("; records of hot pages take {}", figures::bytes(bytes)),
+    };
     format!(
         "\ntiers: {fast} of accesses in the top tier{converged}; access p50 {}, p99 {}\n  \
-         {} pages promoted, {} demoted, {} of them back within 10 s; {:.2} bytes moved per useful byte\n",
+         {} pages promoted, {} demoted, {} of them back within 10 s; {:.2} bytes moved per useful byte{records}\n",
         figures::time(tiers.access.p50_ns),
         figures::time(tiers.access.p99_ns),
         figures::count(tiers.promoted),

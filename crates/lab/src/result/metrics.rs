@@ -202,6 +202,9 @@ impl List {
         }
         self.add("access p50", tiers.access.p50_ns as f64, Unit::Nanoseconds);
         self.add("access p99", tiers.access.p99_ns as f64, Unit::Nanoseconds);
+        if tiers.hotness_bytes > 0 {
+            self.add("records of hot pages", tiers.hotness_bytes as f64, Unit::Bytes);
+        }
     }
 
     /// What a machine as a whole lost, and what its kernel threads took.

@@ -199,6 +199,8 @@ pub(crate) struct TiersResult {
     pub(crate) access: Latency,
     /// Accesses by node, in order.
     pub(crate) accesses_by_node: Vec<u64>,
+    /// What records of hot pages take.
+    pub(crate) hotness_bytes: u64,
 }
 
 impl From<TierReport> for TiersResult {
@@ -212,6 +214,7 @@ impl From<TierReport> for TiersResult {
             moved_per_useful_byte: report.moved_per_useful_byte(),
             converged_ns: report.converged.map(|at| at.0),
             access: report.latency.into(),
+            hotness_bytes: report.hotness_bytes,
             accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
         }
     }

@@ -147,7 +147,7 @@ impl TieredMemory {
         self.came.insert(to, (now_top, at));
     }
 
-    pub(super) fn report(&self) -> TierReport {
+    pub(super) fn report(&self, hotness_bytes: u64) -> TierReport {
         let nodes = self.accessed.iter().zip(&self.is_top_tier).map(|(accessed, &is_top_tier)| NodeReport {
             is_top_tier,
             accesses: accessed.count(),
@@ -159,6 +159,7 @@ impl TieredMemory {
             ping_pong: self.ping_pong,
             converged: self.shares.converged(),
             latency: self.latency.summary(),
+            hotness_bytes,
         }
     }
 }
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(copy(100, 101, 1), 0, "compacted: it is the same page");
         assert_eq!(copy(101, 2, 9), 1, "promoted again");
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
-        assert_eq!(memory.report().promoted_and_demoted(), (1, 2));
+        assert_eq!(memory.report(0).promoted_and_demoted(), (1, 2));
     }
 
     #[test]
