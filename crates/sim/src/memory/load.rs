@@ -25,6 +25,8 @@ use super::MemorySpec;
 const LINE: u64 = 64;
 /// Time over which a node's load is averaged.
 const WINDOW: u64 = 100_000;
+/// After so many windows nothing is left of a load, as each halves it.
+const FORGOTTEN: u64 = 10;
 /// The load is in thousandths. Beyond this the formula has no end, and bandwidth decides: latency is then three times and a quarter of what
 /// it is at rest, where measured curves turn upwards for good.
 const LOAD_MAX: u64 = 900;
@@ -58,7 +60,7 @@ impl Moves {
 }
 
 /// Loads or stores of a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Channel {
     /// Of a line, beyond that of ordinary memory.
     extra: u64,
@@ -71,12 +73,22 @@ struct Channel {
     window: u64,
     work: u64,
     load: u64,
+    /// What is still to come of accesses that take longer than their window.
+    ahead: Vec<Ahead>,
+}
+
+/// Work of the windows that come.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    left: u64,
+    each: u64,
 }
 
 impl Channel {
     fn new(latency: u64, ordinary: u64, bandwidth: u64) -> Channel {
         let extra = latency.saturating_sub(ordinary);
-        Channel { extra, service: latency / 2, bandwidth, free_at: 0, window: 0, work: 0, load: 0 }
+        let (free_at, window, work, load, ahead) = (0, 0, 0, 0, Vec::new());
+        Channel { extra, service: latency / 2, bandwidth, free_at, window, work, load, ahead }
     }
 
     fn picoseconds(&self, bytes: u64) -> u64 {
@@ -85,11 +97,19 @@ impl Channel {
 
     fn turn(&mut self, at: Nanos) {
         let window = at.0 / WINDOW;
-        if window > self.window {
+        while self.window < window {
             let load = (self.work / WINDOW).min(LOAD_MAX);
-            let idle = (window - self.window - 1).min(63);
-            self.load = ((self.load + load) / 2) >> idle;
-            (self.window, self.work) = (window, 0);
+            self.load = (self.load + load) / 2;
+            let unseen = (window - self.window - 1).saturating_sub(FORGOTTEN);
+            self.window += unseen + 1;
+            self.work = 0;
+            for ahead in &mut self.ahead {
+                ahead.left = ahead.left.saturating_sub(ahead.each.saturating_mul(unseen));
+                let part = ahead.each.min(ahead.left);
+                ahead.left -= part;
+                self.work += part;
+            }
+            self.ahead.retain(|ahead| ahead.left > 0);
         }
     }
 
@@ -101,9 +121,23 @@ impl Channel {
     /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
     fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
         let work = self.picoseconds(bytes);
-        self.work += work;
         self.free_at = self.free_at.max(at.0 * 1000) + work;
-        (self.free_at / 1000).saturating_sub(at.0 + span)
+        let longer = (self.free_at / 1000).saturating_sub(at.0 + span);
+        self.spread(at, work, span + longer);
+        longer
+    }
+
+    /// Adds work that is done evenly, from `at` on: hits are served many at a time, and may fill more windows than the one they begin in.
+    fn spread(&mut self, at: Nanos, work: u64, span: u64) {
+        let here = ((self.window + 1) * WINDOW).saturating_sub(at.0).min(WINDOW);
+        if span <= here {
+            self.work += work;
+            return;
+        }
+        let share = |part: u64| (u128::from(work) * u128::from(part) / u128::from(span)) as u64;
+        let now = share(here);
+        self.work += now;
+        self.ahead.push(Ahead { left: work - now, each: share(WINDOW).max(1) });
     }
 }
 
@@ -243,13 +277,33 @@ mod tests {
         assert_eq!(longer(0, false), 115);
         for window in 0..20 {
             // 64 bytes take a nanosecond of 64 GB/s: 66,700 lines are 66.7 % of a window.
-            load.access(Nanos(window * WINDOW), Nanos(WINDOW), &[Touches::default(), lines(66_700)]);
+            load.transfer(Nanos(window * WINDOW), Nanos(WINDOW), &[Touches::default(), lines(66_700)]);
         }
         let mut longer =
             |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
         assert_eq!(longer(20, false), 115 + 105 * 666 / 668);
         assert_eq!(longer(20, true), 115, "nothing was stored");
         assert_eq!(longer(40, false), 115, "it has calmed down");
+    }
+
+    /// One call that fills a hundred windows is as much load as a hundred calls of a window each, and then none.
+    #[test]
+    fn a_long_call_is_load_for_as_long_as_it_takes() {
+        let waits = |windows_at_once: u64| {
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+            let mut longer = |load: &mut MemoryLoad, window: u64| {
+                load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, false)
+            };
+            for window in (0..100).step_by(windows_at_once as usize) {
+                let touches = [Touches::default(), lines(windows_at_once * 50_000)];
+                load.transfer(Nanos(window * WINDOW), Nanos(windows_at_once * WINDOW), &touches);
+            }
+            [longer(&mut load, 50), longer(&mut load, 99), longer(&mut load, 100), longer(&mut load, 120)]
+        };
+        // Half of the bandwidth: 105 / 2 longer.
+        assert_eq!(waits(1)[2..], [115 + 52, 115]);
+        assert_eq!(waits(25)[2..], [115 + 52, 115]);
+        assert_eq!(waits(100), [115 + 52, 115 + 52, 115 + 52, 115]);
     }
 
     /// Sixteen tasks that each ask for half of the bandwidth get all of it, and no more.
