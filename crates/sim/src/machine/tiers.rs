@@ -2,7 +2,7 @@
 //!
 //! A machine of ordinary memory has none of this, and pays nothing for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Touched};
 
@@ -26,6 +26,8 @@ pub(super) struct TieredMemory {
     moved: Vec<Vec<u64>>,
     /// By frame: whether its page came from the top tier or went there, and when.
     came: BTreeMap<Pfn, (bool, Nanos)>,
+    /// The same in the order in which they came, to forget them: a machine that promotes a large file would remember each of its pages.
+    arrivals: VecDeque<(Nanos, Pfn)>,
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
@@ -85,6 +87,7 @@ impl TieredMemory {
             latency: LatencyHistogram::default(),
             moved: vec![vec![0; count]; count],
             came: BTreeMap::new(),
+            arrivals: VecDeque::new(),
             ping_pong: 0,
             shares: Shares { span: SPAN, counts: Vec::new() },
             touches: vec![Touches::default(); count],
@@ -139,12 +142,33 @@ impl TieredMemory {
         let (was_top, now_top) = (is_top(from), is_top(to));
         let before = self.came.remove(&from);
         if was_top == now_top {
-            self.came.extend(before.map(|came| (to, came)));
+            if let Some(came) = before {
+                self.note_arrival(to, came);
+            }
             return;
         }
         let is_back = before.is_some_and(|(to_top, then)| to_top != now_top && at.0 - then.0 <= PING_PONG.0);
         self.ping_pong += if is_back { pages } else { 0 };
-        self.came.insert(to, (now_top, at));
+        self.note_arrival(to, (now_top, at));
+        self.forget_arrivals(at);
+    }
+
+    fn note_arrival(&mut self, pfn: Pfn, came: (bool, Nanos)) {
+        self.came.insert(pfn, came);
+        self.arrivals.push_back((came.1, pfn));
+    }
+
+    /// Forgets pages that can't be ping-pong any more, whoever asks: clocks of tasks are not quite alike, so twice the time is waited for.
+    fn forget_arrivals(&mut self, at: Nanos) {
+        while let Some(&(then, pfn)) = self.arrivals.front() {
+            if then.0 + 2 * PING_PONG.0 >= at.0 {
+                break;
+            }
+            self.arrivals.pop_front();
+            if self.came.get(&pfn).is_some_and(|came| came.1 == then) {
+                self.came.remove(&pfn);
+            }
+        }
     }
 
     pub(super) fn report(&self, hotness_bytes: u64) -> TierReport {
@@ -239,7 +263,9 @@ mod tests {
         assert_eq!(copy(100, 101, 1), 0, "compacted: it is the same page");
         assert_eq!(copy(101, 2, 9), 1, "promoted again");
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
-        assert_eq!(memory.report(0).promoted_and_demoted(), (1, 2));
+        copy(3, 103, 60);
+        assert_eq!(memory.report(0).promoted_and_demoted(), (1, 3));
+        assert_eq!((memory.came.len(), memory.arrivals.len()), (1, 1), "what came long ago is forgotten");
     }
 
     #[test]
