@@ -291,7 +291,7 @@ mod tests {
     fn a_long_call_is_load_for_as_long_as_it_takes() {
         let waits = |windows_at_once: u64| {
             let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
-            let mut longer = |load: &mut MemoryLoad, window: u64| {
+            let longer = |load: &mut MemoryLoad, window: u64| {
                 load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, false)
             };
             for window in (0..100).step_by(windows_at_once as usize) {
