@@ -20,11 +20,9 @@ use crate::story::GfpFlags;
 use crate::units::{MmId, NodeId, Pfn};
 
 /// Folios of a batch at most; further ones are another.
-#[allow(dead_code)] // for tiers of memory
 pub(crate) const BATCH_MAX: usize = 512;
 
 /// Why a folio does not go to another node.
-#[allow(dead_code)] // for tiers of memory
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotMigrated {
     /// It never will: several processes run this code, and no node is the right one.
@@ -33,7 +31,6 @@ pub(crate) enum NotMigrated {
     Again,
 }
 
-#[allow(dead_code)] // for tiers of memory
 impl Core {
     /// Takes a folio off its list for a move to another node, if it may go there now. `vma`: the mapping on whose behalf; without
     /// one nobody can say whether it is shared code.
