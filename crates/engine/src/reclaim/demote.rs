@@ -65,7 +65,6 @@ impl Core {
         };
         self.count(lruvec, counter, moved as i64);
         stat.reclaimed += moved;
-        stat.demoted += moved;
     }
 
     /// Moves what finds room, and returns how many pages those were.

@@ -22,8 +22,6 @@ pub(crate) struct ReclaimStat {
     /// In reclaim's hands at first.
     pub(crate) taken: u64,
     pub(crate) reclaimed: u64,
-    /// Of those, the ones that are in slower memory now.
-    pub(crate) demoted: u64,
     /// Of those, and of those still there, what was written or is being written.
     pub(crate) written: u64,
     /// What it has met of dirty pages.
@@ -66,8 +64,6 @@ impl Core {
             self.put_back(pfn);
         }
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
-        // What was demoted was not removed, remembered and freed: its move has a price of its own.
-        self.work.reclaimed += stat.reclaimed - stat.demoted;
         stat
     }
 

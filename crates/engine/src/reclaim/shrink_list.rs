@@ -99,6 +99,8 @@ impl Core {
             Verdict::Free => {
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
+                // What is demoted is not removed, remembered and freed: its move has a price of its own.
+                self.work.reclaimed += pages;
                 return true;
             }
             Verdict::Keep | Verdict::Demote => {}
