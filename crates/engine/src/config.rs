@@ -290,7 +290,7 @@ parameters! {
         "Reports of a page further apart than that begin anew. More than its record's clock can tell never is. 0: 3000 with records of 1 byte, 5000 with larger ones."
         "What suits the record: a window of 4000 ms would never end on a clock of 3968.";
     Sysctl "vm.pghot_target_nid": pghot_target_nid: u8 = 0, Values::Number(0, 63), "",
-        "Where hot pages go of which nobody said who uses them, with pghot.default_target = knob."
+        "Where a hot page goes if nobody said who uses it, with pghot.default_target = knob."
         "0 in all postings.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which who allocates has to reclaim first; zones share it by their size. 0: computed from the size of memory."

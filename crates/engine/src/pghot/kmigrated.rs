@@ -199,7 +199,7 @@ impl Core {
         Ok(to)
     }
 
-    /// Where a page goes of which nobody knows who uses it.
+    /// Where a page goes if nobody knows who uses it.
     fn default_target(&self, node: NodeId, pfn: Pfn) -> NodeId {
         let nearest = || self.nearest_top_tier(node);
         match self.config.pghot_default_target {

@@ -49,7 +49,7 @@ impl ShrinkerCall {
 
     /// What is left to later calls.
     pub(crate) fn left(&self) -> u64 {
-        (self.owed - self.scanned.min(self.owed)).min(2 * self.freeable)
+        self.owed.saturating_sub(self.scanned).min(2 * self.freeable)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct PromotionWork {
 }
 
 impl Engine {
-    /// The call of which this access is the last is over, and pages were set aside in it.
+    /// This access ends its call, and pages were set aside in the call.
     #[cold]
     pub(super) fn begin_promotion_work(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         let aside = std::mem::take(&mut self.tasks[task.index()].aside);
