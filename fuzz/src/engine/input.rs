@@ -6,7 +6,8 @@
 
 use arbitrary::{Result, Unstructured};
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, PROFILES, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec,
+    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, PROFILES, Policy, SWITCHES,
+    StatFlush, SwapKind, SwapSpec,
 };
 
 /// A machine to build.
