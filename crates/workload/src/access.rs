@@ -29,6 +29,7 @@ impl Access {
     ///
     /// # Panics
     /// When `object` or `page` does not fit: a page number spilling into the object bits would be a wrong access.
+    #[inline] // readers and streams make one of each record, and the asserts keep it from being inlined unasked
     pub const fn new(object: u32, page: u64, write: bool) -> Access {
         assert!(object < Access::OBJECTS_MAX, "object number is below 2^23");
         assert!(page < Access::PAGES_MAX, "page number is below 2^40");
@@ -53,6 +54,11 @@ impl Access {
     /// The same access, writing if it did or `write` says so.
     pub const fn or_write(self, write: bool) -> Access {
         Access(self.0 | (write as u64) << 63)
+    }
+
+    /// The same access as a read.
+    pub const fn as_read(self) -> Access {
+        Access(self.0 & !WRITE)
     }
 
     /// The packed word: bit 63 write, bits 40..63 object, bits 0..40 page. Every word is a valid access.

@@ -183,6 +183,10 @@ impl AccessStream for Adjusted {
     fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
         let start = out.len();
         let result = self.stream.fill(out, max);
+        if self.shift == 0 {
+            out[start..].iter_mut().for_each(|access| *access = access.as_read());
+            return result;
+        }
         for access in &mut out[start..] {
             // Objects beyond what an access can hold stay distinct from all the task has, which is what matters.
             let object = (access.object() + self.shift).min(Access::OBJECTS_MAX - 1);

@@ -52,9 +52,12 @@ const PIECE_PAGES: u64 = 4096;
 const PIECE_WORDS: usize = PIECE_PAGES as usize / 64;
 const RECENT: usize = 1024;
 
-/// A bit a page, in pieces that appear when something in them is touched: traces name pages anywhere in a disk of
-/// terabytes. A piece is found without hashing as long as no other of the recent ones has its place.
+/// Which pages were touched. Pages that a reader has numbered appear in the order of their numbers, so that a count says it. Others
+/// take a bit each, in pieces that appear when something in them is touched: traces name pages anywhere in a disk of terabytes. A
+/// piece is found without hashing as long as no other of the recent ones has its place.
 pub(super) struct SeenPages {
+    /// By object: all pages below it were touched.
+    in_order: Vec<u64>,
     pieces: Vec<[u64; PIECE_WORDS]>,
     /// Where the piece of an object and a page number without its low bits is.
     places: HashMap<u64, usize, FixedState>,
@@ -64,6 +67,7 @@ pub(super) struct SeenPages {
 impl SeenPages {
     pub(super) fn new() -> SeenPages {
         SeenPages {
+            in_order: Vec::new(),
             pieces: Vec::new(),
             places: HashMap::with_hasher(FixedState::default()),
             // No piece is called this: object and page number take 51 bits together.
@@ -74,6 +78,28 @@ impl SeenPages {
     /// Whether the page was not touched before; now it is.
     #[inline]
     fn is_first(&mut self, object: u32, page: u64) -> bool {
+        let in_order = self.in_order.get(object as usize).copied().unwrap_or(0);
+        if page < in_order {
+            return false;
+        }
+        // As soon as one page is out of order, no other is taken to be in order: its bit may be set.
+        if page == in_order && self.pieces.is_empty() {
+            self.count_in_order(object);
+            return true;
+        }
+        self.is_first_bit(object, page)
+    }
+
+    fn count_in_order(&mut self, object: u32) {
+        let object = object as usize;
+        if self.in_order.len() <= object {
+            self.in_order.resize(object + 1, 0);
+        }
+        self.in_order[object] += 1;
+    }
+
+    #[inline]
+    fn is_first_bit(&mut self, object: u32, page: u64) -> bool {
         let name = (u64::from(object) << 28) | (page / PIECE_PAGES);
         let slot = (name ^ (name >> 28)) as usize % RECENT;
         let (known, mut place) = self.recent[slot];
@@ -106,12 +132,15 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// The first pages in order, as readers number them; then some of them again, and any.
         #[test]
         fn the_footprint_is_that_of_a_set_of_pages(
+            numbered in 0..300u64,
             accesses in proptest::collection::vec((0..3u32, prop_oneof![0..9000u64, 0..Access::PAGES_MAX], any::<bool>()), 0..500)
         ) {
+            let in_order = (0..numbered).flat_map(|page| [(1, page, false), (0, page / 2, true)]);
             let accesses: Vec<Access> =
-                accesses.into_iter().map(|(object, page, write)| Access::new(object, page, write)).collect();
+                in_order.chain(accesses).map(|(object, page, write)| Access::new(object, page, write)).collect();
             let (mut footprint, mut seen) = (Footprint::default(), SeenPages::new());
             accesses.chunks(64).for_each(|chunk| footprint.count(chunk, &mut seen));
             let set: BTreeSet<(u32, u64)> =

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Reading a trace of ids spends most of its time waiting for the memory of this table. So a slot holds a part of the hash, and the
-//! names lie apart from the slots. A name is read only when it is most probably right. Popular pages appear first, so their names
-//! lie together. Names are looked up many at a time, and wait for memory at the same time.
+//! names lie apart from the slots. Popular pages appear first, so their names lie together. Names are looked up many at a time, in
+//! passes that each read one table and do nothing else: the more reads are under way, the less each waits.
 //!
 //! The table is the only memory of a reader that grows with the trace: 24 to 40 bytes a distinct page, and half as much
 //! again while it grows; 24 bytes more where ids have several pages, or there are several objects. Nothing is allocated
@@ -38,6 +38,7 @@ impl PageName {
         self.index == 0 && self.object == 0
     }
 
+    #[inline]
     fn hash(&self) -> u64 {
         match self.is_plain() {
             true => FixedState::default().hash_one(self.id),
@@ -69,8 +70,17 @@ pub(super) struct Interner {
     pages: Vec<u64>,
     /// By object and page, if they are to be kept.
     originals: Option<Vec<Vec<OriginalId>>>,
-    /// Hashes of the names being looked up, and what is in their slots.
-    probes: Vec<(u64, u64)>,
+    probes: Probes,
+}
+
+/// Names being looked up.
+#[derive(Default)]
+struct Probes {
+    hashes: Vec<u64>,
+    /// What is in the slots that the hashes name.
+    slots: Vec<u64>,
+    /// The ids of the entries there.
+    ids: Vec<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -93,41 +103,41 @@ impl Interner {
             rest: Vec::new(),
             pages: Vec::new(),
             originals: keep_originals.then(Vec::new),
-            probes: Vec::new(),
+            probes: Probes::default(),
         }
     }
 
     /// Appends the numbers of pages to `pages`, new ones for those that have not been seen. Objects are themselves numbered
     /// densely. `None` if there are more pages than can be told apart.
     pub(super) fn number(&mut self, names: &[PageName], pages: &mut Vec<u64>) -> Option<()> {
-        let mut probes = std::mem::take(&mut self.probes);
-        probes.clear();
-        probes.extend(names.iter().map(|name| {
-            let hash = name.hash();
-            (hash, self.slots[(hash >> self.shift) as usize])
-        }));
-        for (name, &(hash, slot)) in names.iter().zip(&probes) {
-            let page = match self.is_of(slot, hash, name) {
+        let Probes { mut hashes, mut slots, mut ids } = std::mem::take(&mut self.probes);
+        hashes.clear();
+        slots.clear();
+        ids.clear();
+        hashes.extend(names.iter().map(PageName::hash));
+        slots.extend(hashes.iter().map(|hash| self.slots[(hash >> self.shift) as usize]));
+        // An empty slot has no entry, and any id will do: it is of no name.
+        ids.extend(slots.iter().map(|&slot| self.ids.get(entry(slot)).copied().unwrap_or(0)));
+        for (((name, &hash), &slot), &id) in names.iter().zip(&hashes).zip(&slots).zip(&ids) {
+            let page = match id == name.id && self.is_of(slot, hash, name) {
                 true => self.page(entry(slot)),
                 false => self.find_or_add(hash, name)?,
             };
             pages.push(page);
         }
-        self.probes = probes;
+        self.probes = Probes { hashes, slots, ids };
         Some(())
     }
 
-    /// Whether the slot holds the name's entry, or held it.
+    /// Whether the slot's entry, which has the name's id, is the name's.
     #[inline]
     fn is_of(&self, slot: u64, hash: u64, name: &PageName) -> bool {
-        slot >> 32 == hash >> 32 && slot != 0 && {
-            let entry = entry(slot);
-            let is_rest = match self.rest.get(entry) {
+        slot >> 32 == hash >> 32
+            && slot != 0
+            && match self.rest.get(entry(slot)) {
                 None => name.is_plain(),
                 Some(rest) => (rest.index, rest.object) == (name.index, name.object),
-            };
-            self.ids[entry] == name.id && is_rest
-        }
+            }
     }
 
     #[inline]
@@ -140,8 +150,9 @@ impl Interner {
         let mask = self.slots.len() - 1;
         let mut at = (hash >> self.shift) as usize;
         while self.slots[at] != 0 {
-            if self.is_of(self.slots[at], hash, name) {
-                return Some(self.page(entry(self.slots[at])));
+            let slot = self.slots[at];
+            if slot >> 32 == hash >> 32 && self.ids[entry(slot)] == name.id && self.is_of(slot, hash, name) {
+                return Some(self.page(entry(slot)));
             }
             at = (at + 1) & mask;
         }
@@ -197,8 +208,9 @@ impl Interner {
     }
 }
 
+/// The entry that a slot has; beyond all entries if it is empty.
 fn entry(slot: u64) -> usize {
-    (slot as u32 - 1) as usize
+    (slot as u32).wrapping_sub(1) as usize
 }
 
 fn shift_of(slots: usize) -> u32 {

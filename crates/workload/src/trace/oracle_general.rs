@@ -46,20 +46,24 @@ impl OracleGeneral {
         }
     }
 
+    /// Whether the record being read can be one.
+    #[inline]
+    fn is_plausible(&self, time: u32, next: i64) -> bool {
+        let is_later = u64::try_from(next).is_ok_and(|next| next > self.source.records_read());
+        time >= self.last_time && (is_later && next < RECORDS_MAX || NO_NEXT.contains(&next))
+    }
+
     /// Why the record being read can hardly be one.
-    fn implausible(&self, time: u32, next: i64) -> Option<String> {
+    #[cold]
+    fn implausible(&self, time: u32, next: i64) -> TraceError {
         let fault = if time < self.last_time {
             format!("the time goes back from {} s to {time} s", self.last_time)
         } else {
-            let is_later = u64::try_from(next).is_ok_and(|next| next > self.source.records_read());
-            if NO_NEXT.contains(&next) || is_later && next < RECORDS_MAX {
-                return None;
-            }
             format!(
                 "the next access to its id would be record {next}, which is no later one, nor -1 for none"
             )
         };
-        Some(format!(
+        self.source.error(format!(
             "{fault}: a file that has lost or gained bytes reads so, or one of another format (the read option `implausible_ok` \
              accepts it)"
         ))
@@ -67,6 +71,7 @@ impl OracleGeneral {
 }
 
 impl RecordReader for OracleGeneral {
+    #[inline]
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         let mut bytes = [0; RECORD_BYTES];
         if !self.source.read_record(&mut bytes)? {
@@ -76,10 +81,9 @@ impl RecordReader for OracleGeneral {
         let time = u32::from_le_bytes([t0, t1, t2, t3]);
         let id = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
         let size = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
-        if !self.implausible_ok
-            && let Some(reason) = self.implausible(time, i64::from_le_bytes(next))
-        {
-            return Err(self.source.error(reason));
+        let next = i64::from_le_bytes(next);
+        if !self.implausible_ok && !self.is_plausible(time, next) {
+            return Err(self.implausible(time, next));
         }
         self.last_time = time;
         self.source.count_records(1);

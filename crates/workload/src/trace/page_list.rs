@@ -17,17 +17,23 @@ impl PageList {
     pub(super) fn of_u64(source: Source) -> PageList {
         PageList { source, is_u64: true }
     }
+
+    fn next_page(&mut self) -> Result<Option<u64>, TraceError> {
+        if self.is_u64 {
+            let mut page = [0; 8];
+            Ok(self.source.read_record(&mut page)?.then(|| u64::from_le_bytes(page)))
+        } else {
+            let mut page = [0; 4];
+            Ok(self.source.read_record(&mut page)?.then(|| u32::from_le_bytes(page).into()))
+        }
+    }
 }
 
 impl RecordReader for PageList {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        let mut bytes = [0; 8];
-        let width = if self.is_u64 { 8 } else { 4 };
-        if !self.source.read_record(&mut bytes[..width])? {
-            return Ok(None);
-        }
+        let Some(page) = self.next_page()? else { return Ok(None) };
         self.source.count_records(1);
-        let target = Target::Place(u64::from_le_bytes(bytes));
+        let target = Target::Place(page);
         Ok(Some(Record { object: 0, target, pages: 1, is_write: false, time: None, bytes: 0 }))
     }
 

@@ -88,11 +88,11 @@ impl<R: RecordReader> Replay<R> {
     }
 
     /// Takes the next record; `false` at the end.
+    #[inline]
     fn advance(&mut self) -> Result<bool, TraceError> {
         let Some(record) = self.reader.next_record()? else { return Ok(false) };
         if let Some(time) = record.time {
-            let (first, last) = self.time_span.unwrap_or((time, time));
-            self.time_span = Some((first.min(time), last.max(time)));
+            self.note_time(time);
         }
         self.request_bytes += record.bytes;
         self.pages += record.pages;
@@ -104,24 +104,39 @@ impl<R: RecordReader> Replay<R> {
         Ok(true)
     }
 
+    #[inline]
+    fn note_time(&mut self, time: f64) {
+        let (first, last) = self.time_span.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+        if time < first || time > last {
+            self.time_span = Some((first.min(time), last.max(time)));
+        }
+    }
+
     /// Refuses sizes that are hardly any, before their pages are counted one by one.
+    #[inline]
     fn check_pages(&self, record: Record) -> Result<(), TraceError> {
+        match self.pages <= record.pages_believed(self.reader.source().records_read()) {
+            true => Ok(()),
+            false => Err(self.unbelieved(record)),
+        }
+    }
+
+    #[cold]
+    fn unbelieved(&self, record: Record) -> TraceError {
         let source = self.reader.source();
         let (pages, records) = (self.pages, source.records_read());
-        if pages <= record.pages_believed(records) {
-            return Ok(());
-        }
         let remedy = match record.target {
             Target::Id { .. } => "`ignore_size` makes one page of an id, a larger `page_size` fewer of each",
             Target::Place(_) => "a larger `page_size` makes fewer",
         };
-        Err(source.error_in_last(format!(
+        source.error_in_last(format!(
             "the sizes of {records} records make {pages} pages, which is more than believed: {remedy}, and the read option \
              `implausible_ok` believes it"
-        )))
+        ))
     }
 
     /// What the current record says of its page `index`.
+    #[inline]
     fn page(&self, index: u64) -> Result<Page, TraceError> {
         let object = self.current.object;
         let given = match (self.current.target, self.page_ids) {

@@ -126,8 +126,20 @@ impl Source {
     }
 
     /// Fills `record` with the next bytes, or says `false` at a clean end. An end in the middle is an error.
-    pub(super) fn read_record(&mut self, record: &mut [u8]) -> Result<bool, TraceError> {
+    #[inline]
+    pub(super) fn read_record<const N: usize>(&mut self, record: &mut [u8; N]) -> Result<bool, TraceError> {
         self.place.byte_offset = self.offset;
+        // Nearly every record is in the buffer whole.
+        let Some(bytes) = self.bytes.buffer().first_chunk() else { return self.read_across(record) };
+        *record = *bytes;
+        self.bytes.consume(N);
+        self.offset += N as u64;
+        Ok(true)
+    }
+
+    /// The same for a record that the buffer has no more than the start of.
+    #[cold]
+    fn read_across(&mut self, record: &mut [u8]) -> Result<bool, TraceError> {
         match self.read_some(record)? {
             0 => Ok(false),
             count if count == record.len() => Ok(true),
