@@ -1,6 +1,6 @@
 //! What a machine says of its CPUs, and of what its tasks lack.
 
-use super::{check_failure, check_success, run_with, text};
+use super::{check_failure, check_success, pageout, run_with, scenarios, text};
 
 #[test]
 fn pressure_is_read_by_events_and_told_at_the_end() {
@@ -52,6 +52,25 @@ fn cpu_time_is_told_by_user_space_and_kernel_and_by_cpu() {
     assert_eq!(figure("user_time_ns") + figure("system_time_ns"), figure("cpu_time_ns"));
     assert_eq!(json["cpus"][2]["busy_ns"], task["cpu_time_ns"]);
     assert_eq!(json["cpus"][1]["busy_ns"], 0);
+}
+
+#[test]
+fn what_kernel_threads_spent_adds_up_to_their_cpu_time() {
+    let short = ["--set", "task.tab.session.visits=20", "--json"];
+    let run = [&["run", "mglru-v4/browser-small.toml"], &short[..]].concat();
+    let output = pageout(&scenarios(), &run);
+    check_success(&output);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let threads = json["threads"].as_array().unwrap();
+    for thread in threads {
+        let spent: u64 =
+            thread["spent_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum();
+        assert_eq!(thread["cpu_time_ns"], spent, "{thread}");
+    }
+    let kswapd = threads.iter().find(|thread| thread["name"] == "kswapd0").unwrap();
+    for part in ["scanned", "rmap_steps", "compressed"] {
+        assert!(kswapd["spent_ns"][part].as_u64().unwrap() > 0, "{part}: {kswapd}");
+    }
 }
 
 #[test]

@@ -59,19 +59,21 @@ impl Machine {
         index: TaskIndex,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
+        let before = self.account();
         let id = self.runner_mut(index).id;
         let step = self.engine.resume(id);
-        self.finish_thread_step(index, step, observer)
+        self.finish_thread_step(index, before, step, observer)
     }
 
+    /// Settles a step; `before` is the machine's account as it was before the step's engine call.
     pub(super) fn finish_thread_step(
         &mut self,
         index: TaskIndex,
+        before: Account,
         step: Step,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
         let Runner { id, cpu, .. } = *self.runner_mut(index);
-        let before = self.account();
         let settled = self.settle(Some(id), cpu, observer);
         let spent = self.account() - before;
         self.threads[(index - THREAD) as usize].account += spent;

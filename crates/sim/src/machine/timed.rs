@@ -115,6 +115,7 @@ impl Machine {
                 Ok(())
             }
             TimedAction::Write { path, value } => {
+                let before = self.account();
                 let written = self.write(path, value).map_err(|source| RunError::File { at, source })?;
                 let Some((index, step)) = written else {
                     self.after_kernel_work(CpuId(0), observer);
@@ -123,7 +124,7 @@ impl Machine {
                 // What was turned on may bring a thread along.
                 self.start_kernel_threads();
                 self.follow_scans();
-                let next = self.finish_thread_step(index, step, observer)?;
+                let next = self.finish_thread_step(index, before, step, observer)?;
                 self.come_back(index, &next);
                 Ok(())
             }
