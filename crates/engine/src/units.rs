@@ -1,5 +1,6 @@
 //! The newtypes everything is counted in; counts, indexes and bytes never mix.
 
+use bytemuck::Zeroable;
 use std::fmt;
 
 /// Bytes in a base page.
@@ -20,7 +21,7 @@ pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << MAX_BLOCK_ORDER;
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Zeroable)]
         pub struct $name(pub $inner);
 
         impl $name {

@@ -7,10 +7,11 @@
 
 use crate::memory::list::Links;
 use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
+use bytemuck::Zeroable;
 
 bitflags::bitflags! {
     /// State bits of a folio that a hit doesn't touch.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
     pub(crate) struct FolioFlags: u16 {
         /// On an LRU list, or counted as unevictable. Isolation takes it; whoever takes it owns the folio's place.
         const LRU = 1 << 0;
@@ -48,7 +49,7 @@ bitflags::bitflags! {
 
 bitflags::bitflags! {
     /// How hot a folio is: the bits that an access may change.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
     pub(crate) struct UseBits: u8 {
         /// Accessed once through a file descriptor, or found with an accessed bit once.
         const REFERENCED = 1 << 0;
@@ -77,8 +78,8 @@ impl UseBits {
     }
 }
 
-/// A folio's record; 32 bytes with its links.
-#[derive(Clone, Copy, Debug, Default)]
+/// A folio's record; 32 bytes with its links. One of zeroes says nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
 pub(crate) struct Folio {
     /// File or address space, by [`FolioFlags::ANON`].
     pub(crate) owner: u32,
@@ -129,30 +130,58 @@ const FREE_BLOCK: u16 = u16::MAX;
 
 /// Something for each frame up to the end of the last section used.
 ///
-/// One array rather than one a section: a miss looks up some hundred records, and frames are handed out from the lowest
-/// up, so hardly a section lies unused below one in use.
-#[derive(Default)]
-pub(crate) struct PerFrame<T>(Vec<T>);
+/// One array rather than one a section, as a miss looks up some hundred records. It is of zeroes, which take memory where they are first
+/// written: below a node in use there may be one of which hardly a frame is, and its records are addresses and nothing else.
+pub(crate) struct PerFrame<T> {
+    records: Vec<T>,
+    /// Those that exist; the rest is room to grow.
+    used: usize,
+}
 
-impl<T: Copy + Default> PerFrame<T> {
+impl<T> Default for PerFrame<T> {
+    fn default() -> PerFrame<T> {
+        PerFrame { records: Vec::new(), used: 0 }
+    }
+}
+
+/// Records that are moved together when there have to be more, or left where none of them says anything: some pages of memory.
+const MOVED_RECORDS: usize = 1024;
+
+impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
     /// Makes the frame's record exist.
     #[inline]
     pub(crate) fn populate(&mut self, pfn: Pfn) {
-        if pfn.index() >= self.0.len() {
-            let end = (pfn.index() + 1).next_multiple_of(SECTION_FRAMES as usize);
-            self.0.resize(end, T::default());
+        if pfn.index() >= self.used {
+            self.grow(pfn);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, pfn: Pfn) {
+        self.used = (pfn.index() + 1).next_multiple_of(SECTION_FRAMES as usize);
+        if self.used <= self.records.len() {
+            return;
+        }
+        let records = bytemuck::zeroed_vec(self.used.max(2 * self.records.len()));
+        let old = std::mem::replace(&mut self.records, records);
+        let says_something = |record: &T| *record != T::default();
+        for (new, old) in self.records.chunks_mut(MOVED_RECORDS).zip(old.chunks(MOVED_RECORDS)) {
+            if old.iter().any(says_something) {
+                new[..old.len()].copy_from_slice(old);
+            }
         }
     }
 
     /// The frame's record, or an empty one where there is none yet.
     #[inline]
     pub(crate) fn get(&self, pfn: Pfn) -> T {
-        self.0.get(pfn.index()).copied().unwrap_or_default()
+        self.records.get(pfn.index()).copied().unwrap_or_default()
     }
 
-    /// Bytes allocated.
+    /// Bytes of the records that exist.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.0)
+        self.used * size_of::<T>()
     }
 }
 
@@ -160,14 +189,14 @@ impl<T> std::ops::Index<Pfn> for PerFrame<T> {
     type Output = T;
     #[inline]
     fn index(&self, pfn: Pfn) -> &T {
-        &self.0[pfn.index()]
+        &self.records[pfn.index()]
     }
 }
 
 impl<T> std::ops::IndexMut<Pfn> for PerFrame<T> {
     #[inline]
     fn index_mut(&mut self, pfn: Pfn) -> &mut T {
-        &mut self.0[pfn.index()]
+        &mut self.records[pfn.index()]
     }
 }
 
@@ -196,7 +225,7 @@ impl FolioTable {
     /// The order of the free block that begins with this frame; `None` where none does.
     #[inline]
     pub(crate) fn free_order(&self, pfn: Pfn) -> Option<u8> {
-        let folio = self.records.0.get(pfn.index())?;
+        let folio = self.records.records.get(pfn.index())?;
         (folio.mapped == FREE_BLOCK).then_some(folio.order)
     }
 
@@ -249,6 +278,21 @@ mod tests {
     fn a_record_is_at_most_32_bytes() {
         let bytes = size_of::<Folio>() + size_of::<(u32, u32)>();
         assert!(bytes <= 32, "{bytes} bytes");
+    }
+
+    #[test]
+    fn records_are_where_they_were_after_the_array_has_grown() {
+        let mut table = FolioTable::default();
+        for frame in [0, 700, 5 * SECTION_FRAMES, 200 * SECTION_FRAMES + 9, 201 * SECTION_FRAMES] {
+            table.populate(Pfn(frame));
+            table[Pfn(frame)].index = frame + 1;
+            *table.links_mut(frame) = (frame, 7);
+        }
+        for frame in [0, 700, 5 * SECTION_FRAMES, 200 * SECTION_FRAMES + 9, 201 * SECTION_FRAMES] {
+            assert_eq!((table[Pfn(frame)].index, table.links(frame)), (frame + 1, (frame, 7)));
+        }
+        assert_eq!(table[Pfn(100 * SECTION_FRAMES)], Folio::default());
+        assert_eq!(Folio::zeroed(), Folio::default(), "what the array is made of");
     }
 
     #[test]

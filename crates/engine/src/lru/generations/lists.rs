@@ -4,9 +4,10 @@ use crate::lru::generations::rules::spared;
 use crate::memory::Memory;
 use crate::memory::list::List;
 use crate::units::{LruType, Nanos, Pfn};
+use bytemuck::Zeroable;
 
 /// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
 pub(crate) struct Place {
     /// Its generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
     pub(super) generation: u8,
