@@ -5,7 +5,9 @@
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
 use crate::page_alloc::zone::ZoneType;
-use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
+use crate::pghot::{
+    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule,
+};
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget};
 use crate::switch::{Values, choice};
@@ -247,8 +249,11 @@ parameters! {
     Kernel "pghot.window_by_node": pghot_window_by_node: bool = false, Values::Bool, "",
         "A report from another node than the last begins a new window (up to the fourth posting). Without it the newest node simply overwrites. For records that know nodes."
         "false, since the fifth posting.";
+    Kernel "pghot.hint_faults": pghot_hint_faults: HintFaultRule = HintFaultRule::Timed, Values::Choice(HintFaultRule::NAMES), "",
+        "What a hint fault says of its page. counted: that it was accessed once, as any other report does (all postings). timed: that it is hot, if it comes soon after the page was marked, by the threshold of balancing itself, or if there is plenty of free memory; else that it was accessed once."
+        "timed: faults of a page lie seconds apart, so a second one comes late, and balancing without tracking needs one. The postings' own tables have vm.pghot_freq_threshold = 1 for this source since the fifth.";
     Kernel "pghot.hint_faults_in_any_window": pghot_hint_faults_in_any_window: bool = true, Values::Bool, "",
-        "A hint fault counts however long ago the last report was, as faults of a page lie seconds apart."
+        "A hint fault counts however long ago the last report was, as faults of a page lie seconds apart. With pghot.hint_faults = counted."
         "true, as the third posting has it; else no page would be hot by hint faults alone.";
     Kernel "pghot.default_target": pghot_default_target: DefaultTarget = DefaultTarget::Block, Values::Choice(DefaultTarget::NAMES), "",
         "Where a hot page goes if its record names no node: to vm.pghot_target_nid (knob), to the nearest top-tier node (nearest), or to the node from which its block of 2 MiB was reported last (block), which takes a byte a block."
@@ -277,6 +282,18 @@ parameters! {
     Kernel "pghot.kmigrated_batch_nr": kmigrated_batch_nr: u32 = 512, Values::Number(64, 1024), "folios",
         "Folios that kmigrated moves at a time."
         "512 in all postings; debugfs has it as a file in the later ones.";
+    Kernel "pghot.klruscand_interval_ms": klruscand_interval_ms: u32 = 500, Values::Number(50, 60_000), "ms",
+        "From the beginning of a round of klruscand, which looks at accessed bits of pages on lower tiers, to that of the next."
+        "500 in the third posting of pghot; klruscand's own had 2000.";
+    Kernel "pghot.klruscand_buffer": klruscand_buffer: u32 = 131_072, Values::Number(32_768, 1 << 24), "pages",
+        "Pages that klruscand remembers before it reports them. It scans up to 32768 entries in one go."
+        "131072 in the third posting.";
+    Sysctl "vm.pghot_record_hwhints_enable": pghot_record_hwhints_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by hardware that samples or counts accesses; which, and how often, is the machine's."
+        "0: no source is on unless someone asks.";
+    Sysctl "vm.pghot_record_pgtscans_enable": pghot_record_pgtscans_enable: u8 = 0, Values::Number(0, 1), "",
+        "Whether hot pages are tracked by klruscand, a thread that looks at accessed bits in page tables. It sees groups whose policy walks page tables: those of generations."
+        "0: no source is on unless someone asks.";
     Sysctl "vm.pghot_record_hintfaults_enable": pghot_record_hintfaults_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by hint faults, which then move nothing themselves."
         "0: no source is on unless someone asks.";

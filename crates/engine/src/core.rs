@@ -23,7 +23,7 @@ use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
 use crate::page_cache::PageCacheEvent;
-use crate::pghot::{KmigratedThread, Pghot};
+use crate::pghot::{KlruscandThread, KmigratedThread, Pghot};
 use crate::promotion::LowerTierFrames;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::stat::{Counters, STATS, Updates};
@@ -194,5 +194,6 @@ fn threads_at_start(config: &Config, tiers: &MemoryTiers) -> Vec<Box<dyn KernelT
     let zswap = config.zswap_enabled.then(|| Box::new(ZswapThread::default()) as _);
     let lower = ids().filter(|&node| !tiers.node_is_top_tier(node));
     let kmigrateds = lower.map(|node| Box::new(KmigratedThread::new(node)) as _);
-    kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).collect()
+    let klruscand = tiers.has_lower_tier().then(|| Box::new(KlruscandThread::new()) as _);
+    kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).chain(klruscand).collect()
 }

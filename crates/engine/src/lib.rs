@@ -66,7 +66,7 @@ pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
-pub use pghot::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
+pub use pghot::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget};
 pub use reclaim::{

@@ -5,7 +5,8 @@
 //! - `rmap.rs`, from the page: the reverse map leads to every entry that maps it. Each step touches a cache line of another page
 //!   table. It sees exactly the pages it asks about and pays for each of them.
 //! - `walk.rs`, from the address space: one page table after the other, 512 entries side by side. It pays for what it passes
-//!   and finds what it didn't ask for; `bloom.rs` keeps it away from tables where little was found the last time.
+//!   and finds what it didn't ask for; `bloom.rs` keeps it away from tables where little was found the last time. Aging walks; so does
+//!   hot-page tracking, which ages nothing (`scan.rs`).
 //!
 //! `look_around.rs` joins the two: once the reverse map has led to an entry, its neighbours are at hand.
 //!
@@ -16,11 +17,13 @@ mod bloom;
 mod look_around;
 mod rmap;
 mod iteration;
+mod scan;
 mod walk;
 
 pub(crate) use iteration::TableWalkState;
 pub(crate) use rmap::Referenced;
-pub(crate) use walk::{Walk, Walked};
+pub(crate) use scan::Scan;
+pub(crate) use walk::{ENTRIES_PER_STEP, Walk, Walked};
 
 /// How accessed bits are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -30,22 +30,29 @@ pub(super) const ENTRIES_PER_LINE: u64 = 8;
 /// Tables between two steps: as many as it takes to update 4096 folios where every eighth entry is young.
 const TABLES_PER_STEP: u64 = 64;
 
+/// Entries that a step looks at, at most.
+pub(crate) const ENTRIES_PER_STEP: usize = (TABLES_PER_STEP * LEAF_PAGES) as usize;
+
 /// A walk under way.
 pub(crate) struct Walk {
-    seq: u64,
+    pub(super) seq: u64,
     is_forced: bool,
     swappiness: u8,
-    in_hand: Option<InHand>,
+    pub(super) in_hand: Option<InHand>,
+    /// Frames of the entries found young, where somebody wants to know them.
+    pub(super) found: Option<Vec<Pfn>>,
 }
 
 /// An address space that is being walked.
 #[derive(Clone, Copy)]
-struct InHand {
-    mm: MmId,
+pub(super) struct InHand {
+    pub(super) mm: MmId,
     /// The page to go on at.
-    from: u64,
+    pub(super) from: u64,
     /// Whether to look at everything.
-    is_forced: bool,
+    pub(super) is_forced: bool,
+    /// Whether to look at what the filter knows nothing of, too.
+    pub(super) is_new: bool,
 }
 
 /// What a step of a walk came to.
@@ -64,7 +71,7 @@ impl Core {
     /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists
     /// for a while may be ahead.
     pub(crate) fn walk_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Walk {
-        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, in_hand: None }
+        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, in_hand: None, found: None }
     }
 
     /// Walks some tables.
@@ -118,7 +125,7 @@ impl Core {
                 state.has_filter = true;
             }
             state.walkers += 1;
-            return Some(InHand { mm, from: 0, is_forced });
+            return Some(InHand { mm, from: 0, is_forced, is_new: is_forced });
         }
         None
     }
@@ -164,7 +171,7 @@ impl Core {
     }
 
     /// Walks tables of an address space from a page on; returns where to go on.
-    fn walk_tables(&mut self, lruvec: LruvecId, walk: &Walk, in_hand: InHand) -> Option<u64> {
+    pub(super) fn walk_tables(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand) -> Option<u64> {
         let InHand { mm, from, .. } = in_hand;
         let vmas = self.memory.mm(mm).vmas.len();
         let first = self.memory.mm(mm).vmas.partition_point(|vma| vma.start + vma.pages <= from);
@@ -200,8 +207,8 @@ impl Core {
     }
 
     /// Looks at an upper entry, and if it is worth it at the entries of the table below it.
-    fn walk_upper_entry(&mut self, lruvec: LruvecId, walk: &Walk, in_hand: InHand, pages: Range<u64>) {
-        let InHand { mm, is_forced, .. } = in_hand;
+    fn walk_upper_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand, pages: Range<u64>) {
+        let InHand { mm, is_forced, is_new, .. } = in_hand;
         let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
         let leaf = pages.start / LEAF_PAGES;
         self.work.upper_entries += 1;
@@ -217,11 +224,11 @@ impl Core {
             self.memory.mm_mut(mm).table.clear_leaf_young(leaf);
         }
         let passes = |state: &TableWalkState| state.filters.may_contain(walk.seq, mm, leaf);
-        if harvest.bloom_filter && !is_forced && !passes(&self.lruvecs[lruvec].walk) {
+        if harvest.bloom_filter && !is_new && !passes(&self.lruvecs[lruvec].walk) {
             return;
         }
         let all = pages.end - pages.start;
-        let young = self.walk_entries(lruvec, mm, pages.start, pages.end);
+        let young = self.walk_entries(lruvec, mm, pages.start, pages.end, &mut walk.found);
         let is_dense = young * ENTRIES_PER_LINE >= all;
         let stats = self.walk_stats(lruvec, walk);
         stats.nonleaf_found += 1;
@@ -240,7 +247,14 @@ impl Core {
     }
 
     /// Tells the LRU of every young entry, and clears it; returns how many there were.
-    fn walk_entries(&mut self, lruvec: LruvecId, mm: MmId, page: u64, end: u64) -> u64 {
+    fn walk_entries(
+        &mut self,
+        lruvec: LruvecId,
+        mm: MmId,
+        page: u64,
+        end: u64,
+        found: &mut Option<Vec<Pfn>>,
+    ) -> u64 {
         self.work.ptes_walked += end - page;
         let executable = self.memory.mm(mm).vma_of(page).executable;
         let mut young = 0;
@@ -254,6 +268,9 @@ impl Core {
             self.take_over_dirty(word);
             self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
             self.lru_young(word.pfn(), executable);
+            if let Some(found) = found {
+                found.push(word.pfn());
+            }
         }
         young
     }

@@ -194,6 +194,8 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"),
     sysctl("/proc/sys/vm/dirty_expire_centisecs", "vm.dirty_expire_centisecs"),
     sysctl("/proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"),
+    sysctl("/proc/sys/vm/pghot_record_hwhints_enable", "vm.pghot_record_hwhints_enable"),
+    sysctl("/proc/sys/vm/pghot_record_pgtscans_enable", "vm.pghot_record_pgtscans_enable"),
     sysctl("/proc/sys/vm/pghot_record_hintfaults_enable", "vm.pghot_record_hintfaults_enable"),
     sysctl("/proc/sys/vm/pghot_record_fma_enable", "vm.pghot_record_fma_enable"),
     sysctl("/proc/sys/vm/pghot_freq_threshold", "vm.pghot_freq_threshold"),

@@ -8,7 +8,7 @@ use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
-use crate::pghot::Source;
+use crate::pghot::{HintFaultRule, Source};
 use crate::stat::Stat;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 
@@ -48,7 +48,10 @@ impl Core {
         let dirties = write && !self.is_regular(pfn);
         if self.config.pghot_listens_to(Source::HintFault) {
             // Who notices moves nothing: that is kmigrated's business.
-            self.record_accesses(pfn, Some(to), Source::HintFault, 1).expect("the node of a CPU exists");
+            let accesses =
+                if self.is_hot_by_fault(pfn, to) { self.config.hotness().reports as u32 } else { 1 };
+            let recorded = self.record_accesses(pfn, Some(to), Source::HintFault, accesses);
+            recorded.expect("the node of a CPU exists");
         } else if self.should_promote(pfn, to) {
             self.promote_for(pfn, to, (mm, vma), thread);
             self.adapt_period(mm, thread);
@@ -75,6 +78,16 @@ impl Core {
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
             return false;
         }
+        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(to, self.memory.folios[pfn].pages())
+    }
+
+    /// Whether one hint fault is enough for hot-page tracking.
+    fn is_hot_by_fault(&mut self, pfn: Pfn, to: NodeId) -> bool {
+        self.config.pghot_hint_faults == HintFaultRule::Timed && self.is_used_soon(pfn, to)
+    }
+
+    /// Whether a page that is used now was marked not long ago. In a node with plenty of free memory nobody asks.
+    fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let (knobs, time) = (self.config.promotion_knobs(), self.config.access_time());
         let now_ms = self.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
@@ -87,7 +100,6 @@ impl Core {
         let threshold = node.threshold(&knobs);
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
         time.latency(stored, now_ms) < threshold
-            && !self.is_promotion_limited(to, self.memory.folios[pfn].pages())
     }
 
     /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`

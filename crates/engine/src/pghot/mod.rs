@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   hint fault ─────┐  record_accesses ─▶ a record a page: how often, when, by whom (`record.rs`, `sections.rs`)
-//!                   │                          │ hot: ready, and its section and block are flagged
-//!   read(2) ────────┘                          ▼
+//!   read(2) ────────┤                          │ hot: ready, and its section and block are flagged
+//!   klruscand ──────┤                          │
+//!   hardware ───────┘                          ▼
 //!                                kmigrated, one a node of a lower tier: takes what is ready, asks whether it may go, moves batches
 //! ```
 //! Noticing and moving are apart: who notices writes a record and goes on, whatever it is in the middle of. The price is delay: a page
@@ -15,6 +16,8 @@
 //! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025), and what later ones changed. Off by
 //! default: no source reports.
 
+mod hardware; // what becomes of a sample
+mod klruscand; // the thread that looks at accessed bits
 mod kmigrated; // the thread that promotes
 mod record; // a record's layouts, and what a report makes of it
 mod report; // who says that a page was accessed
@@ -24,9 +27,10 @@ mod sections; // where records are
 #[cfg(test)]
 mod model; // the same, written a second time
 
+pub(crate) use klruscand::KlruscandThread;
 pub(crate) use kmigrated::KmigratedThread;
 pub(crate) use report::Source;
-pub use rules::{DefaultTarget, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
+pub use rules::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
 pub(crate) use sections::Records;
 
 use crate::config::Config;
@@ -35,7 +39,7 @@ use crate::units::TaskId;
 /// What is known of hot pages.
 pub(crate) struct Pghot {
     pub(crate) records: Records,
-    /// kmigrated of all nodes that have one, once the machine has started them.
+    /// klruscand, and kmigrated of all nodes that have one, once the machine has started them.
     pub(crate) threads: Vec<TaskId>,
 }
 

@@ -9,13 +9,17 @@ use crate::config::Config;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::pghot::record::Report;
-use crate::pghot::{DefaultTarget, PghotQuirks};
+use crate::pghot::{DefaultTarget, HintFaultRule, PghotQuirks};
 use crate::stat::Stat;
 use crate::units::{NodeId, Pfn};
 
-/// Who reports. The postings have two more, which see what nobody accesses for them: walks of page tables, and samples of hardware.
+/// Who reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
+    /// Hardware has sampled an access, or counted some.
+    Hardware,
+    /// klruscand found an accessed bit.
+    PageTableScan,
     /// A page-table entry without permission was accessed.
     HintFault,
     /// read(2) of a page that was in use already.
@@ -27,8 +31,13 @@ pub(crate) enum Source {
 pub(crate) struct InvalidNode;
 
 impl Source {
+    const ALL: [Source; 4] =
+        [Source::Hardware, Source::PageTableScan, Source::HintFault, Source::MarkAccessed];
+
     fn stat(self) -> Stat {
         match self {
+            Source::Hardware => Stat::PghotRecordedHwhints,
+            Source::PageTableScan => Stat::PghotRecordedPgtscans,
             Source::HintFault => Stat::PghotRecordedHintfaults,
             Source::MarkAccessed => Stat::PghotRecordedFma,
         }
@@ -40,6 +49,8 @@ impl Config {
     #[inline]
     pub(crate) fn pghot_listens_to(&self, source: Source) -> bool {
         let is_on = match source {
+            Source::Hardware => self.pghot_record_hwhints_enable,
+            Source::PageTableScan => self.pghot_record_pgtscans_enable,
             Source::HintFault => self.pghot_record_hintfaults_enable,
             Source::MarkAccessed => self.pghot_record_fma_enable,
         };
@@ -48,7 +59,7 @@ impl Config {
 
     /// Whether anything is recorded.
     pub(crate) fn pghot_is_on(&self) -> bool {
-        [Source::HintFault, Source::MarkAccessed].iter().any(|&source| self.pghot_listens_to(source))
+        Source::ALL.iter().any(|&source| self.pghot_listens_to(source))
     }
 }
 
@@ -83,7 +94,9 @@ impl Core {
             self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
             self.count_node(folio.node, source.stat(), 1);
         }
-        let in_any_window = source == Source::HintFault && self.config.pghot_hint_faults_in_any_window;
+        let in_any_window = source == Source::HintFault
+            && self.config.pghot_hint_faults_in_any_window
+            && self.config.pghot_hint_faults == HintFaultRule::Counted;
         let report = Report { nid, accesses, now_ms: self.now.0 / 1_000_000, in_any_window };
         let hotness = self.config.hotness();
         let records = &mut self.pghot.records;

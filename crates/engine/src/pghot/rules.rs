@@ -37,6 +37,16 @@ choice! {
 }
 
 choice! {
+    /// What a hint fault says of its page.
+    HintFaultRule {
+        /// That it was accessed once, as any other report does (all postings).
+        Counted = "counted",
+        /// That it is hot, if it is used soon after it was marked: what balancing without tracking goes by.
+        Timed = "timed",
+    }
+}
+
+choice! {
     /// Where a hot page goes if nobody said who uses it.
     DefaultTarget {
         /// To `vm.pghot_target_nid`.

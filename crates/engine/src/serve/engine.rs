@@ -15,6 +15,7 @@ use crate::memory::table::{ReadaheadStats, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
+use crate::pghot::Source;
 use crate::reclaim::{Pageouts, ThrottleReason};
 use crate::serve::access;
 use crate::serve::task::Task;
@@ -74,6 +75,16 @@ impl Engine {
         }
         self.core.memory.mm_mut(mm).preferred_node = node;
         Ok(())
+    }
+
+    /// That node, if a process has one.
+    pub fn preferred_node(&self, mm: MmId) -> Option<NodeId> {
+        self.core.memory.mm(mm).preferred_node
+    }
+
+    /// The address space of a task.
+    pub fn mm_of_task(&self, task: TaskId) -> MmId {
+        self.mm_of(task)
     }
 
     /// Timer ticks a second.
@@ -413,6 +424,27 @@ impl Engine {
     /// Brings all statistics up to date, as the kernel's periodic worker does: call it every [`Engine::stat_flush_period`].
     pub fn flush_stats(&mut self) {
         self.core.flush_stats();
+    }
+
+    /// Whether somebody wants to know what hardware sees of accesses.
+    #[inline]
+    pub fn wants_hardware_hints(&self) -> bool {
+        self.core.config.pghot_listens_to(Source::Hardware)
+    }
+
+    /// Hardware has sampled an access by a CPU of node `from` to a frame; whether it is worth keeping.
+    pub fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
+        self.core.hardware_sampled(pfn, from)
+    }
+
+    /// What was worth keeping of a sample, or of a count, found room in its ring, or was lost.
+    pub fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
+        self.core.hardware_kept(from, has_room);
+    }
+
+    /// A ring is emptied: a frame was accessed so often, from node `nid` if that is known. Nobody need be there any more.
+    pub fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
+        self.core.hardware_hinted(pfn, nid, accesses);
     }
 
     /// Bytes that records of hot pages take.

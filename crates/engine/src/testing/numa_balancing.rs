@@ -148,6 +148,97 @@ fn hint_faults_that_report_move_nothing_and_kmigrated_promotes_what_they_said() 
     bench.engine.check_invariants();
 }
 
+/// A kernel thread goes on until it waits.
+fn run_thread(bench: &mut Bench, threads: &[ThreadInfo], name: &str) {
+    let thread = threads.iter().find(|thread| thread.name == name).expect("it has slow memory");
+    while bench.engine.resume(thread.task) == Step::Again {}
+    bench.engine.take_ops(&mut Vec::new());
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+#[test]
+fn a_hint_fault_soon_after_its_mark_is_enough_and_a_late_one_is_one_report() {
+    for (rule, promoted) in [(HintFaultRule::Timed, [1, 1]), (HintFaultRule::Counted, [0, 0])] {
+        let config =
+            Config { pghot_record_hintfaults_enable: 1, pghot_hint_faults: rule, ..Config::default() };
+        let mut bench = Bench::with(64, config);
+        let threads = bench.engine.start_kernel_threads();
+        bench.run_for(2600);
+        bench.access(3, true);
+        run_thread(&mut bench, &threads, "kmigrated1");
+        assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [promoted[0]], "{rule:?}");
+        // A second later than it was marked, a page is not hot.
+        bench.run_for(420);
+        bench.access(5, true);
+        run_thread(&mut bench, &threads, "kmigrated1");
+        assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [promoted[1]], "{rule:?}");
+        assert_eq!(bench.stats([Stat::PghotRecordedHintfaults]), [2]);
+    }
+}
+
+#[test]
+fn klruscand_reports_what_was_used_since_its_last_round_and_kmigrated_promotes_it() {
+    let config =
+        Config { pghot_record_pgtscans_enable: 1, policy: Policy::mglru_6_12(), ..Config::default() };
+    let mut bench = Bench::with(64, config);
+    let threads = bench.engine.start_kernel_threads();
+    let reported = [Stat::PghotRecordedPgtscans, Stat::PgpromoteSuccess];
+    let is_young = |bench: &Bench, page: u64| {
+        let space = bench.engine.core.memory.mm(bench.engine.mm_of(bench.task));
+        space.table.word(space.vmas[0].start + page).is_young()
+    };
+    // All pages have been written, and all went to slow memory.
+    run_thread(&mut bench, &threads, "klruscand");
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats(reported), [64, 0], "one report is not enough");
+    assert!((0..64).all(|page| !is_young(&bench, page)), "there is one accessed bit, and it was taken");
+    for page in 0..8 {
+        bench.access(page, false);
+    }
+    run_thread(&mut bench, &threads, "klruscand");
+    assert_eq!(bench.stats(reported), [64, 0], "the next round is half a second later");
+    bench.engine.set_now(Nanos(500_000_000));
+    run_thread(&mut bench, &threads, "klruscand");
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats(reported), [72, 8]);
+    assert!((0..64).all(|page| bench.access(page, false).1 == if page < 8 { FAST } else { SLOW }));
+}
+
+#[test]
+fn klruscand_passes_by_groups_whose_policy_walks_no_page_tables() {
+    let config = Config { pghot_record_pgtscans_enable: 1, ..Config::default() };
+    let mut bench = Bench::with(64, config);
+    let threads = bench.engine.start_kernel_threads();
+    run_thread(&mut bench, &threads, "klruscand");
+    assert_eq!(bench.stats([Stat::PghotRecordedPgtscans]), [0]);
+}
+
+#[test]
+fn hints_of_hardware_make_a_page_hot_and_those_of_pages_that_have_gone_do_nothing() {
+    let config = Config { pghot_record_hwhints_enable: 1, ..Config::default() };
+    let mut bench = Bench::with(64, config);
+    let threads = bench.engine.start_kernel_threads();
+    assert!(bench.engine.wants_hardware_hints());
+    let pfn = bench.engine.core.folios_in_use(SLOW)[0];
+    for _ in 0..2 {
+        assert!(bench.engine.hardware_sampled(pfn, FAST));
+        bench.engine.hardware_kept(FAST, true);
+        bench.engine.hardware_hinted(pfn, Some(FAST), 1);
+    }
+    bench.engine.hardware_kept(FAST, false);
+    run_thread(&mut bench, &threads, "kmigrated1");
+    let hints =
+        [Stat::HwhintNrEvents, Stat::HwhintCxlAccesses, Stat::HwhintRemoteNode, Stat::HwhintDramAccesses];
+    assert_eq!(bench.stats(hints), [2, 2, 2, 0]);
+    let kept = [Stat::HwhintUsefulSamples, Stat::HwhintBufferFull, Stat::PghotRecordedHwhints];
+    assert_eq!(bench.stats(kept), [2, 1, 2]);
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [1]);
+    assert!(!bench.engine.hardware_sampled(pfn, FAST), "its frame is free");
+    bench.engine.hardware_hinted(pfn, Some(FAST), 1);
+    assert_eq!(bench.stats([Stat::HwhintNonLru, Stat::PghotRecordedHwhints]), [1, 2]);
+}
+
 #[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {

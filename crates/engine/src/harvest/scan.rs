@@ -1,0 +1,83 @@
+//! A scan: the page-table walk for somebody who wants to know what is in use now, and ages nothing. [tiering 4]
+//!
+//! It goes by the same address spaces, mappings, upper entries and filter as the walk of aging (`walk.rs`), clears the same bits, and tells
+//! the LRU of what was young: an accessed bit is there once, and whoever clears it has to pass on what it said. What a scan leaves
+//! alone is the iteration that walkers of aging share: it completes no walk and opens no generation, and it gives up when somebody else has.
+//!
+//! So it is as blind as that walk, and for longer: a table in which the last aging has found too little is passed by until the next
+//! one. Where nothing was ever aged there is no filter, and nothing is passed by.
+
+use super::walk::{InHand, Walk};
+use crate::core::Core;
+use crate::lru::lruvec::LruvecId;
+use crate::units::{MmId, Pfn};
+
+/// Not the swappiness of anyone: whatever can't be evicted is looked at, too.
+const BOTH_TYPES: u8 = 100;
+
+/// A scan under way.
+pub(crate) struct Scan {
+    lruvec: LruvecId,
+    walk: Walk,
+    /// The address spaces still to be looked at, the last one first, and whether the filter has yet to hear of each.
+    mms: Vec<(MmId, bool)>,
+}
+
+impl Scan {
+    /// Frames of the entries found young so far, each as often as it was found; they are forgotten.
+    pub(crate) fn take_found(&mut self) -> Vec<Pfn> {
+        self.walk.found.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// How many there are.
+    pub(crate) fn found(&self) -> usize {
+        self.walk.found.as_ref().map_or(0, Vec::len)
+    }
+}
+
+impl Core {
+    /// Begins to scan what a group has on a node; `None` where it has no address space, or its policy walks no page tables.
+    pub(crate) fn scan_begin(&self, lruvec: LruvecId) -> Option<Scan> {
+        let memcg = &self.memcgs[self.lruvecs[lruvec].memcg];
+        if memcg.mms.is_empty() || !memcg.policy.harvest.page_table_walk {
+            return None;
+        }
+        let known = self.lruvecs[lruvec].walk.known;
+        let mms = memcg.mms.iter().enumerate().map(|(at, &mm)| (mm, at >= known)).rev().collect();
+        let mut walk = self.walk_begin(lruvec, BOTH_TYPES, false);
+        walk.found = Some(Vec::new());
+        Some(Scan { lruvec, walk, mms })
+    }
+
+    /// Scans some tables; false when nothing is left to be scanned.
+    pub(crate) fn scan_step(&mut self, scan: &mut Scan) -> bool {
+        let lruvec = scan.lruvec;
+        let has_aged = self.lruvecs[lruvec].walk.seq >= scan.walk.seq;
+        if has_aged || !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
+            return false;
+        }
+        let Some(in_hand) = scan.walk.in_hand.or_else(|| self.scan_take(scan)) else { return false };
+        let next = self.walk_tables(lruvec, &mut scan.walk, in_hand);
+        scan.walk.in_hand = next.map(|from| InHand { from, ..in_hand });
+        true
+    }
+
+    /// Takes the next address space that has run since somebody looked at it last.
+    fn scan_take(&mut self, scan: &mut Scan) -> Option<InHand> {
+        let memcg = self.lruvecs[scan.lruvec].memcg;
+        let node = self.lruvecs[scan.lruvec].node;
+        let skips = self.memcgs[memcg].policy.harvest.mm_skip;
+        while let Some((mm, is_new)) = scan.mms.pop() {
+            if !self.memcgs[memcg].mms.contains(&mm) {
+                continue;
+            }
+            let used = &mut self.memory.mms[mm.index()].used_on_nodes;
+            let has_run = *used >> node.0 & 1 != 0;
+            *used &= !(1 << node.0);
+            if has_run || !skips {
+                return Some(InHand { mm, from: 0, is_forced: false, is_new });
+            }
+        }
+        None
+    }
+}

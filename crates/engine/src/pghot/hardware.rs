@@ -1,0 +1,43 @@
+//! Hardware that tells of accesses, as the engine sees it: what becomes of a sample between the interrupt and the record. [tiering 5.1]
+//!
+//! ```text
+//!   machine: a sample ─▶ sampled: where was its page? ─▶ on a list? ─▶ machine: a ring, as long as it has room ─▶ later: hinted
+//! ```
+//! What hardware samples, and how much of that is lost, is the machine's. The counters are those of the third posting's driver; of those
+//! before it, which count what never reached memory, a machine without processor caches has none.
+
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::pghot::report::Source;
+use crate::stat::Stat;
+use crate::units::{NodeId, Pfn};
+
+impl Core {
+    /// An access of a CPU of node `from` to a frame was sampled. Whether it is worth keeping.
+    pub(crate) fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
+        let folio = self.memory.folios[pfn];
+        self.count_node(from, Stat::HwhintNrEvents, 1);
+        let is_top_tier = self.tiers.node_is_top_tier(folio.node);
+        let source = if is_top_tier { Stat::HwhintDramAccesses } else { Stat::HwhintCxlAccesses };
+        self.count_node(from, source, 1);
+        if folio.node != from {
+            self.count_node(from, Stat::HwhintRemoteNode, 1);
+        }
+        if !folio.has(FolioFlags::LRU) {
+            self.count_node(from, Stat::HwhintNonLru, 1);
+            return false;
+        }
+        true
+    }
+
+    /// What was worth keeping found room, or none.
+    pub(crate) fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
+        let stat = if has_room { Stat::HwhintUsefulSamples } else { Stat::HwhintBufferFull };
+        self.count_node(from, stat, 1);
+    }
+
+    /// Somebody has taken a hint out of its ring: a page was accessed so often, from this node if that is known.
+    pub(crate) fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
+        self.record_accesses(pfn, nid, Source::Hardware, accesses).expect("hardware names its own nodes");
+    }
+}

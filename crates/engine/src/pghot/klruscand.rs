@@ -1,0 +1,125 @@
+//! klruscand: the thread that looks at accessed bits, so that pages in use are noticed that nobody faults on. [tiering 4]
+//!
+//! ```text
+//!   twice a second: nodes of lower tiers ─▶ groups ─▶ page tables (harvest/scan.rs): young? ─▶ remembered ─▶ enough, or all: reported
+//! ```
+//! It sees a page once a round, however often that is used, and cannot tell who used it or when: a report has the time at which it is made,
+//! and no node. So a page that takes two reports is hot after two rounds, up to a second, at best. Rounds are not made up for: one
+//! that takes longer than its interval is followed by the next at once.
+//!
+//! Accessed bits are there once. Whoever clears one tells the LRU, so that a page looks as young to reclaim as if reclaim had looked
+//! itself; but a page that reclaim has found young since the last round is not seen here.
+//!
+//! *When not to use it:* page cache that nobody maps has no accessed bits. Groups without a walk of page tables (all but those with
+//! generations, unless switched) have none that could be shared, and are passed by.
+
+use crate::core::Core;
+use crate::harvest::{ENTRIES_PER_STEP, Scan};
+use crate::kthread::{KernelThread, ThreadStep};
+use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::machine::step::{DelayReason, Wait};
+use crate::pghot::report::Source;
+use crate::units::{Nanos, Pfn, TaskId};
+
+/// Reports between two steps.
+const REPORTS_PER_STEP: usize = 4096;
+
+/// The thread.
+pub(crate) struct KlruscandThread {
+    first_wait: Wait,
+    /// When the round that is under way began, or the next one is due.
+    round: Nanos,
+    /// What is still to be scanned in it, the last one first.
+    lruvecs: Vec<LruvecId>,
+    scan: Option<Scan>,
+    /// Found, and to be reported, the last one first.
+    found: Vec<Pfn>,
+}
+
+impl KlruscandThread {
+    pub(crate) fn new() -> KlruscandThread {
+        let (lruvecs, found) = (Vec::new(), Vec::new());
+        KlruscandThread { first_wait: Wait::Woken, round: Nanos::ZERO, lruvecs, scan: None, found }
+    }
+
+    /// Between two rounds: what to wait for, unless it is time.
+    fn rest(&mut self, core: &Core) -> Option<Wait> {
+        if !core.config.pghot_listens_to(Source::PageTableScan) {
+            self.round = Nanos::ZERO;
+            return Some(Wait::Woken);
+        }
+        let left = self.round.0.saturating_sub(core.now.0);
+        (left > 0).then_some(Wait::WokenOr(Nanos(left), DelayReason::Nap))
+    }
+
+    /// Scans some tables; false when the round is over.
+    fn scan(&mut self, core: &mut Core) -> bool {
+        let Some(scan) = &mut self.scan else {
+            let Some(lruvec) = self.lruvecs.pop() else { return false };
+            self.scan = core.scan_begin(lruvec);
+            return true;
+        };
+        let goes_on = core.scan_step(scan);
+        let room = core.config.klruscand_buffer as usize - scan.found();
+        if !goes_on || room < ENTRIES_PER_STEP {
+            self.found = scan.take_found();
+            self.found.reverse();
+        }
+        if !goes_on {
+            self.scan = None;
+        }
+        true
+    }
+}
+
+impl KernelThread for KlruscandThread {
+    fn name(&self) -> String {
+        "klruscand".to_owned()
+    }
+
+    fn first_wait(&self) -> Wait {
+        self.first_wait
+    }
+
+    fn started(&mut self, core: &mut Core, task: TaskId) {
+        // The source may have been turned on before the machine has started.
+        self.first_wait = self.rest(core).unwrap_or(Wait::WokenOr(Nanos::ZERO, DelayReason::Nap));
+        core.pghot.threads.push(task);
+    }
+
+    fn step(&mut self, core: &mut Core, _: bool) -> ThreadStep {
+        let is_resting = self.found.is_empty() && self.scan.is_none() && self.lruvecs.is_empty();
+        if is_resting {
+            if let Some(wait) = self.rest(core) {
+                return ThreadStep::Wait(wait);
+            }
+            self.round = core.now + Nanos(u64::from(core.config.klruscand_interval_ms) * 1_000_000);
+            self.lruvecs = core.lruvecs_of_lower_tiers();
+        }
+        if !self.found.is_empty() {
+            let from = self.found.len().saturating_sub(REPORTS_PER_STEP);
+            for pfn in self.found.split_off(from).into_iter().rev() {
+                core.record_accesses(pfn, None, Source::PageTableScan, 1).expect("it names no node");
+            }
+        } else if !self.scan(core)
+            && let Some(wait) = self.rest(core)
+        {
+            return ThreadStep::Wait(wait);
+        }
+        ThreadStep::Again
+    }
+}
+
+impl Core {
+    /// The lists of all groups on nodes of lower tiers: node by node, the last one first.
+    fn lruvecs_of_lower_tiers(&self) -> Vec<LruvecId> {
+        let lower = self.memory.nodes().filter(|&node| !self.tiers.node_is_top_tier(node));
+        let of_node = |node| {
+            let groups = self.memcgs.ids();
+            groups.map(move |memcg| self.lruvecs.id(memcg, PoolId::of_node(node)))
+        };
+        let mut lruvecs: Vec<_> = lower.flat_map(of_node).collect();
+        lruvecs.reverse();
+        lruvecs
+    }
+}
