@@ -11,6 +11,7 @@
 pub mod scenario; // what is to be simulated, as plain data
 pub mod device; // when a block transfer is done, and whether it fails
 pub mod memory; // how fast the memory of a node is
+pub mod hints; // hardware that tells of accesses to it
 pub mod cost; // what each unit of the engine's work costs in CPU time
 pub mod latency; // histograms of how long things took
 

@@ -20,12 +20,13 @@
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
 //! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
-//! puts tracepoints in order, `tiers` prices accesses by their node, `readings` and `sequences` collect figures for the report.
+//! puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
 mod balancing;
 mod carry;
 mod error;
+mod hints;
 mod oom;
 mod pressure;
 mod readings;
@@ -52,6 +53,7 @@ use pageout_engine::{
 use crate::account::{Account, Carried};
 use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
+use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
 use crate::memory::MemorySpec;
 use crate::observe::{Observer, PROGRESS_EVERY};
@@ -61,6 +63,7 @@ use crate::runner::State;
 use crate::sched::{Placement, SchedRules, Scheduler, TaskIndex};
 use crate::task::{Task, TaskSpec};
 use agenda::{Agenda, Event};
+use hints::Hints;
 use sequences::Sequences;
 use threads::Thread;
 
@@ -87,6 +90,8 @@ pub struct MachineSpec {
     pub swaps: Vec<(SwapId, usize)>,
     /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
     pub memory: Vec<MemorySpec>,
+    /// What tells of accesses to it, if anybody listens and memory is not all alike. Default: `ibs`.
+    pub hints: HintSpec,
 }
 
 impl Default for MachineSpec {
@@ -101,6 +106,7 @@ impl Default for MachineSpec {
             files: Vec::new(),
             swaps: Vec::new(),
             memory: Vec::new(),
+            hints: HintSpec::default(),
         }
     }
 }
@@ -171,8 +177,9 @@ impl Machine {
         let swaps = spec.swaps.iter().map(|&(swap, device)| (usize::from(swap.0), device));
         let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
         let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
+        let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
         Ok(Machine {
-            memory: tiers::TieredMemory::new(&spec.memory, is_top_tier),
+            memory: tiers::TieredMemory::new(&spec.memory, is_top_tier, hints),
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
             kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
@@ -244,6 +251,11 @@ impl Machine {
         self.enlist(task.runner.id, memcg, placement, index as TaskIndex);
         self.tasks.push(task);
         Ok(index)
+    }
+
+    /// What the engine has done so far took nobody's time.
+    pub(crate) fn forgive_work(&mut self) {
+        self.priced = self.costs.price(self.engine.work());
     }
 
     /// Runs until every task but the background ones has ended.
@@ -387,6 +399,7 @@ impl Machine {
                     }
                 }
                 Event::Alarm { task, wait } => self.alarm(task, wait),
+                Event::EmptyRing { ring } => self.empty_ring(ring, observer),
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
             }
         }

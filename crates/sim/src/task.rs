@@ -54,6 +54,8 @@ pub struct TaskSpec {
     pub lifetime: Lifetime,
     /// CPU time it spends on its own after each access.
     pub think_time: Nanos,
+    /// Accesses that each of its own stands for, to as many other pages. Default 1.
+    pub weight: u32,
     /// What decides when its accesses start.
     pub pace: Pace,
     /// Does not keep the run going: the run is over when all other tasks have ended.
@@ -93,6 +95,7 @@ impl TaskSpec {
             thread_of: None,
             lifetime: Lifetime::Run,
             think_time: Nanos::ZERO,
+            weight: 1,
             pace: Pace::Costed,
             background: false,
             flush_before: Vec::new(),
@@ -127,6 +130,8 @@ pub(crate) struct Task {
     /// It had made all its accesses before it was killed in its sleep: when, and where its time had gone by then.
     pub(crate) at_rest: Option<(Nanos, Spent)>,
     pub(crate) hit_price: HitPrice,
+    /// Accesses that each of its own stands for.
+    pub(crate) weight: u32,
     pub(crate) timetable: Option<Timetable>,
     pub(crate) accesses: Accesses,
     /// `None`: each access is a call for its page.
@@ -196,7 +201,8 @@ impl Task {
             killed: None,
             at_rest: None,
             start: spec.start,
-            hit_price: HitPrice::new(&spec.channels, spec.think_time, costs),
+            hit_price: HitPrice::new(&spec.channels, spec.think_time, spec.weight, costs),
+            weight: spec.weight,
             timetable,
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
@@ -256,7 +262,10 @@ impl Task {
         let pace =
             self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
         // Hits without a price take no time, so nothing bounds them.
-        let span = horizon.0.saturating_sub(now.0).checked_div(self.hit_price.dearest() + longer);
+        let span = horizon
+            .0
+            .saturating_sub(now.0)
+            .checked_div(self.hit_price.dearest() + longer * u64::from(self.weight));
         let span = span.map_or(u64::MAX, |hits| hits.max(1));
         usize::try_from(mark.min(pace).min(span)).unwrap_or(usize::MAX)
     }
@@ -315,17 +324,18 @@ pub(crate) struct Price {
 }
 
 impl Price {
-    fn new(channel: Channel, think_time: Nanos, costs: &Costs) -> Price {
+    fn new(channel: Channel, think_time: Nanos, weight: u32, costs: &Costs) -> Price {
         let hit = costs.hit(channel).0;
         let in_user_space = if channel == Channel::Mapped { hit } else { 0 };
-        Price { all: hit + think_time.0, user: in_user_space + think_time.0 }
+        let weight = u64::from(weight);
+        Price { all: (hit + think_time.0) * weight, user: (in_user_space + think_time.0) * weight }
     }
 }
 
 impl HitPrice {
-    fn new(channels: &[Channel], think_time: Nanos, costs: &Costs) -> HitPrice {
+    fn new(channels: &[Channel], think_time: Nanos, weight: u32, costs: &Costs) -> HitPrice {
         let prices: Vec<Price> =
-            channels.iter().map(|&channel| Price::new(channel, think_time, costs)).collect();
+            channels.iter().map(|&channel| Price::new(channel, think_time, weight, costs)).collect();
         match prices.split_first() {
             None => HitPrice::Uniform(Price { all: think_time.0, user: think_time.0 }),
             Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),

@@ -1,8 +1,8 @@
 //! `pageout keys`: the reference of scenario keys.
 
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
-use pageout_sim::scenario::{Device, Node};
-use pageout_sim::{device, memory};
+use pageout_sim::scenario::{Device, Hints, Node};
+use pageout_sim::{device, hints, memory};
 use serde_json::{Value, json};
 
 use crate::cli::KeysArgs;
@@ -66,8 +66,13 @@ fn presets_of(key: &Key) -> Vec<Described> {
         let figures = Node::figures(preset).map(|figure| (figure.key, figure.value, figure.source));
         (preset.name, preset.class, figures.into())
     };
+    let hints_of = |preset: &hints::Preset| {
+        let figures = Hints::figures(preset).into_iter();
+        (preset.name, preset.class, figures.map(|figure| (figure.key, figure.value, figure.source)).collect())
+    };
     match key.path.as_str() {
         "device[].preset" => device::PRESETS.iter().map(device).collect(),
+        "machine.hints.preset" => hints::PRESETS.iter().map(hints_of).collect(),
         "machine.node[].preset" => memory::PRESETS.iter().map(memory).collect(),
         _ => Vec::new(),
     }

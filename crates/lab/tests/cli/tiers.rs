@@ -31,7 +31,13 @@ fn refused(scenario: &str, arguments: &[&str], parts: &[&str]) {
 
 #[test]
 fn what_moves_pages_between_tiers_is_refused_where_there_is_one() {
-    for key in ["kernel.numa.demotion_enabled=true", "sysctl.kernel.numa_balancing=2"] {
+    for key in [
+        "kernel.numa.demotion_enabled=true",
+        "sysctl.kernel.numa_balancing=2",
+        "sysctl.vm.pghot_record_hwhints_enable=1",
+        "sysctl.vm.pghot_record_hintfaults_enable=1",
+        "sysctl.vm.pghot_record_fma_enable=1",
+    ] {
         let name = key.split('=').next().unwrap();
         let one_node = TIERS.replace("preset = \"cxl-1.1\"", "");
         let parts = &["all memory of this machine is in its top tier", name, "preset = \"cxl-1.1\""];
@@ -95,6 +101,106 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     let unknown = format!("{TIERS}{}", event(&knob("scan_size_gb"), "1"));
     check_failure(&pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]), 2, &["scan_size_gb"]);
     refused(TIERS, &["--set", "kernel.sched.numa_balancing.scan_size_mb=0"], &["scan_size_mb", "1"]);
+}
+
+/// A source of hot-page tracking that could see nothing is refused, and so is a figure that hardware of a class does not have.
+#[test]
+fn sources_of_hot_pages_are_refused_where_they_are_blind() {
+    let scan = ["--set", "sysctl.vm.pghot_record_pgtscans_enable=1"];
+    refused(TIERS, &scan, &["walks page tables", "mglru@6.12"]);
+    let directory = with_scenario(TIERS);
+    let generations = ["run", "scenario.toml", "--check", "--set", "kernel.profile=mglru@6.12"];
+    check_success(&pageout(directory.path(), &[&generations[..], &scan].concat()));
+    refused(TIERS, &["--set", "machine.hints.counters=9"], &["counters", "class ibs", "cxl-hmu"]);
+    refused(TIERS, &["--set", "machine.hints.preset=ibm"], &["`ibm`", "ibs"]);
+    refused(TIERS, &["--set", "task.reader.object.0.populate_node=2"], &["populate_node", "node"]);
+    let read =
+        ["--set", "task.reader.object.0.populate_node=1", "--set", "task.reader.object.0.channel=file"];
+    refused(TIERS, &read, &["only a mapping can be populated"]);
+    let unit = ["--set", "machine.hints.preset=cxl-hmu", "--set", "machine.hints.unit=12KiB"];
+    refused(TIERS, &unit, &["machine.hints.unit", "no power of two"]);
+    let told = check_success(&pageout(directory.path(), &["keys", "machine.hints.preset"]));
+    assert!(
+        told.contains("ibs: AMD processors") && told.contains("ring = 150: the posting's driver"),
+        "{told}"
+    );
+}
+
+/// Pages that lie on slow memory while the fast node has room, and a task that uses some of them more than others.
+const HOT_ON_SLOW: &str = r#"
+[machine]
+cpus = 2
+
+[[machine.node]]
+memory = "128MiB"
+
+[[machine.node]]
+memory = "128MiB"
+preset = "cxl-1.1"
+
+[kernel]
+profile = "mglru@6.12"
+
+[[task]]
+name = "reader"
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+workload = { pattern = "uniform", ops = 8000000 }
+"#;
+
+#[test]
+fn every_source_of_hot_pages_promotes_what_is_in_use() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+        let arguments = [&["run", "scenario.toml", "--json"], &arguments[..]].concat();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let promoted = |run: &serde_json::Value| run["tiers"]["promoted"].as_u64().unwrap();
+    let counter = |run: &serde_json::Value, name: &str| run["vmstat"][name].as_u64().unwrap();
+    let still = run(&[]);
+    assert_eq!(promoted(&still), 0);
+    assert_eq!(still["tiers"]["fast_hit_ratio"].as_f64(), Some(0.0), "all of it was put on slow memory");
+    assert_eq!(still["tasks"][0]["minor"].as_u64(), Some(0), "and was there from the start");
+    let hardware = "sysctl.vm.pghot_record_hwhints_enable=1";
+    let sampled = run(&[hardware, "machine.hints.period=100"]);
+    assert!(promoted(&sampled) > 3500, "{}", sampled["tiers"]);
+    assert!(counter(&sampled, "hwhint_nr_events") > 70_000, "{}", sampled["vmstat"]);
+    assert_eq!(sampled, run(&[hardware, "machine.hints.period=100"]), "sampled alike each time");
+    let counted = run(&[hardware, "machine.hints.preset=cxl-hmu"]);
+    assert!(promoted(&counted) > 3500, "{}", counted["tiers"]);
+    let scanned = run(&["sysctl.vm.pghot_record_pgtscans_enable=1"]);
+    assert!(promoted(&scanned) > 3500, "{}", scanned["tiers"]);
+    assert!(counter(&scanned, "pghot_recorded_pgtscans") >= 2 * promoted(&scanned), "{}", scanned["vmstat"]);
+    let lossy = run(&[hardware, "machine.hints.period=100", "machine.hints.ring=1"]);
+    assert!(counter(&lossy, "hwhint_buffer_full") > 0, "{}", lossy["vmstat"]);
+}
+
+/// One access for many: a run is as long as with all of them, and hardware samples as often.
+#[test]
+fn accesses_that_stand_for_others_take_their_time_and_are_sampled_as_often() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let always = ["sysctl.vm.pghot_record_hwhints_enable=1", "machine.hints.period=1000"];
+        let arguments = always.iter().chain(settings).flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].into_iter().chain(arguments).collect();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let each = run(&[]);
+    let ops = "task.reader.object.0.workload.ops=1000000";
+    let eight = run(&["task.reader.stands_for=8", ops]);
+    let (one, other) = (each["end_ns"].as_f64().unwrap(), eight["end_ns"].as_f64().unwrap());
+    assert!((0.95..1.1).contains(&(other / one)), "{other} and {one}");
+    let samples = |run: &serde_json::Value| run["vmstat"]["hwhint_nr_events"].as_f64().unwrap();
+    assert!(
+        (0.95..1.1).contains(&(samples(&eight) / samples(&each))),
+        "{} {}",
+        eight["vmstat"],
+        each["vmstat"]
+    );
 }
 
 /// Slow memory is slower: the same accesses take longer where more of them reach it, and the result says how many did.

@@ -19,6 +19,8 @@ pub(super) enum Event {
     Timed(u32),
     /// A wait for a wake has lasted as long as it may, if it is still a task's last one: which of its waits it is.
     Alarm { task: TaskIndex, wait: u32 },
+    /// Somebody comes for what hardware has told.
+    EmptyRing { ring: u16 },
 }
 
 impl Event {
@@ -33,6 +35,7 @@ impl Event {
             Event::FlushStats => (2, 0),
             Event::Timed(index) => (3, u64::from(index)),
             Event::Alarm { task, wait } => (4, u64::from(task) | u64::from(wait) << 32),
+            Event::EmptyRing { ring } => (5, u64::from(ring)),
         };
         kind << 61 | content
     }
@@ -48,6 +51,7 @@ impl Event {
             },
             2 => Event::FlushStats,
             3 => Event::Timed(content),
+            5 => Event::EmptyRing { ring: content as u16 },
             _ => Event::Alarm { task: content, wait: (word >> 32) as u32 & (WAITS - 1) },
         }
     }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Touched};
 
 use super::Machine;
+use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
 use crate::memory::{MemoryLoad, MemorySpec, Moves, Touches};
@@ -15,7 +16,9 @@ use crate::task::decode;
 
 /// The memory of the nodes, and who has used it.
 pub(super) struct TieredMemory {
-    load: MemoryLoad,
+    pub(super) load: MemoryLoad,
+    /// What tells of accesses.
+    pub(super) hints: Hints,
     /// By node.
     is_top_tier: Vec<bool>,
     /// By node: accesses of tasks so far.
@@ -77,11 +80,16 @@ impl Shares {
 
 impl TieredMemory {
     /// `None` where all memory is alike.
-    pub(super) fn new(nodes: &[MemorySpec], is_top_tier: Vec<bool>) -> Option<Box<TieredMemory>> {
+    pub(super) fn new(
+        nodes: &[MemorySpec],
+        is_top_tier: Vec<bool>,
+        hints: Hints,
+    ) -> Option<Box<TieredMemory>> {
         let load = MemoryLoad::new(nodes)?;
         let count = nodes.len();
         Some(Box::new(TieredMemory {
             load,
+            hints,
             is_top_tier,
             accessed: vec![Touches::default(); count],
             latency: LatencyHistogram::default(),
@@ -208,6 +216,9 @@ impl Machine {
     ) -> Nanos {
         let Some(memory) = &mut self.memory else { return Nanos::ZERO };
         let task = &self.tasks[task];
+        let (cpu, weight) = (task.runner.cpu, u64::from(task.weight));
+        let mut hints = self.engine.wants_hardware_hints().then_some(&mut memory.hints);
+        let has_hints = hints.is_some();
         memory.touches.fill(Touches::default());
         for &access in &task.accesses.pending()[..count] {
             let is_mapped = task.is_mapped(access.object());
@@ -215,7 +226,13 @@ impl Machine {
                 task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
             if let Touched::Frame(pfn) = self.engine.touched(task.runner.id, access) {
                 let moves = if is_mapped { Moves::Line } else { Moves::Page };
-                memory.touches[self.engine.node_of(pfn).index()].add(moves, access.write);
+                let node = self.engine.node_of(pfn);
+                memory.touches[node.index()].add(moves, access.write, weight);
+                if let Some(hints) = &mut hints {
+                    let is_top_tier = memory.is_top_tier[node.index()];
+                    let place = Place { node, is_top_tier, is_write: access.write };
+                    hints.access(at, cpu, pfn, place, weight);
+                }
             }
         }
         let longer = memory.load.access(at, span, &memory.touches);
@@ -227,14 +244,16 @@ impl Machine {
         let all = memory.touches.iter().map(Touches::count).sum();
         memory.shares.add(at, fast, all);
         let waited = at.0 - began.0;
-        memory.latency.record_many(Nanos(waited + (span.0 + longer.0) / count as u64), count as u64);
-        longer
+        let each = (span.0 + longer.0) / (count as u64 * weight);
+        memory.latency.record_many(Nanos(waited + each), count as u64);
+        if has_hints { longer + self.keep_hints(at, cpu) } else { longer }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hints::HintSpec;
 
     const CXL: MemorySpec = MemorySpec {
         read_latency: 210,
@@ -250,7 +269,8 @@ mod tests {
 
     #[test]
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
-        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], vec![true, false]).unwrap();
+        let hints = Hints::new(HintSpec::default(), 1, 1, 2);
+        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], vec![true, false], hints).unwrap();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },

@@ -156,12 +156,12 @@ pub(crate) struct Touches {
 }
 
 impl Touches {
-    pub(crate) fn add(&mut self, moves: Moves, is_write: bool) {
+    pub(crate) fn add(&mut self, moves: Moves, is_write: bool, count: u64) {
         let counts = match moves {
             Moves::Line => &mut self.lines,
             Moves::Page => &mut self.pages,
         };
-        counts[usize::from(is_write)] += 1;
+        counts[usize::from(is_write)] += count;
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -23,6 +23,7 @@ use pageout_workload::rng::SplitMix64;
 use super::compressed::Compressed;
 use super::keys::Limit;
 use super::measure::Touchable;
+use super::populate::populate;
 use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
@@ -61,6 +62,7 @@ impl Scenario {
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
             memory: self.machine.node.iter().map(super::Node::spec).collect(),
+            hints: self.machine.hints.spec(),
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
         let positions = self.positions();
@@ -363,6 +365,7 @@ impl Scenario {
                 Channel::Mapped | Channel::Anonymous => cost::Channel::Mapped,
             });
         }
+        self.populate(machine, task, id, &key)?;
         let calls = calls(task, run.sizes);
         let (advice, will_need) = advice(task);
         let origins = origins(task, run.sizes)
@@ -411,6 +414,7 @@ impl Scenario {
                     thread_of: first,
                     lifetime: task.lifetime,
                     think_time: nanos(task.think_time),
+                    weight: task.stands_for,
                     background: task.background,
                     calls: calls.clone(),
                     advice: advice.clone(),
@@ -421,6 +425,18 @@ impl Scenario {
                 let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
                 first.get_or_insert(position);
             }
+        }
+        Ok(())
+    }
+
+    /// What a process has in memory before it begins.
+    fn populate(&self, machine: &mut Machine, task: &Task, id: TaskId, key: &str) -> Result<(), Problem> {
+        for (at, object) in (0..).zip(&task.object) {
+            let Some(node) = object.populate_node else { continue };
+            let is_anonymous = object.channel == Channel::Anonymous;
+            populate(machine.engine_mut(), id, ObjectId(at), is_anonymous, NodeId(node as u8))
+                .map_err(|error| problem(&format!("{key}.object[{at}].populate_node"), error))?;
+            machine.forgive_work();
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
-use pageout_engine::{Config, ConfigError, Layout, MemoryTiers, MemoryType, NodeId};
+use pageout_engine::{Config, ConfigError, Layout, MemoryTiers, MemoryType, Nanos, NodeId, PAGE_SIZE};
 
 use super::keys::{Accepts, LATENCY, kernel_keys, range_of};
 use super::section::{Held, from_nothing, section, words};
@@ -8,6 +8,7 @@ use super::task::CPU_MAX;
 use super::{Bandwidth, Knobs, Size, TimeSpan};
 use crate::cost::Costs;
 use crate::device::Figure;
+use crate::hints::{self, CountSpec, HintSpec, SampleSpec};
 use crate::memory::{MemorySpec, Preset};
 
 section! {
@@ -21,6 +22,8 @@ section! {
             "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
         node: Vec<Node>, [unless Vec::new()] each Node,
             "NUMA nodes, in order of their numbers.";
+        hints: Hints, [unless Hints::default()] table Hints,
+            "Hardware that tells hot-page tracking of accesses, where that listens (vm.pghot_record_hwhints_enable) and there is slower memory.";
         zone_dma: bool, [unless false] in Accepts::Bool,
             "Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA), which nobody else is given as long as there is other memory.";
         init_memory: Size, [default Size(0)] in Accepts::Size(0, 1 << 30),
@@ -37,6 +40,112 @@ section! {
             "What happens when memory can't be had in any other way. end: the run ends and says what was short, because most scenarios are about memory that suffices. kill: a process is killed as Linux does it, the one that frees most, and the run goes on.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
+    }
+}
+
+section! {
+    /// Hardware that tells of accesses.
+    pub struct Hints {
+        preset: String, [default "ibs".to_string()] in Accepts::Choice(HintSpec::NAMES),
+            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own accesses. cxl-hmu: slower memory counts accesses to itself. ibs is what the postings of pghot have.";
+        period: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 134_217_727),
+            "Accesses of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
+        loads_only: Option<bool>, [absent "the preset's"] in Accepts::Bool,
+            "Stores are neither counted nor sampled. For processors that sample.";
+        min_latency: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000),
+            "Samples of accesses that took less are dropped: with more than ordinary memory takes, only slower memory is seen. For processors that sample.";
+        overhead: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000),
+            "What a sample takes of the processor that it is taken on. For processors that sample.";
+        unit: Option<Size>, [absent "the preset's"] in Accepts::Size(4096, 2 << 20),
+            "Memory that shares a counter, a power of two. For memory that counts.";
+        counters: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24),
+            "Counters of a node's memory. Where two units need the same one, each access of one takes back one of the other. For memory that counts.";
+        threshold: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24),
+            "Accesses that make a unit hot. For memory that counts.";
+        epoch: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 3_600_000_000_000),
+            "How long is counted before what is hot is reported and all begins anew. 0s: a unit is reported as soon as it is hot. For memory that counts.";
+        ring: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24),
+            "What is kept until somebody comes for it, of each processor or of each node; what comes while it is full is lost, and counted (hwhint_buffer_full).";
+        drain: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(1_000, 60_000_000_000),
+            "How long after the first of them somebody comes.";
+    }
+}
+
+impl Default for Hints {
+    fn default() -> Hints {
+        from_nothing()
+    }
+}
+
+impl Hints {
+    /// The hardware; of an unknown preset, which the check has found, the first.
+    pub fn spec(&self) -> HintSpec {
+        let time = |time: Option<TimeSpan>, preset: Nanos| time.map_or(preset, |time| Nanos(time.0));
+        match HintSpec::preset(&self.preset).unwrap_or_default() {
+            HintSpec::Samples(preset) => HintSpec::Samples(SampleSpec {
+                period: self.period.unwrap_or(preset.period),
+                loads_only: self.loads_only.unwrap_or(preset.loads_only),
+                min_latency: time(self.min_latency, preset.min_latency),
+                overhead: time(self.overhead, preset.overhead),
+                ring: self.ring.unwrap_or(preset.ring),
+                drain: time(self.drain, preset.drain),
+            }),
+            HintSpec::Counts(preset) => HintSpec::Counts(CountSpec {
+                unit_pages: self.unit.map_or(preset.unit_pages, |unit| unit.pages_floor() as u32),
+                counters: self.counters.unwrap_or(preset.counters),
+                threshold: self.threshold.unwrap_or(preset.threshold),
+                epoch: time(self.epoch, preset.epoch),
+                ring: self.ring.unwrap_or(preset.ring),
+                drain: time(self.drain, preset.drain),
+            }),
+        }
+    }
+
+    /// Keys that are given, and that the hardware of this preset has no use for.
+    pub(super) fn useless(&self) -> Vec<&'static str> {
+        let samples = [
+            ("period", self.period.is_some()),
+            ("loads_only", self.loads_only.is_some()),
+            ("min_latency", self.min_latency.is_some()),
+            ("overhead", self.overhead.is_some()),
+        ];
+        let counts = [
+            ("unit", self.unit.is_some()),
+            ("counters", self.counters.is_some()),
+            ("threshold", self.threshold.is_some()),
+            ("epoch", self.epoch.is_some()),
+        ];
+        let useless = match self.spec() {
+            HintSpec::Samples(_) => counts,
+            HintSpec::Counts(_) => samples,
+        };
+        useless.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key).collect()
+    }
+
+    /// Every figure that a preset gives, with its source.
+    pub fn figures(preset: &hints::Preset) -> Vec<MemoryFigure> {
+        let text = |time: Nanos| format!("\"{}\"", TimeSpan(time.0));
+        let values = match preset.spec {
+            HintSpec::Samples(spec) => vec![
+                ("period", spec.period.to_string()),
+                ("loads_only", spec.loads_only.to_string()),
+                ("min_latency", text(spec.min_latency)),
+                ("overhead", text(spec.overhead)),
+                ("ring", spec.ring.to_string()),
+                ("drain", text(spec.drain)),
+            ],
+            HintSpec::Counts(spec) => vec![
+                ("unit", format!("\"{}\"", Size(u64::from(spec.unit_pages) * PAGE_SIZE))),
+                ("counters", spec.counters.to_string()),
+                ("threshold", spec.threshold.to_string()),
+                ("epoch", text(spec.epoch)),
+                ("ring", spec.ring.to_string()),
+                ("drain", text(spec.drain)),
+            ],
+        };
+        let source =
+            |key: &str| preset.sources.iter().find(|(of, _)| *of == key).map_or("", |(_, source)| source);
+        values.into_iter().map(|(key, value)| MemoryFigure { key, value, source: source(key) }).collect()
     }
 }
 
@@ -78,9 +187,9 @@ section! {
     }
 }
 
-/// A figure of a class of memory, as a scenario would set it.
+/// A figure of a class of memory, or of hardware that tells of accesses to it, as a scenario would set it.
 pub struct MemoryFigure {
-    /// The key of `[[machine.node]]`.
+    /// The key of `[[machine.node]]`, or of `[machine.hints]`.
     pub key: &'static str,
     /// Its value.
     pub value: String,

@@ -54,6 +54,7 @@ mod measure; // what percentages of a limit are percentages of
 mod visits; // from a session to when each copy makes its accesses
 mod room; // whether anything can run in a machine's memory
 mod streams; // from a task's workloads and traces to its stream of accesses
+mod populate; // memory that is there before a run begins
 mod build; // from a scenario to a machine that is ready to run it
 
 use keys::{Accepts, TIME_MAX, sysctl_keys};
@@ -65,7 +66,7 @@ pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
-pub use machine::{Kernel, Machine, MemoryFigure, Node, OomRule};
+pub use machine::{Hints, Kernel, Machine, MemoryFigure, Node, OomRule};
 pub use measure::Percentage;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};

@@ -39,6 +39,8 @@ section! {
             "The task whose end it waits for; all copies and threads of it have to end.";
         think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000),
             "Time it computes between two accesses. 0 makes memory the bottleneck.";
+        stands_for: u32, [default 1] in Accepts::Integer(1, 1_000_000),
+            "Accesses that each of its own stands for, in a run that would be too long otherwise: it takes so many times as long, loads memory so many times as much, and is so many times as likely to be sampled. The others go to other pages of the same kind, so what happens to a page, such as a fault, happens once. Sound where a page is still used more often than anybody looks; half as many is a check.";
         copies: u32, [default 1] in Accepts::Integer(1, 10_000),
             "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
         threads: u32, [default 1] in Accepts::Integer(1, 10_000),
@@ -118,6 +120,8 @@ section! {
             "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
         opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS),
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
+        populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63),
+            "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
         locked: bool, [unless false] in Accepts::Bool,
             "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
         executable: bool, [unless false] in Accepts::Bool,

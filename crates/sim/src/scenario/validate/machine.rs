@@ -2,10 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use pageout_engine::Policy;
+
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
 use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
 use crate::scenario::{Scalar, Scenario, Size};
+
+/// What turns klruscand on.
+const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
 impl Check<'_> {
     pub(super) fn machine(&mut self) {
@@ -25,6 +30,19 @@ impl Check<'_> {
             }
         }
         self.node_cpus();
+        self.ranges("machine.hints.", &machine.hints);
+        for key in machine.hints.useless() {
+            let message =
+                format!("`{key}`: hardware of the class {} has no such figure", machine.hints.preset);
+            let help =
+                "processors that sample (ibs, pebs) have a period; memory that counts (cxl-hmu) has counters";
+            self.report(Problem::new(format!("machine.hints.{key}"), message).help(help));
+        }
+        if let Some(unit) = machine.hints.unit
+            && !unit.0.is_power_of_two()
+        {
+            self.report(Problem::new("machine.hints.unit", format!("{unit} is no power of two")));
+        }
         let first = machine.node_sizes()[0];
         if machine.init_memory.0 > 0 && machine.init_memory >= first {
             let problem = format!("{} are all of the first node's {first}", machine.init_memory);
@@ -67,13 +85,23 @@ impl Check<'_> {
         let Scenario { machine, kernel, sysctl, .. } = self.scenario;
         let promotes = |value: &Scalar| value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0);
         let is_true = |value: &Scalar| matches!(value, Scalar::Bool(true));
+        let listens = |name: &str| sysctl.get(name).is_some_and(|value| value.to_string() == "1");
         let asked = [
             (
                 "kernel.numa.demotion_enabled",
                 kernel.switches.get("numa.demotion_enabled").is_some_and(is_true),
             ),
             ("sysctl.kernel.numa_balancing", sysctl.get("kernel.numa_balancing").is_some_and(promotes)),
+            ("sysctl.vm.pghot_record_hwhints_enable", listens("vm.pghot_record_hwhints_enable")),
+            (PGTSCANS, listens("vm.pghot_record_pgtscans_enable")),
+            ("sysctl.vm.pghot_record_hintfaults_enable", listens("vm.pghot_record_hintfaults_enable")),
+            ("sysctl.vm.pghot_record_fma_enable", listens("vm.pghot_record_fma_enable")),
         ];
+        if listens("vm.pghot_record_pgtscans_enable") && !self.walks_page_tables() {
+            let problem =
+                Problem::new(PGTSCANS, "no group of this scenario has a policy that walks page tables");
+            self.report(problem.help("klruscand goes with generations: kernel.profile = \"mglru@6.12\""));
+        }
         if !self.problems.is_empty() || asked.iter().all(|(_, is_asked)| !is_asked) {
             return;
         }
@@ -91,6 +119,14 @@ impl Check<'_> {
                     .help("add a [[machine.node]] without cpus and with slower memory: preset = \"cxl-1.1\""),
             );
         }
+    }
+
+    /// Whether the policy of the root walks page tables, or that of a group that has its own.
+    fn walks_page_tables(&self) -> bool {
+        let walks = |policy: &Policy| policy.harvest.page_table_walk;
+        let own = self.scenario.memcg.iter().filter_map(|memcg| memcg.policy.as_deref());
+        let walks_itself = own.filter_map(Policy::by_name).any(|policy| walks(&policy));
+        walks_itself || self.scenario.config().map_or(true, |config| walks(&config.policy))
     }
 
     pub(super) fn memcgs(&mut self) {

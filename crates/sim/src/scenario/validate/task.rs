@@ -215,6 +215,10 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.locked"), "only a mapping can be locked");
             self.report(problem.help("use channel = \"mapped\" or \"anonymous\""));
         }
+        if object.populate_node.is_some() && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
+            let problem = Problem::new(format!("{prefix}.populate_node"), "only a mapping can be populated");
+            self.report(problem.help("for a file: let a task read it that the others run after"));
+        }
         if object.partial_writes && channel != Channel::File {
             let message = "only write(2) to a regular file can be shorter than a page";
             let problem = Problem::new(format!("{prefix}.partial_writes"), message);

@@ -1,0 +1,82 @@
+//! Hardware that tells of accesses: which of them it sees, what it keeps of that, and what is lost. [tiering 5]
+//!
+//! ```text
+//!   accesses of a CPU  ─▶ every so many: a sample ─▶ filters ─▶ ring of the CPU ──┐   full: dropped
+//!                                                                                 ├─▶ emptied a little later ─▶ the engine
+//!   accesses of a node ─▶ counters of the device ─▶ hot enough ─▶ ring of the device ─┘
+//! ```
+//! A sampler (`sampler.rs`) sees few accesses of all pages, and knows who made each. A device that counts (`counters.rs`) sees all accesses
+//! to its own memory as long as it has a counter for them, and knows nobody. Both are deterministic: what varies between two samples
+//! is a function of the seed, the CPU and how many it has taken.
+//!
+//! What is not modelled: processor caches. Every access of the simulator reaches memory, so filters for misses of caches pass all.
+
+mod counters; // devices that count
+mod preset; // classes of hardware: every figure with its source
+mod sampler; // processors that sample
+
+pub(crate) use counters::Counters;
+pub use preset::{PRESETS, Preset};
+pub(crate) use sampler::Sampler;
+
+use pageout_engine::Nanos;
+
+/// Hardware that tells of accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HintSpec {
+    /// Each processor samples its own accesses.
+    Samples(SampleSpec),
+    /// The memory of each node of a lower tier counts accesses to it.
+    Counts(CountSpec),
+}
+
+/// A processor that samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SampleSpec {
+    /// Accesses from one sample to the next; a sixteenth of it varies.
+    pub period: u32,
+    /// Stores are not counted.
+    pub loads_only: bool,
+    /// Samples of accesses that took less are dropped.
+    pub min_latency: Nanos,
+    /// What a sample takes of the CPU that it is taken on.
+    pub overhead: Nanos,
+    /// Samples that a CPU keeps until somebody comes for them.
+    pub ring: u32,
+    /// How long after the first of them somebody does.
+    pub drain: Nanos,
+}
+
+/// Memory that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CountSpec {
+    /// Pages that share a counter, a power of two.
+    pub unit_pages: u32,
+    /// Counters. Where two units need the same one, each access of one takes back one of the other, as a majority vote.
+    pub counters: u32,
+    /// Accesses that make a unit hot.
+    pub threshold: u32,
+    /// How long they are counted before hot units are reported and all begins anew; 0: a unit is reported as soon as it is hot, and its
+    /// counter is free.
+    pub epoch: Nanos,
+    /// Hot units that the device keeps until somebody comes for them.
+    pub ring: u32,
+    /// How long after the first of them somebody does.
+    pub drain: Nanos,
+}
+
+impl Default for HintSpec {
+    fn default() -> HintSpec {
+        PRESETS[0].spec
+    }
+}
+
+impl HintSpec {
+    /// The hardware of this name.
+    pub fn preset(name: &str) -> Option<HintSpec> {
+        PRESETS.iter().find(|preset| preset.name == name).map(|preset| preset.spec)
+    }
+
+    /// The names of all.
+    pub const NAMES: &[&str] = preset::NAMES;
+}

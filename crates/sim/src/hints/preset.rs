@@ -1,0 +1,101 @@
+//! Classes of hardware that tells of accesses: every figure with its source beside it. `pageout keys machine.hints.preset` prints them.
+
+use super::{CountSpec, HintSpec, SampleSpec};
+use pageout_engine::Nanos;
+
+/// A class of hardware.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it stands for.
+    pub class: &'static str,
+    /// What it does.
+    pub spec: HintSpec,
+    /// Where each figure comes from, by its key.
+    pub sources: &'static [(&'static str, &'static str)],
+}
+
+const ESTIMATED: &str = "estimated: nobody has published it";
+const UP_TO_IT: &str = "estimated: the standard (CXL 3.2) leaves it to the device";
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "ibs",
+        class: "AMD processors that sample operations, as the third posting of pghot programs them",
+        spec: HintSpec::Samples(SampleSpec {
+            period: 10_000,
+            loads_only: false,
+            min_latency: Nanos::ZERO,
+            overhead: Nanos(1_000),
+            ring: 150,
+            drain: Nanos(1_000_000),
+        }),
+        sources: &[
+            (
+                "period",
+                "the posting's driver, in operations; the memory profiler of later processors begins with it, too",
+            ),
+            ("loads_only", "loads and stores; the driver has no filter between them"),
+            ("min_latency", "the driver has none; the profiler's filter is off at first"),
+            ("overhead", "estimated: an interrupt that reads a few registers"),
+            ("ring", "the posting's driver"),
+            ("drain", "estimated: a work item on the same CPU, queued from the interrupt"),
+        ],
+    },
+    Preset {
+        name: "pebs",
+        class: "Intel processors that record loads which miss their caches, as user space reads them",
+        spec: HintSpec::Samples(SampleSpec {
+            period: 1_400,
+            loads_only: true,
+            min_latency: Nanos::ZERO,
+            overhead: Nanos(200),
+            ring: 1_000,
+            drain: Nanos(10_000_000),
+        }),
+        sources: &[
+            (
+                "period",
+                "between 200 and 10000 in HeMem (SOSP 2021) and MEMTIS (SOSP 2023): their geometric mean",
+            ),
+            ("loads_only", "the event is one of loads"),
+            ("min_latency", "off unless asked for"),
+            ("overhead", "estimated: the processor writes the record itself, and somebody reads it"),
+            ("ring", "estimated: a buffer of 64 KiB, and records of 64 bytes"),
+            ("drain", "estimated: a thread polls"),
+        ],
+    },
+    Preset {
+        name: "cxl-hmu",
+        class: "memory with a hotness monitoring unit (CXL 3.2)",
+        spec: HintSpec::Counts(CountSpec {
+            unit_pages: 1,
+            counters: 1 << 20,
+            threshold: 8,
+            epoch: Nanos(100_000_000),
+            ring: 65_536,
+            drain: Nanos(10_000_000),
+        }),
+        sources: &[
+            ("unit", "usually a page: Cameron, RFC of November 2024"),
+            ("counters", UP_TO_IT),
+            ("threshold", UP_TO_IT),
+            ("epoch", UP_TO_IT),
+            ("ring", UP_TO_IT),
+            ("drain", ESTIMATED),
+        ],
+    },
+];
+
+/// Their names.
+pub(super) const NAMES: &[&str] = &{
+    let mut names = [""; PRESETS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = PRESETS[at].name;
+        at += 1;
+    }
+    names
+};
