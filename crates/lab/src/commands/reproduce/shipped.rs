@@ -20,6 +20,7 @@ pub(super) const CHAPTERS: &[(&str, &str)] = &[
     ("mglru", "chapters/mglru.toml"),
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
+    ("pghot", "chapters/pghot.toml"),
 ];
 
 /// The chapters' files, and every scenario that one of them names.
@@ -27,6 +28,7 @@ const FILES: &[(&str, &str)] = shipped![
     "chapters/mglru.toml",
     "chapters/no-writeback.toml",
     "chapters/page-cache-promotion.toml",
+    "chapters/pghot.toml",
     "large/page-cache-promotion.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
@@ -43,6 +45,10 @@ const FILES: &[(&str, &str)] = shipped![
     "no-writeback/highalloc-small.toml",
     "no-writeback/oom.toml",
     "no-writeback/oom-small.toml",
+    "pghot/mode1.toml",
+    "pghot/mode1-small.toml",
+    "pghot/mode2.toml",
+    "pghot/mode2-small.toml",
     "loop-larger-than-memory.toml",
     "regressions/m12-idle-memory-out-of-reach.toml",
     "regressions/m13-no-refault-distance.toml",
