@@ -24,6 +24,7 @@ use pageout_engine::{CpuId, MemcgId, Nanos, TaskId};
 use group::{Group, Period};
 pub(crate) use state::Doing;
 pub use state::Resource;
+use state::{Cell, Transition};
 
 /// The pressure on a machine.
 #[derive(Clone, Debug)]
@@ -33,8 +34,8 @@ pub(crate) struct Psi {
     period: Period,
     /// By number of the cgroup; the machine is the root.
     groups: Vec<Option<Group>>,
-    /// By number of the cgroup: itself and those above it.
-    chains: Vec<Vec<MemcgId>>,
+    /// By number of the cgroup, then by CPU.
+    cells: Vec<Cell>,
     /// By the engine's number of the task.
     tasks: Vec<Option<Task>>,
     /// Changes ahead of `now`, the last one first.
@@ -66,7 +67,7 @@ impl Psi {
             cpus,
             period: Period::new(hz),
             groups: Vec::new(),
-            chains: Vec::new(),
+            cells: Vec::new(),
             tasks: Vec::new(),
             later: Vec::new(),
             work_due: Nanos(u64::MAX),
@@ -80,11 +81,9 @@ impl Psi {
         let slot = usize::from(memcg.0);
         if self.groups.len() <= slot {
             self.groups.resize(slot + 1, None);
-            self.chains.resize(slot + 1, Vec::new());
+            self.cells.resize((slot + 1) * usize::from(self.cpus), Cell::default());
         }
-        self.groups[slot] = Some(Group::new(self.cpus, self.period, self.now));
-        let above = parent.map_or(Vec::new(), |parent| self.chains[usize::from(parent.0)].clone());
-        self.chains[slot] = std::iter::once(memcg).chain(above).collect();
+        self.groups[slot] = Some(Group::new(parent, self.cpus, self.period, self.now));
     }
 
     /// Whether it knows the group.
@@ -144,20 +143,28 @@ impl Psi {
         if (before.cpu, before.doing) == (cpu, doing) {
             return;
         }
-        for &memcg in &self.chains[usize::from(before.memcg.0)] {
+        if before.cpu == cpu {
+            self.tell_groups(before.memcg, cpu, at, Transition::new(before.doing, doing));
+        } else {
+            let gone = Transition::new(before.doing, Doing::default());
+            self.tell_groups(before.memcg, before.cpu, at, gone);
+            self.tell_groups(before.memcg, cpu, at, Transition::new(Doing::default(), doing));
+        }
+    }
+
+    /// A task of this group, and so of those above it, does something else on this CPU.
+    fn tell_groups(&mut self, memcg: MemcgId, cpu: CpuId, at: Nanos, transition: Transition) {
+        let mut next = Some(memcg);
+        while let Some(memcg) = next {
             let group = self.groups[usize::from(memcg.0)].as_mut().expect("a task's group is there");
-            let is_machine = memcg == MemcgId::ROOT;
-            if before.cpu == cpu {
-                group.cells[usize::from(cpu.0)].change(at, before.doing, doing, is_machine);
-            } else {
-                group.cells[usize::from(before.cpu.0)].change(at, before.doing, Doing::default(), is_machine);
-                group.cells[usize::from(cpu.0)].change(at, Doing::default(), doing, is_machine);
-            }
-            if doing.runnable && group.work_due.is_none() {
+            let cell = &mut self.cells[usize::from(memcg.0) * usize::from(self.cpus) + usize::from(cpu.0)];
+            cell.change(at, transition, memcg == MemcgId::ROOT);
+            if transition.runnable && group.work_due.is_none() {
                 let due = self.period.after(at);
                 group.work_due = Some(due);
                 self.work_due = self.work_due.min(due);
             }
+            next = group.parent;
         }
     }
 
@@ -165,9 +172,10 @@ impl Psi {
     fn work(&mut self) {
         let due = self.work_due;
         self.work_due = Nanos(u64::MAX);
-        for group in self.groups.iter_mut().flatten() {
+        for (group, cells) in self.groups.iter_mut().zip(self.cells.chunks(usize::from(self.cpus))) {
+            let Some(group) = group else { continue };
             if group.work_due == Some(due) {
-                group.work(due);
+                group.work(cells, due);
             }
             self.work_due = group.work_due.map_or(self.work_due, |at| at.min(self.work_due));
         }
@@ -175,14 +183,20 @@ impl Psi {
 
     /// What the file of a group says; `None` if there is no such group.
     pub(crate) fn text(&mut self, memcg: MemcgId, resource: Resource) -> Option<String> {
-        let now = self.now;
-        Some(self.groups.get_mut(usize::from(memcg.0))?.as_mut()?.text(resource, now))
+        let cells = cells_of(&self.cells, memcg, self.cpus);
+        Some(self.groups.get_mut(usize::from(memcg.0))?.as_mut()?.text(cells, resource, self.now))
     }
 
     /// For how long some and all of a group's tasks were stalled; `None` if there is no such group.
     pub(crate) fn totals(&self, memcg: MemcgId, resource: Resource) -> Option<[Nanos; 2]> {
-        Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(resource, self.now))
+        let cells = cells_of(&self.cells, memcg, self.cpus);
+        Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(cells, resource, self.now))
     }
+}
+
+/// The cells of a group; none where there is no such group.
+fn cells_of(cells: &[Cell], memcg: MemcgId, cpus: u16) -> &[Cell] {
+    cells.chunks(usize::from(cpus)).nth(usize::from(memcg.0)).unwrap_or_default()
 }
 
 #[cfg(test)]

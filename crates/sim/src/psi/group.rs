@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pageout_engine::Nanos;
+use pageout_engine::{MemcgId, Nanos};
 
 use super::state::{Cell, NONIDLE, Resource, STATES, state};
 
@@ -33,8 +33,8 @@ impl Period {
 /// A group of tasks: all of the machine, or those of a cgroup and of the cgroups below it.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// By CPU.
-    pub(super) cells: Vec<Cell>,
+    /// The group above it; the machine has none.
+    pub(super) parent: Option<MemcgId>,
     period: Period,
     /// Times of each cell at the last collection.
     collected: Vec<[u64; STATES + 1]>,
@@ -49,13 +49,11 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn new(cpus: u16, period: Period, now: Nanos) -> Group {
-        let cpus = usize::from(cpus);
-        let cell = Cell::default();
+    pub(super) fn new(parent: Option<MemcgId>, cpus: u16, period: Period, now: Nanos) -> Group {
         Group {
-            cells: vec![cell; cpus],
+            parent,
             period,
-            collected: vec![[0; STATES + 1]; cpus],
+            collected: vec![[0; STATES + 1]; usize::from(cpus)],
             total: [0; STATES],
             averaged: [0; STATES],
             averages: [[0; 3]; STATES],
@@ -66,8 +64,8 @@ impl Group {
     }
 
     /// The worker comes by.
-    pub(super) fn work(&mut self, now: Nanos) {
-        let is_idle = !self.collect(now);
+    pub(super) fn work(&mut self, cells: &[Cell], now: Nanos) {
+        let is_idle = !self.collect(cells, now);
         if now >= self.average_due {
             self.average(now);
         }
@@ -75,9 +73,9 @@ impl Group {
     }
 
     /// What a file of the group says at `now`.
-    pub(super) fn text(&mut self, resource: Resource, now: Nanos) -> String {
+    pub(super) fn text(&mut self, cells: &[Cell], resource: Resource, now: Nanos) -> String {
         if now >= self.average_due {
-            self.collect(now);
+            self.collect(cells, now);
             self.average(now);
         }
         let mut text = String::new();
@@ -91,19 +89,19 @@ impl Group {
     }
 
     /// Stall time of some task and of all, as if it was collected now.
-    pub(super) fn totals(&self, resource: Resource, now: Nanos) -> [Nanos; 2] {
+    pub(super) fn totals(&self, cells: &[Cell], resource: Resource, now: Nanos) -> [Nanos; 2] {
         let mut copy = self.clone();
-        copy.collect(now);
+        copy.collect(cells, now);
         [false, true].map(|full| Nanos(copy.total[state(resource, full)]))
     }
 
     /// Adds up what the CPUs did since the last time: the mean of their times in each state, weighted with how long each had
     /// anything to do. So an idle CPU counts for nothing. Returns whether any had.
-    fn collect(&mut self, now: Nanos) -> bool {
+    fn collect(&mut self, cells: &[Cell], now: Nanos) -> bool {
         let mut weights = 0u64;
         let mut sums = [0u128; STATES];
         let mut any = false;
-        for (cell, collected) in self.cells.iter().zip(&mut self.collected) {
+        for (cell, collected) in cells.iter().zip(&mut self.collected) {
             let times = cell.times_by(now);
             let since = std::mem::replace(collected, times);
             let nonidle = times[NONIDLE] - since[NONIDLE];
