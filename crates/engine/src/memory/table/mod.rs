@@ -211,15 +211,21 @@ impl Table {
 
     /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
     /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
+        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
+        match self.words.get(page as usize) {
+            Some(&word) if word & HIT == Word::PRESENT | Word::SETTLED => Marked::Done,
+            _ => self.mark_unsettled(page),
+        }
+    }
+
+    /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
+    #[inline(never)]
+    fn mark_unsettled(&mut self, page: u64) -> Marked {
         const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
         const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
-        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
-        if *word & HIT == Word::PRESENT | Word::SETTLED {
-            return Marked::Done;
-        }
         if !Word(*word).is_hit() {
             return Marked::Absent;
         }
