@@ -430,7 +430,8 @@ impl Machine {
         }
     }
 
-    #[inline(always)]
+    /// Not inlined: most engine calls wake nobody, and [`Machine::wake`] is on the way of each.
+    #[inline(never)]
     fn wake_named(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);
         let now = self.agenda.now();

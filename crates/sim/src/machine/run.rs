@@ -280,17 +280,18 @@ impl Machine {
         served: Served,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
-        if served == Served::Exited {
-            let has_exited = self.engine.has_exited(self.tasks[index].runner.id);
-            self.tasks[index].begin.again();
-            return Ok(if has_exited { self.end_task(index) } else { Next::GoOn });
-        }
-        if served == Served::Advised {
-            return Ok(Next::GoOn);
-        }
-        if served == Served::Opened {
-            self.tasks[index].has_opened = true;
-            return Ok(Next::GoOn);
+        match served {
+            Served::Exited => {
+                let has_exited = self.engine.has_exited(self.tasks[index].runner.id);
+                self.tasks[index].begin.again();
+                return Ok(if has_exited { self.end_task(index) } else { Next::GoOn });
+            }
+            Served::Advised => return Ok(Next::GoOn),
+            Served::Opened => {
+                self.tasks[index].has_opened = true;
+                return Ok(Next::GoOn);
+            }
+            _ => {}
         }
         let task = &mut self.tasks[index];
         observer.access(index, task.accesses.index, &served);
