@@ -24,7 +24,6 @@ pub(crate) struct TableWalkState {
     pub(super) next: usize,
     /// Whether the present iteration has emptied its filter.
     pub(super) has_filter: bool,
-    pub(super) walkers: u32,
     /// How often an address space had not run since its last walk.
     pub(super) unused: u64,
     /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
@@ -43,7 +42,6 @@ impl TableWalkState {
             filters: BloomFilters::default(),
             next: 0,
             has_filter: false,
-            walkers: 0,
             unused: 0,
             known: 0,
             scanned_since: 0,

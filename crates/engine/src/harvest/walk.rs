@@ -10,9 +10,13 @@
 //! A walk costs by the number of pages that were accessed, the reverse map by the number that reclaim asks about. Pages that a
 //! walk leaves out are not lost: the reverse map sees them when reclaim has them in its hands.
 //!
-//! All walkers of an lruvec share one *iteration* over the address spaces. Each takes the next one. Whoever finds none left,
-//! when all others are done, has completed the iteration. A walk goes on in steps of some tables. A folio's new generation counts
-//! at once, since nobody reads the counts between a step's entries. [reclaim 4.5, 4.6 and their 6.12 form]
+//! All walkers of an lruvec share one *iteration* over the address spaces. Each takes the next one. Whoever finds none left has
+//! completed the iteration, even while others still walk theirs. So on the first shortage of memory an allocator can open two
+//! generations while kswapd walks the only large address space: what kswapd has not come to counts as unused.
+//!
+//! A walk goes on in steps of some tables, so that others age and evict meanwhile. What it finds young joins the generation that
+//! is the youngest by then, and that counts at once. A walk that was overtaken sees it with its next batch of updates, or at
+//! the end of its address space, and stops. [reclaim 4.5, 4.6 and their 6.12 form]
 
 use crate::core::Core;
 use crate::harvest::iteration::{TableWalkState, WalkStats};
@@ -27,8 +31,10 @@ use std::ops::Range;
 
 /// Entries of a cache line: a table is worth walking again if every line of it had one young entry on average.
 pub(super) const ENTRIES_PER_LINE: u64 = 8;
-/// Tables between two steps: as many as it takes to update 4096 folios where every eighth entry is young.
-const TABLES_PER_STEP: u64 = 64;
+/// Tables between two steps. Few, because another processor opens a generation in the time that some hundred entries take.
+const TABLES_PER_STEP: u64 = 4;
+/// Folios that a walk moves to another generation before it looks whether others have overtaken it.
+const MAX_LRU_BATCH: u64 = 4096;
 
 /// Entries that a step looks at, at most.
 pub(crate) const ENTRIES_PER_STEP: usize = (TABLES_PER_STEP * LEAF_PAGES) as usize;
@@ -39,6 +45,8 @@ pub(crate) struct Walk {
     is_forced: bool,
     swappiness: u8,
     pub(super) in_hand: Option<InHand>,
+    /// Folios moved to another generation since it looked whether it was overtaken.
+    batched: u64,
     /// Frames of the entries found young, where somebody wants to know them.
     pub(super) found: Option<Vec<Pfn>>,
 }
@@ -59,9 +67,9 @@ pub(super) struct InHand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Walked {
     More,
-    /// Nothing is left to do, but others are still walking, or the walk came too late.
-    Incomplete,
-    /// Every address space has been walked.
+    /// Others have overtaken it.
+    Overtaken,
+    /// Every address space has been taken, though others may still be walking theirs.
     Complete,
 }
 
@@ -71,22 +79,24 @@ impl Core {
     /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists
     /// for a while may be ahead.
     pub(crate) fn walk_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Walk {
-        Walk { seq: self.lruvecs[lruvec].walk.seq + 1, is_forced, swappiness, in_hand: None, found: None }
+        let seq = self.lruvecs[lruvec].walk.seq + 1;
+        Walk { seq, is_forced, swappiness, in_hand: None, batched: 0, found: None }
     }
 
     /// Walks some tables.
     pub(crate) fn walk_step(&mut self, lruvec: LruvecId, walk: &mut Walk) -> Walked {
         let memcg = self.lruvecs[lruvec].memcg;
-        if self.lruvecs[lruvec].walk.seq >= walk.seq {
-            self.walk_leave(lruvec, walk);
-            return Walked::Incomplete;
+        if walk.in_hand.is_none() || walk.batched >= MAX_LRU_BATCH {
+            if self.lruvecs[lruvec].walk.seq >= walk.seq {
+                return Walked::Overtaken;
+            }
+            walk.batched = 0;
         }
         if !self.memcgs[memcg].policy.harvest.page_table_walk {
             // It may have been turned off in the middle of a walk. Where nothing walks, nothing is known of any address space:
             // the first walk after that is a full one.
-            self.walk_leave(lruvec, walk);
             let state = &mut self.lruvecs[lruvec].walk;
-            state.seq = walk.seq;
+            state.seq = state.seq.max(walk.seq);
             state.next = 0;
             state.known = 0;
             state.has_filter = false;
@@ -97,9 +107,6 @@ impl Core {
         };
         let next = self.walk_tables(lruvec, walk, in_hand);
         walk.in_hand = next.map(|from| InHand { from, ..in_hand });
-        if walk.in_hand.is_none() {
-            self.lruvecs[lruvec].walk.walkers -= 1;
-        }
         Walked::More
     }
 
@@ -124,7 +131,6 @@ impl Core {
                 state.filters.reset(walk.seq + 1);
                 state.has_filter = true;
             }
-            state.walkers += 1;
             return Some(InHand { mm, from: 0, is_forced, is_new: is_forced });
         }
         None
@@ -153,21 +159,11 @@ impl Core {
     fn walk_end(&mut self, lruvec: LruvecId, walk: &Walk) -> Walked {
         let memcg = self.lruvecs[lruvec].memcg;
         let state = &mut self.lruvecs[lruvec].walk;
-        if state.walkers > 0 {
-            return Walked::Incomplete;
-        }
         state.seq = walk.seq;
         state.next = 0;
         state.has_filter = false;
         state.known = self.memcgs[memcg].mms.len();
         Walked::Complete
-    }
-
-    /// Lets go of the address space in hand.
-    fn walk_leave(&mut self, lruvec: LruvecId, walk: &mut Walk) {
-        if walk.in_hand.take().is_some() {
-            self.lruvecs[lruvec].walk.walkers -= 1;
-        }
     }
 
     /// Walks tables of an address space from a page on; returns where to go on.
@@ -228,7 +224,7 @@ impl Core {
             return;
         }
         let all = pages.end - pages.start;
-        let young = self.walk_entries(lruvec, mm, pages.start, pages.end, &mut walk.found);
+        let young = self.walk_entries(lruvec, walk, mm, pages);
         let is_dense = young * ENTRIES_PER_LINE >= all;
         let stats = self.walk_stats(lruvec, walk);
         stats.nonleaf_found += 1;
@@ -247,18 +243,11 @@ impl Core {
     }
 
     /// Tells the LRU of every young entry, and clears it; returns how many there were.
-    fn walk_entries(
-        &mut self,
-        lruvec: LruvecId,
-        mm: MmId,
-        page: u64,
-        end: u64,
-        found: &mut Option<Vec<Pfn>>,
-    ) -> u64 {
-        self.work.ptes_walked += end - page;
-        let executable = self.memory.mm(mm).vma_of(page).executable;
+    fn walk_entries(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, pages: Range<u64>) -> u64 {
+        self.work.ptes_walked += pages.end - pages.start;
+        let executable = self.memory.mm(mm).vma_of(pages.start).executable;
         let mut young = 0;
-        for page in page..end {
+        for page in pages {
             let word = self.memory.mm(mm).table.word(page);
             if !word.is_young() || word.is_zero_page() || self.lruvec_of(word.pfn()) != lruvec {
                 continue;
@@ -267,8 +256,8 @@ impl Core {
             young += 1;
             self.take_over_dirty(word);
             self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
-            self.lru_young(word.pfn(), executable);
-            if let Some(found) = found {
+            walk.batched += u64::from(self.lru_young(word.pfn(), executable));
+            if let Some(found) = &mut walk.found {
                 found.push(word.pfn());
             }
         }

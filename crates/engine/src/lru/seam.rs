@@ -66,21 +66,25 @@ impl Core {
         }
     }
 
-    /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code.
-    pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) {
+    /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code. Returns whether
+    /// it belongs to another generation now.
+    pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) -> bool {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::TwoLists => self.two_lists_young(pfn),
-            Lru::Generations => self.generations_young(pfn, executable),
+            Lru::Generations => return self.generations_young(pfn, executable),
             Lru::SingleList => self.single_list_accessed(pfn),
             Lru::Sieve => self.sieve_young(pfn),
         }
+        false
     }
 
     /// The same where the list lock is held, so that a promotion has to go through a batch.
     pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::Generations => self.generations_young_nearby(pfn, executable),
-            Lru::TwoLists | Lru::SingleList | Lru::Sieve => self.lru_young(pfn, executable),
+            Lru::TwoLists | Lru::SingleList | Lru::Sieve => {
+                self.lru_young(pfn, executable);
+            }
         }
     }
 

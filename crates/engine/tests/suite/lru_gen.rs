@@ -104,6 +104,24 @@ fn lru_gen_has_the_kernels_columns() {
     );
 }
 
+/// On a machine's first shortage kswapd is in the middle of the only large address space when an allocator ages.
+#[test]
+fn who_finds_every_address_space_taken_opens_a_generation_which_the_walk_under_way_fills_up_to_a_batch() {
+    const PAGES: u64 = 645 * 31;
+    let mut machine = Machine::new(Policy::mglru_6_12());
+    let heap = machine.engine.map_anon(machine.task, PAGES, Advice::Normal).unwrap();
+    machine.access(heap, 0..PAGES, true);
+    let kswapd = machine.engine.process_create(MemcgId::ROOT);
+    let kswapd = machine.engine.task_create(kswapd, CpuId(0));
+    let walking = machine.engine.write_file(kswapd, LRU_GEN, "+ 2 0 3").unwrap();
+    assert_eq!(walking, Step::Again, "it has walked the first tables");
+    assert_eq!(machine.generations().last(), Some(&(3, PAGES, 0)));
+    machine.write(LRU_GEN, "+ 2 0 3").unwrap();
+    assert_eq!(machine.generations()[2..], [(3, PAGES, 0), (4, 0, 0)], "nobody was waited for");
+    assert!(matches!(machine.finish(kswapd, walking), Served::Written { .. }));
+    assert_eq!(machine.generations()[2..], [(3, PAGES - 4096, 0), (4, 4096, 0)]);
+}
+
 #[test]
 fn lru_gen_full_has_four_tiers_and_the_walk_of_each_generation() {
     let mut machine = Machine::new(Policy::mglru_6_12());

@@ -85,7 +85,7 @@ impl Core {
         let before = self.work;
         let step = match self.walk_step(lruvec, &mut aging.walk) {
             Walked::More => None,
-            Walked::Incomplete => Some(false),
+            Walked::Overtaken => Some(false),
             Walked::Complete => Some(self.open_generation(lruvec, aging.seq, aging.swappiness)),
         };
         self.work_for.aging += self.work - before;

@@ -156,35 +156,38 @@ impl Core {
         self.generation_count(lruvec, pfn, slot, -1);
     }
 
-    /// Makes a folio belong to another generation, wherever it is listed.
-    pub(super) fn generation_update(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize) {
+    /// Makes a folio belong to a generation, wherever it is listed; false if it does already.
+    pub(super) fn generation_update(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize) -> bool {
         let old = usize::from(self.memory.places[pfn].generation - 1);
-        if old != slot {
-            self.generation_count(lruvec, pfn, old, -1);
-            self.memory.places[pfn].generation = slot as u8 + 1;
-            self.generation_count(lruvec, pfn, slot, 1);
+        if old == slot {
+            return false;
         }
+        self.generation_count(lruvec, pfn, old, -1);
+        self.memory.places[pfn].generation = slot as u8 + 1;
+        self.generation_count(lruvec, pfn, slot, 1);
+        true
     }
 
-    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand.
-    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) {
+    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand. Returns whether the
+    /// folio has moved to another generation.
+    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) -> bool {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;
         let use_bits = self.memory.use_bits(pfn);
         if !self.memory.places.get(pfn).is_listed() {
             // In someone's hands, or not there yet: who places it will see that it was used.
             self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
-            return;
+            return false;
         }
         let (use_bits, is_youngest) =
             references.found_young(use_bits, executable && self.spares_code(lruvec, pfn));
         self.memory.set_use_bits(pfn, use_bits);
         if !is_youngest {
-            return;
+            return false;
         }
         let seq = self.generations(lruvec).max_seq;
         self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
-        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq));
+        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq))
     }
 
     /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
