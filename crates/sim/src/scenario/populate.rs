@@ -15,7 +15,7 @@ pub(super) fn populate(
 ) -> Result<(), String> {
     let mm = engine.mm_of_task(task);
     let before = engine.preferred_node(mm);
-    engine.set_preferred_node(mm, Some(node)).map_err(|error| error.to_string())?;
+    engine.set_preferred_node(mm, Some(node)).map_err(|error| format!("`populate_node`: {error}"))?;
     for page in 0..engine.object_pages(task, object).unwrap_or(0) {
         let access = Access::new(object, page, is_anonymous);
         match finish(engine, task, access) {
