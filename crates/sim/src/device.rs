@@ -18,12 +18,16 @@
 //! Not modelled: merging beyond what the machine submits as one request, reordering (elevators, head scheduling), caches,
 //! garbage collection, and any difference between a busy and an idle device other than its queue.
 //!
-//! Randomness: each device has its own generators, seeded from the scenario's seed and the device's number. Failures have a
-//! generator of their own, so switching them on does not move the latencies.
+//! The end of a request is handled on the CPU that submitted it, or, where a device has fewer interrupts than the machine CPUs, by
+//! chance on another ([`DeviceSpec::remote_completions`]).
+//!
+//! Randomness: each device has its own generators, seeded from the scenario's seed and the device's number. Failures and
+//! CPUs of completions have generators of their own, so switching them on does not move the latencies.
 
 mod draw;
 mod fault;
 mod preset;
+mod remote;
 mod spec;
 
 pub use draw::{Latency, Tail};
@@ -40,6 +44,7 @@ use pageout_workload::rng::SplitMix64;
 use crate::latency::{LatencyHistogram, LatencySummary};
 use draw::Draw;
 use fault::Faults;
+use remote::Remote;
 
 /// Whether a request reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +92,8 @@ pub struct Completion {
     pub failed: bool,
     /// Until when the one who submitted it sleeps for want of room; the past where there is some.
     pub admitted: Nanos,
+    /// Which of the other CPUs handles its end, drawn from all numbers; `None`: the one that submitted it.
+    pub remote: Option<u32>,
 }
 
 /// A device at work.
@@ -98,6 +105,8 @@ pub struct Device {
     read_rate: Rate,
     write_rate: Rate,
     faults: Faults,
+    /// Which ends are handled elsewhere; `None` where none is.
+    remote: Option<Remote>,
     /// Ends of the requests in service, earliest first; never more than `queue_depth`.
     slots: BinaryHeap<Reverse<Nanos>>,
     /// When each request that waits for a slot will get it, in order.
@@ -171,6 +180,7 @@ impl Device {
             read_rate: Rate::new(&spec, Direction::Read),
             write_rate: Rate::new(&spec, Direction::Write),
             faults: Faults::new(spec.faults.clone(), seed_of(2)),
+            remote: Remote::new(spec.remote_completions, seed_of(3)),
             spec,
             slots: BinaryHeap::new(),
             waiting: VecDeque::new(),
@@ -200,7 +210,8 @@ impl Device {
 
         let failed = self.faults.strike(request);
         self.account(now, start, at, request, failed);
-        Completion { at, failed, admitted }
+        let remote = self.remote.as_mut().and_then(Remote::draw);
+        Completion { at, failed, admitted, remote }
     }
 
     /// Blocks in one request at most.

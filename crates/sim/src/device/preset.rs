@@ -182,6 +182,7 @@ impl Preset {
             request_pages_max: Bdi::NO_READAHEAD.io_pages,
             latency_covers: self.latency_covers,
             faults: Vec::new(),
+            remote_completions: 0.0,
         }
     }
 }

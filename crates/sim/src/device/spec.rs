@@ -37,6 +37,9 @@ pub struct DeviceSpec {
     pub latency_covers: u64,
     /// Requests that fail; none by default.
     pub faults: Vec<Fault>,
+    /// Share of requests, 0 to 1, whose end is handled on another CPU than the one that submitted them; none by default, as where each
+    /// CPU has a queue with an interrupt of its own.
+    pub remote_completions: f64,
 }
 
 impl DeviceSpec {
@@ -84,6 +87,9 @@ impl DeviceSpec {
         {
             return refuse(Problem::BadTail { tail });
         }
+        if !(0.0..=1.0).contains(&self.remote_completions) {
+            return refuse(Problem::BadShare { share: self.remote_completions });
+        }
         for fault in &self.faults {
             match &fault.rule {
                 FaultRule::Random(probability) if !(0.0..=1.0).contains(probability) => {
@@ -124,6 +130,8 @@ enum Problem {
     BadTail { tail: Tail },
     #[error("a fault probability of {probability} is not between 0 and 1")]
     BadProbability { probability: f64 },
+    #[error("a share of remote completions of {share} is not between 0 and 1")]
+    BadShare { share: f64 },
     #[error("a fault every 0th request; counting starts at 1")]
     EveryZeroth,
     #[error("a fault in an empty range of blocks")]

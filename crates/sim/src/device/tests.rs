@@ -20,6 +20,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         request_pages_max: 320,
         latency_covers: 4096,
         faults: Vec::new(),
+        remote_completions: 0.0,
     }
 }
 
@@ -174,6 +175,26 @@ fn faults_leave_the_latencies_alone_and_spare_the_other_direction() {
 }
 
 #[test]
+fn a_share_of_requests_ends_elsewhere_and_a_larger_share_holds_the_smaller_one() {
+    let ended = |remote_completions: f64| -> Vec<bool> {
+        let mut remote = device(DeviceSpec { remote_completions, ..preset("virtio") });
+        let mut local = device(preset("virtio"));
+        let both = (0..10_000).map(|block| {
+            let [remote, local] =
+                [&mut remote, &mut local].map(|device| device.submit(Nanos(0), read(block)));
+            assert_eq!((remote.at, local.remote), (local.at, None));
+            remote.remote.is_some()
+        });
+        both.collect()
+    };
+    let (quarter, half) = (ended(0.25), ended(0.5));
+    let count = |ends: &[bool]| ends.iter().filter(|&&end| end).count();
+    assert!((2_300..=2_700).contains(&count(&quarter)), "{}", count(&quarter));
+    assert!(quarter.iter().zip(&half).all(|(&quarter, &half)| half || !quarter));
+    assert_eq!(count(&ended(1.0)), 10_000);
+}
+
+#[test]
 fn senseless_parameters_are_refused_by_name() {
     let good = || preset("virtio");
     let fault = |rule| vec![Fault { direction: Direction::Read, rule }];
@@ -187,6 +208,7 @@ fn senseless_parameters_are_refused_by_name() {
         (DeviceSpec { read_bandwidth: 0, ..good() }, "read bandwidth is 0"),
         (DeviceSpec { queue_depth: 0, ..good() }, "queue depth is 0"),
         (DeviceSpec { iops_max: Some(0), ..good() }, "requests a second is 0"),
+        (DeviceSpec { remote_completions: -0.1, ..good() }, "-0.1 is not between 0 and 1"),
         (DeviceSpec { tail: Some(Tail { one_in: 0, times: 10 }), ..good() }, "one in 0"),
         (DeviceSpec { faults: fault(FaultRule::Random(1.5)), ..good() }, "1.5 is not between 0 and 1"),
         (DeviceSpec { faults: fault(FaultRule::EveryNth(0)), ..good() }, "every 0th"),

@@ -79,18 +79,28 @@ impl Machine {
             while let Some((io, _)) = transfers.next_if(|(_, next)| absorb(&mut request, next, most)) {
                 self.ios.push(io);
             }
-            let (mut done_at, mut failed) = (Nanos::ZERO, false);
+            let (mut done_at, mut failed, mut remote) = (Nanos::ZERO, false, None);
             for piece in pieces(request, most) {
                 let completion = self.devices[device].submit(self.agenda.now(), piece);
                 admitted = admitted.max(completion.admitted + spent);
                 done_at = done_at.max(completion.at + spent);
                 failed |= completion.failed;
+                remote = completion.remote;
             }
+            let cpu = remote.map_or(cpu, |which| self.other_cpu(cpu, which));
             for io in self.ios.drain(..) {
                 self.agenda.push(done_at, Event::IoDone { io, cpu, failed });
             }
         }
         admitted
+    }
+
+    /// A CPU other than this one, where there is one; `which` is any number.
+    #[cold]
+    fn other_cpu(&self, cpu: CpuId, which: u32) -> CpuId {
+        let cpus = self.kernel_time.len() as u64;
+        let step = 1 + (u64::from(which) * (cpus - 1) >> 32);
+        CpuId(((u64::from(cpu.0) + step) % cpus) as u16)
     }
 
     fn device_of(&self, area: Area) -> usize {

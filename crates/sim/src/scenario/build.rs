@@ -509,6 +509,7 @@ impl Device {
             iops,
             fail_reads,
             fail_writes,
+            remote_completions,
             read_ahead_kb: _, // the engine's: see `bdi`
             max_sectors_kb: _,
         } = self;
@@ -524,6 +525,7 @@ impl Device {
         spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
         spec.iops_max = iops.or(spec.iops_max);
         spec.request_pages_max = self.bdi().io_pages;
+        spec.remote_completions = remote_completions.map_or(0.0, |share| share.0);
         for (direction, share) in [(Direction::Read, fail_reads), (Direction::Write, fail_writes)] {
             if let Some(share) = share.filter(|share| share.0 > 0.0) {
                 spec.faults.push(Fault { direction, rule: FaultRule::Random(share.0) });

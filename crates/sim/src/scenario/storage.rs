@@ -42,6 +42,8 @@ section! {
             "Share of reads that end in an I/O error, drawn from the seed.";
         fail_writes: Option<Share>, [absent "0"] in Accepts::Share,
             "Share of writes that end in an I/O error, drawn from the seed.";
+        remote_completions: Option<Share>, [absent "0"] in Accepts::Share,
+            "Share of requests whose end is handled on a CPU other than the one that submitted them, drawn from the seed. What waits in that CPU's batches is out of its reach.";
     }
 }
 

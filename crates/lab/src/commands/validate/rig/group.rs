@@ -155,5 +155,6 @@ pub(super) fn instant_disk() -> DeviceSpec {
         request_pages_max: Bdi::NO_READAHEAD.io_pages,
         latency_covers: u64::MAX,
         faults: Vec::new(),
+        remote_completions: 0.0,
     }
 }
