@@ -318,6 +318,7 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
         ("pages of files written", said(&writeback.pages_by_reason)),
         ("pages written by reclaim", said(&writeback.pages_by_reclaim)),
         ("waits of reclaim for writes", said(&writeback.waits_of_reclaim)),
+        ("rotations of written pages", said(&writeback.rotations)),
     ];
     let lines: Vec<String> = lines
         .iter()

@@ -245,6 +245,7 @@ impl List {
             ("pages written, reason", &writeback.pages_by_reason),
             ("pages written by reclaim,", &writeback.pages_by_reclaim),
             ("waits of reclaim,", &writeback.waits_of_reclaim),
+            ("rotations of written pages,", &writeback.rotations),
         ];
         for (what, counters) in each {
             for name in counters.keys() {

@@ -1,6 +1,7 @@
-//! Who wrote pages in a run: flushers, by reason, and reclaim itself; and how often reclaimers waited for writes.
+//! Who wrote pages in a run: flushers, by reason, and reclaim itself; how often reclaimers waited for writes; and where what they had
+//! written went.
 
-use pageout_engine::{Engine, Pageouts, ThrottleReason, WritebackReason};
+use pageout_engine::{Engine, Pageouts, Rotations, ThrottleReason, WritebackReason};
 use serde::Serialize;
 
 use super::run_result::Counters;
@@ -16,6 +17,9 @@ pub(crate) struct WritebackResult {
     pub(crate) wakeups_by_reclaim: u64,
     /// How often reclaimers waited for writes, by reason.
     pub(crate) waits_of_reclaim: Counters,
+    /// Pages that were to go to the cold end when their write had ended: those that were queued for it, those that were dropped instead,
+    /// and the others by the reason why not. Those that went there are `pgrotated`.
+    pub(crate) rotations: Counters,
 }
 
 impl WritebackResult {
@@ -26,6 +30,14 @@ impl WritebackResult {
         let waits = [ThrottleReason::Writeback, ThrottleReason::Congested];
         let waits = waits.map(|reason| (reason.name(), engine.throttled(reason)));
         let waits = waits.into_iter().chain([("congestion_wait", engine.congestion_waits())]);
+        let Rotations { queued, not_listed, unfit, active, dropped } = engine.rotations();
+        let rotations = [
+            ("queued", queued),
+            ("not on a list", not_listed),
+            ("in use", unfit),
+            ("active", active),
+            ("dropped", dropped),
+        ];
         WritebackResult {
             pages_by_reason: reasons
                 .map(|&reason| (reason.name().to_string(), engine.pages_written_by(reason).into()))
@@ -33,6 +45,7 @@ impl WritebackResult {
             pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
             wakeups_by_reclaim: engine.flusher_wakeups(),
             waits_of_reclaim: waits.map(|(reason, times)| (reason.to_string(), times.into())).collect(),
+            rotations: rotations.map(|(what, pages)| (what.to_string(), pages.into())).into_iter().collect(),
         }
     }
 
@@ -42,6 +55,7 @@ impl WritebackResult {
         none(&self.pages_by_reason)
             && none(&self.pages_by_reclaim)
             && none(&self.waits_of_reclaim)
+            && none(&self.rotations)
             && self.wakeups_by_reclaim == 0
     }
 }
