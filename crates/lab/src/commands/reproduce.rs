@@ -48,7 +48,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     for experiment in chapter.choose(&args.experiments)? {
         let source = place.scenario(experiment.scenario_at(args.scale.as_deref())?)?;
         for side in &chapter.side {
-            scenarios.push(load(&source, &args.options, &side.settings())?);
+            scenarios.push(load(&source, &args.options, &experiment.settings(side))?);
         }
         loaded.push((experiment, source));
     }

@@ -55,6 +55,9 @@ pub(super) struct Experiment {
     /// Smaller sizes at which the rows are sound as well, by the name that `--scale` takes.
     #[serde(default)]
     pub(super) scaled: BTreeMap<String, String>,
+    /// What it changes in its scenario before a side does: where experiments are points of a sweep.
+    #[serde(default)]
+    pub(super) set: Knobs,
     #[serde(default)]
     pub(super) note: String,
     pub(super) claim: Vec<Claim>,
@@ -73,7 +76,7 @@ pub(super) struct Claim {
     pub(super) per: Vec<String>,
     /// Without it, and without a relation, the row is only shown.
     pub(super) published: Option<Published>,
-    /// The published figure of each side, in their order.
+    /// The published figure of each side, in their order; of sides after the last nothing was published.
     #[serde(default)]
     pub(super) levels: Vec<f64>,
     /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
@@ -168,11 +171,7 @@ impl Chapter {
                 ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
                 claim.published.map_or(Ok(()), Published::check).with_context(at)?;
                 let (levels, sides) = (claim.levels.len(), self.side.len());
-                ensure!(
-                    levels == 0 || levels == sides,
-                    "{}: it has {levels} levels, and there are {sides} sides",
-                    at()
-                );
+                ensure!(levels <= sides, "{}: it has {levels} levels, and there are {sides} sides", at());
                 ensure!(
                     claim.published.is_none() || claim.holds.is_none(),
                     "{}: it has what was published of a change, or a relation that holds, and not both",
@@ -213,6 +212,13 @@ impl Chapter {
 }
 
 impl Experiment {
+    /// What this experiment and a side of it change in its scenario, the side last.
+    pub(super) fn settings(&self, side: &Side) -> Vec<Setting> {
+        let mut all = settings(&self.set, "[[experiment]] set");
+        all.extend(side.settings());
+        all
+    }
+
     /// The path of its scenario at this size.
     pub(super) fn scenario_at(&self, scale: Option<&str>) -> anyhow::Result<&str> {
         let Some(scale) = scale else { return Ok(&self.scenario) };
@@ -229,14 +235,18 @@ impl Experiment {
 impl Side {
     /// What it changes in a scenario, as `--set` would.
     pub(super) fn settings(&self) -> Vec<Setting> {
-        let setting = |(key, value): (&str, &pageout_sim::scenario::Scalar)| Setting {
-            key: key.to_string(),
-            value: value.to_string(),
-            option: "[[side]] set",
-            written_at: None,
-        };
-        self.set.iter().map(setting).collect()
+        settings(&self.set, "[[side]] set")
     }
+}
+
+fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
+    let setting = |(key, value): (&str, &pageout_sim::scenario::Scalar)| Setting {
+        key: key.to_string(),
+        value: value.to_string(),
+        option,
+        written_at: None,
+    };
+    knobs.iter().map(setting).collect()
 }
 
 fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> anyhow::Result<()> {
@@ -290,7 +300,7 @@ published = { change = -0.5 }
             ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
             ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
             ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
-            ("published = { change = -0.5 }", "levels = [1]", &["row `misses`", "1 levels", "2 sides"]),
+            ("published = { change = -0.5 }", "levels = [1, 2, 3]", &["row `misses`", "3 levels", "2 sides"]),
             (
                 "published = { change = -0.5 }",
                 "holds = \"afer == 0\"",

@@ -21,6 +21,7 @@ pub(super) const CHAPTERS: &[(&str, &str)] = &[
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
     ("pghot", "chapters/pghot.toml"),
+    ("zswap-lru", "chapters/zswap-lru.toml"),
 ];
 
 /// The chapters' files, and every scenario that one of them names.
@@ -29,6 +30,7 @@ const FILES: &[(&str, &str)] = shipped![
     "chapters/no-writeback.toml",
     "chapters/page-cache-promotion.toml",
     "chapters/pghot.toml",
+    "chapters/zswap-lru.toml",
     "large/page-cache-promotion.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
@@ -50,6 +52,8 @@ const FILES: &[(&str, &str)] = shipped![
     "pghot/mode2.toml",
     "pghot/mode2-small.toml",
     "loop-larger-than-memory.toml",
+    "zswap-lru/kernel-build.toml",
+    "zswap-lru/kernel-build-small.toml",
     "regressions/m12-idle-memory-out-of-reach.toml",
     "regressions/m13-no-refault-distance.toml",
 ];
@@ -147,7 +151,7 @@ mod tests {
                 for path in std::iter::once(&experiment.scenario).chain(experiment.scaled.values()) {
                     let source = place.scenario(path).unwrap();
                     for side in &chapter.side {
-                        let scenario = source.scenario(&side.settings());
+                        let scenario = source.scenario(&experiment.settings(side));
                         scenario.unwrap_or_else(|error| panic!("{name}, {path}, {}: {error}", side.name));
                     }
                 }
