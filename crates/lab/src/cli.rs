@@ -27,7 +27,7 @@ pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions};
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
-pub(crate) use trace::TraceCommand;
+pub(crate) use trace::{Compressor, TraceCommand};
 pub(crate) use validate::ValidateArgs;
 pub(crate) use variation::Variation;
 pub(crate) use vmscan_report::{ReportLayout, VmscanReportArgs};

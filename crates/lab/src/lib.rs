@@ -66,6 +66,9 @@ fn dispatch(command: Command) -> Outcome {
         Command::Trace(TraceCommand::Convert { from, to, force, reading, output }) => {
             trace::convert(&from, &to, force, &reading, &output)
         }
+        Command::Trace(TraceCommand::Compressibility { what, compressor, sample, output }) => {
+            trace::compressibility(&what, compressor, sample, &output)
+        }
         Command::Keys(args) => keys::run(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::Man => completions::man(),

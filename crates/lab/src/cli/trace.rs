@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueHint};
+use clap::{Subcommand, ValueEnum, ValueHint};
 
 use super::options::{OutputOptions, ReadingOptions};
 
@@ -48,4 +48,33 @@ pub(crate) enum TraceCommand {
         #[command(flatten)]
         output: OutputOptions,
     },
+
+    /// Measure what the pages of files and processes compress to, and print the keys of a scenario that say so.
+    #[command(
+        after_long_help = "Examples:\n  pageout trace compressibility dump.rdb\n  pageout trace compressibility 4711                       what this process has in memory\n  pageout trace compressibility 4711 --compressor zstd --json\nOf a process what can be swapped out is read, by kind of mapping: heap, stack, other anonymous memory, private pages of files, shared\nmemory; pages that it never touched are left out. It takes the right to trace the process (its owner's, or root). A file that is\ncalled by a number is ./4711.\nWhat is printed last goes into a [[task.object]], or a [[swap]] of kind zram."
+    )]
+    Compressibility {
+        /// Files, or numbers of processes
+        #[arg(required = true, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
+        what: Vec<PathBuf>,
+
+        /// By which compressor the keys of a scenario are; the table has all
+        #[arg(long, value_enum, default_value_t = Compressor::Lz4)]
+        compressor: Compressor,
+
+        /// Pages of a region that are compressed at most, evenly spread over it
+        #[arg(long, value_name = "PAGES", default_value_t = 65_536, value_parser = clap::value_parser!(u64).range(1..))]
+        sample: u64,
+
+        #[command(flatten)]
+        output: OutputOptions,
+    },
+}
+
+/// What compresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compressor {
+    Lz4,
+    /// At level 3, as the kernel's zstd does unless told otherwise.
+    Zstd,
 }

@@ -1,7 +1,7 @@
 //! `pageout keys`: the reference of scenario keys.
 
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
-use pageout_sim::scenario::{Device, Hints, Node};
+use pageout_sim::scenario::{CONTENTS, Contents, Device, Hints, Node};
 use pageout_sim::{device, hints, memory};
 use serde_json::{Value, json};
 
@@ -70,7 +70,12 @@ fn presets_of(key: &Key) -> Vec<Described> {
         let figures = Hints::figures(preset).into_iter();
         (preset.name, preset.class, figures.map(|figure| (figure.key, figure.value, figure.source)).collect())
     };
+    let contents = |contents: &Contents| {
+        let figures = contents.figures().map(|figure| (figure.key, figure.value, figure.source));
+        (contents.name, contents.what, figures.into())
+    };
     match key.path.as_str() {
+        "swap[].contents" | "task[].object[].contents" => CONTENTS.iter().map(contents).collect(),
         "device[].preset" => device::PRESETS.iter().map(device).collect(),
         "machine.hints.preset" => hints::PRESETS.iter().map(hints_of).collect(),
         "machine.node[].preset" => memory::PRESETS.iter().map(memory).collect(),

@@ -96,10 +96,14 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.hints.threshold", "machine.hints.preset=cxl-hmu"),
     ("machine.hints.epoch", "machine.hints.preset=cxl-hmu"),
     ("machine.init_memory", "machine.memory=2GiB"),
+    ("swap[].compressed_deciles", "swap.0.kind=zram"),
+    ("swap[].contents", "swap.0.kind=zram"),
     ("swap[].compressed_min", "swap.0.kind=zram"),
     ("swap[].compressed_max", "swap.0.kind=zram"),
     ("swap[].same_filled", "swap.0.kind=zram"),
     ("swap[].memory_limit", "swap.0.kind=zram"),
+    ("task[].object[].compressed_deciles", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].contents", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].compressed_min", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].compressed_max", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].same_filled", "task.t.object.0.channel=tmpfs"),
@@ -153,6 +157,10 @@ fn ends(accepts: Accepts) -> Option<(Vec<String>, Vec<String>)> {
             Some((vec![least.to_string(), most.to_string()], beyond.to_vec()))
         }
         Accepts::Bandwidth => words(&["1B/s", "1TB/s"], &["0B/s", "-1B/s"]),
+        Accepts::Deciles => words(
+            &["\"1 1 1 1 1 1 1 1 1 1 1\"", "\"1 2 3 4 5 6 7 8 9 10 4096\""],
+            &["\"0 1 1 1 1 1 1 1 1 1 1\"", "\"1 2 3 4 5 6 7 8 9 10 4097\"", "\"1 2\""],
+        ),
         Accepts::Share => words(&["0", "1", "100%"], &["-0.001", "1.001", "101%"]),
         Accepts::Bool => words(&["true", "false"], &["1", "maybe"]),
         Accepts::Choice(_) | Accepts::Policy => {

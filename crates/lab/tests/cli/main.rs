@@ -7,6 +7,7 @@
 mod ablate; // mechanisms turned and exchanged
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
+mod compressibility; // what pages compress to
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
 mod foreign; // what others have recorded

@@ -120,6 +120,25 @@ fn a_smaller_size_and_a_setting_change_what_is_run() {
 }
 
 #[test]
+fn an_experiment_may_set_keys_of_its_own_and_a_sides_come_last() {
+    let set = CHAPTER.replace(
+        "title = \"a reader and its limit\"",
+        "title = \"a reader and its limit\"\nset = { \"memcg./web.memory.max\" = \"3MiB\" }",
+    );
+    let directory = with_chapter(&set);
+    let run = || {
+        let output = pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "1", "--json"]);
+        serde_json::from_str::<Value>(&check_success(&output)).unwrap()
+    };
+    let mean = |result: &Value, side: usize| {
+        result["experiments"][0]["rows"][0]["sides"][side]["mean"].as_f64().unwrap()
+    };
+    let (set, plain) = (run(), json(&["--seeds", "1"]));
+    assert!(mean(&set, 0) < mean(&plain, 0), "the base has the experiment's memory");
+    assert_eq!(mean(&set, 1), mean(&plain, 1), "the other side has its own");
+}
+
+#[test]
 fn the_page_has_the_published_changes_beside_ours() {
     let directory = with_chapter(CHAPTER);
     let arguments = ["reproduce", "chapter.toml", "--seeds", "2", "--report", "page.html"];

@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 pub(super) use engine::{kernel_keys, memcg_keys, range_of, sysctl_keys};
 pub use workload::WORKLOAD_KEYS;
 
+use super::compressed::Deciles;
 use super::{Bandwidth, Scalar, Scenario, Section, Share, Size, TimeSpan};
 
 /// What a key accepts.
@@ -51,6 +52,8 @@ pub enum Accepts {
     Bandwidth,
     /// A number between 0 and 1, or a percentage.
     Share,
+    /// Lengths of compressed pages.
+    Deciles,
     /// A table that the workload library defines, with its own reference.
     Table(&'static str),
     /// Any number, text or boolean.
@@ -112,6 +115,7 @@ impl Accepts {
             (Accepts::Share, _) => {
                 value.to_string().parse::<Share>().map(|_| ()).map_err(|error| error.to_string())
             }
+            (Accepts::Deciles, _) => value.to_string().parse::<Deciles>().map(|_| ()),
             (Accepts::Scalar, _) => Ok(()),
             _ => Err(format!("`{value}` has the wrong type")),
         }
@@ -153,6 +157,7 @@ impl fmt::Display for Accepts {
             Accepts::Time(min, max) => write!(f, "duration from {} to {}", TimeSpan(min), TimeSpan(max)),
             Accepts::Bandwidth => f.write_str("bandwidth from 1B/s, such as \"3.5GB/s\""),
             Accepts::Share => f.write_str("share between 0 and 1, such as 0.001 or \"0.1%\""),
+            Accepts::Deciles => f.write_str("eleven lengths from 1 to 4096, with blanks between them"),
             Accepts::Table(what) | Accepts::Range(what) => f.write_str(what),
             Accepts::Scalar => f.write_str("number or text, as the file takes it"),
         }
@@ -274,6 +279,7 @@ mod tests {
             Accepts::Limit => json!("max"),
             Accepts::Bandwidth => json!("1GB/s"),
             Accepts::Share => json!("50%"),
+            Accepts::Deciles => json!("1 2 3 4 5 6 7 8 9 10 11"),
             Accepts::Texts => json!(["a"]),
             Accepts::Table(_) if key.path == "expect[].holds" => json!("v == 1"),
             Accepts::Table(_) => json!({ "a": 1 }),

@@ -61,6 +61,7 @@ use keys::{Accepts, TIME_MAX, sysctl_keys};
 use pageout_workload::rng::SplitMix64;
 use section::section;
 
+pub use compressed::{CONTENTS, Contents, Deciles};
 pub use event::{Event, KernelFile};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;

@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::compressed::Deciles;
+
 /// Bytes in a page; sizes become page counts by this.
 pub const PAGE_SIZE: u64 = 4096;
 
@@ -307,6 +309,7 @@ macro_rules! quantity_serde {
 quantity_serde!(Size, "a size such as \"256MiB\"");
 quantity_serde!(TimeSpan, "a duration such as \"100us\"");
 quantity_serde!(Bandwidth, "a bandwidth such as \"3.5GB/s\"");
+quantity_serde!(Deciles, "eleven lengths such as \"97 410 655 860 1052 1290 1544 1797 2190 2702 4096\"");
 quantity_serde!(Share, "a share between 0 and 1, or a percentage such as \"0.1%\"");
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Visitor};
 use serde::{Deserializer, de};
 
+use super::compressed::Deciles;
 use super::keys::{Accepts, Key};
 use super::{Bandwidth, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
 
@@ -87,6 +88,7 @@ held! {
     Size: self => Some(Scalar::Text(self.to_string()));
     Bandwidth: self => Some(Scalar::Text(self.to_string()));
     Share: self => Some(Scalar::Text(self.to_string()));
+    Deciles: self => Some(Scalar::Text(self.to_string()));
     Scalar: self => Some(self.clone());
     Relation: self => None;
     TraceFile: self => None;

@@ -2,6 +2,7 @@
 
 use pageout_engine::{Bdi, Nanos, PAGE_SIZE};
 
+use super::compressed::{CONTENTS_NAMES, Contents, Deciles};
 use super::keys::{Accepts, LATENCY, SIZE_MAX};
 use super::section::{from_texts, section, words};
 use super::{Bandwidth, DEFAULT_DEVICE, Share, Size, TimeSpan};
@@ -110,6 +111,19 @@ impl Device {
     }
 }
 
+impl Contents {
+    /// Every figure of it, with its source.
+    pub fn figures(&self) -> [PresetFigure; 3] {
+        let share = |per_mille: u16| format!("\"{}\"", Share(f64::from(per_mille) / 1000.0));
+        let figure = |key, value| PresetFigure { key, value, source: self.source };
+        [
+            figure("zero_filled", share(self.zero_filled)),
+            figure("same_filled", share(self.same_filled)),
+            figure("compressed_deciles", format!("\"{}\"", self.deciles)),
+        ]
+    }
+}
+
 section! {
     /// A swap area.
     pub struct Swap {
@@ -121,6 +135,10 @@ section! {
             "The device of kind \"disk\".";
         priority: Option<u32>, [absent "below the areas before"] in Accepts::Integer(0, 32_767),
             "Areas of a higher priority are filled first; equal ones in turn, some pages each. Areas without one are filled last, in the order of the file.";
+        contents: Option<String>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Choice(CONTENTS_NAMES),
+            "zram: what its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @.";
+        compressed_deciles: Option<Deciles>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Deciles,
+            "zram: what its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process.";
         compressed_min: Option<Share>, [absent "a third"] in Accepts::Share,
             "zram: what a page compresses to at best, as a share of its size. Each page comes to a length of its own, drawn from what it is, the same in every run. A third to a half is what lzo-rle makes of usual memory.";
         compressed_max: Option<Share>, [absent "a half"] in Accepts::Share,

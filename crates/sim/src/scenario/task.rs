@@ -16,6 +16,7 @@ use pageout_workload::ReadOptions;
 use pageout_workload::trace::Loaded;
 use serde::{Deserialize, Serialize};
 
+use super::compressed::{CONTENTS_NAMES, Deciles};
 use super::keys::{Accepts, SIZE_MAX, TIME};
 use super::section::{from_nothing, section, words};
 use super::{Share, Size, Table, TableError, TimeSpan};
@@ -134,8 +135,12 @@ section! {
             "write(2) writes less than a page each time, so that a page that is not in memory is read first. For channel \"file\".";
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
+        contents: Option<String>, [absent "as the swap area says"] in Accepts::Choice(CONTENTS_NAMES),
+            "What its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @. For anonymous and tmpfs objects.";
+        compressed_deciles: Option<Deciles>, [absent "as the swap area says"] in Accepts::Deciles,
+            "What its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process. For anonymous and tmpfs objects.";
         compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
-            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of the four is given, the others are those of a [[swap]] that says nothing.";
+            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of these keys is given, the others are those of a [[swap]] that says nothing.";
         compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
             "What its pages compress to at worst on zram.";
         same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
