@@ -33,6 +33,7 @@ mod tracing; // tracepoints of a run
 mod validate; // recorded runs
 mod vmscan_report; // traces of a real kernel
 mod working_set; // dumps of lru_gen
+mod writers; // who gets how much of a device
 mod zram; // compressed swap
 
 use std::path::{Path, PathBuf};

@@ -138,6 +138,57 @@ fn an_experiment_may_set_keys_of_its_own_and_a_sides_come_last() {
     assert_eq!(mean(&set, 1), mean(&plain, 1), "the other side has its own");
 }
 
+/// Rows that say what is to hold instead of what was published of a change.
+const RELATIONS: &str = r#"
+[[experiment.claim]]
+row = "fewer misses"
+figures = ["task reader: misses"]
+levels = [4000, 3000]
+holds = "large < small"
+
+[[experiment.claim]]
+row = "more misses"
+figures = ["task reader: misses"]
+levels = [4000]
+holds = "large >= small"
+because = "memory helps"
+"#;
+
+#[test]
+fn a_row_may_say_what_is_to_hold_and_what_was_published_of_each_side() {
+    let directory = with_chapter(&(CHAPTER.to_string() + RELATIONS));
+    let run = |arguments: &[&str]| {
+        let all = [&["reproduce", "chapter.toml", "--seeds", "2"], arguments].concat();
+        check_success(&pageout(directory.path(), &all))
+    };
+    let printed = run(&[]);
+    for part in [
+        "fewer misses: to hold is large < small",
+        "more misses: to hold is large >= small",
+        "more misses, where it is not held: memory helps",
+        "large: 2 of 5 rows held.",
+    ] {
+        assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
+    }
+    let levels: Vec<&str> = printed.lines().filter(|line| line.contains("000")).collect();
+    assert!(levels.iter().any(|line| line.contains("fewer misses") && line.contains("4,000")), "{printed}");
+    assert!(levels.iter().any(|line| line.contains("large") && line.contains("3,000")), "{printed}");
+    let result: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let rows = result["experiments"][0]["rows"].as_array().unwrap();
+    let held = |row: usize| &rows[row]["sides"][1]["holds"];
+    assert_eq!((held(4), held(5)), (&Value::Bool(true), &Value::Bool(false)));
+    assert_eq!(rows[5]["levels"], serde_json::json!([4000.0]));
+    for (from, to, part) in [
+        ("levels = [4000]", "levels = [1, 2, 3]", "3 levels"),
+        ("large < small", "larger < small", "no side called `larger`"),
+        ("large < small", "large smaller", "holds"),
+    ] {
+        assert!(RELATIONS.contains(from));
+        let directory = with_chapter(&(CHAPTER.to_string() + &RELATIONS.replacen(from, to, 1)));
+        check_failure(&pageout(directory.path(), &["reproduce", "chapter.toml"]), 2, &[part]);
+    }
+}
+
 #[test]
 fn the_page_has_the_published_changes_beside_ours() {
     let directory = with_chapter(CHAPTER);
