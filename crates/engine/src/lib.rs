@@ -70,8 +70,8 @@ pub use pghot::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, 
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget};
 pub use reclaim::{
-    AnonWriteback, DemotionFull, FileWriteback, FlushRule, FlusherWake, Pageouts, ProtectionRule,
-    ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
+    AnonWriteback, DemotionFull, FileWriteback, FlushRule, FlusherWake, KswapdActivity, Pageouts,
+    ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
 };
 pub use serve::engine::Engine;
 pub use stat::Stat;

@@ -47,12 +47,33 @@ pub(crate) struct Kswapd {
     pub(crate) failures: u32,
     /// Tasks that wait for it, or for other reclaimers of the node.
     pub(crate) throttled: Throttled,
+    /// What it did so far.
+    activity: KswapdActivity,
+    /// When it was woken from sleep, while it is awake. A nap is no sleep.
+    awake_since: Option<Nanos>,
+}
+
+/// What a node's kswapd was asked for and did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KswapdActivity {
+    /// Allocations that found too little free and asked it for more, whether it slept or not.
+    pub requests: u64,
+    /// Times that it was woken from sleep.
+    pub wakeups: u64,
+    /// Time that it was awake, at work or in a nap.
+    pub awake: Nanos,
 }
 
 impl Kswapd {
     /// Nothing that it does frees a page: tasks have to help themselves.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.failures >= FAILURES_MAX
+    }
+
+    /// What it did up to now.
+    pub(crate) fn activity(&self, now: Nanos) -> KswapdActivity {
+        let since = self.awake_since.map_or(0, |since| now.0.saturating_sub(since.0));
+        KswapdActivity { awake: Nanos(self.activity.awake.0 + since), ..self.activity }
     }
 
     fn ask(&mut self, order: u8, class: ZoneType) {
@@ -132,6 +153,10 @@ impl KswapdThread {
             core.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
         } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
             self.doing = Doing::Asleep;
+            let now = core.now;
+            let kswapd = &mut core.kswapds[self.node.index()];
+            kswapd.activity.awake = kswapd.activity(now).awake;
+            kswapd.awake_since = None;
             core.trace(self.node, |_| Tracepoint::KswapdSleep);
             return Some(Wait::Woken);
         } else {
@@ -176,6 +201,9 @@ impl KernelThread for KswapdThread {
         loop {
             let wait = match &mut self.doing {
                 Doing::Asleep => {
+                    let kswapd = &mut core.kswapds[self.node.index()];
+                    kswapd.activity.wakeups += 1;
+                    kswapd.awake_since = Some(core.now);
                     self.begin_run(core);
                     None
                 }
@@ -219,6 +247,7 @@ impl Core {
     pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType, gfp: GfpFlags) -> bool {
         let kswapd = &mut self.kswapds[node.index()];
         let Some(task) = kswapd.task else { return false };
+        kswapd.activity.requests += 1;
         kswapd.ask(order, class);
         if kswapd.is_hopeless() {
             return false;

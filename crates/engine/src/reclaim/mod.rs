@@ -37,6 +37,7 @@ use crate::page_alloc::zone::Zone;
 use crate::story::Tracepoint;
 use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
+pub use kswapd::KswapdActivity;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use lumpy::{HeldBlocks, Lumpy};
 pub(crate) use node::{NodePass, NodeStep};

@@ -16,7 +16,7 @@ use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_cache::PageCacheEvent;
 use crate::pghot::Source;
-use crate::reclaim::{Pageouts, ThrottleReason};
+use crate::reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 use crate::serve::access;
 use crate::serve::task::Task;
 use crate::stat::Stat;
@@ -184,6 +184,17 @@ impl Engine {
     /// How often reclaim has asked the flushers to write.
     pub fn flusher_wakeups(&self) -> u64 {
         self.core.writeback.wakeups()
+    }
+
+    /// What the kswapds of all nodes were asked for and did.
+    pub fn kswapd_activity(&self) -> KswapdActivity {
+        let now = self.core.now;
+        let each = self.core.kswapds.iter().map(|kswapd| kswapd.activity(now));
+        each.fold(KswapdActivity::default(), |sum, of| KswapdActivity {
+            requests: sum.requests + of.requests,
+            wakeups: sum.wakeups + of.wakeups,
+            awake: sum.awake + of.awake,
+        })
     }
 
     /// How often a reclaimer has waited for a device's queue, as in 2010.

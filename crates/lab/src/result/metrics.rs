@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::print::figures;
 use crate::print::summary::STORY;
 use crate::result::run_result::{
-    Counters, Latency, PressureResult, RunResult, TaskResult, TiersResult, counter,
+    Counters, KswapdResult, Latency, PressureResult, RunResult, TaskResult, TiersResult, counter,
 };
 use crate::result::writeback::WritebackResult;
 
@@ -215,6 +215,12 @@ impl List {
         for (name, stall) in [("memory", memory), ("io", io), ("cpu", cpu)] {
             self.add(&format!("stalled for {name}, some"), stall.some_ns as f64, Unit::Nanoseconds);
             self.add(&format!("stalled for {name}, full"), stall.full_ns as f64, Unit::Nanoseconds);
+        }
+        if all {
+            let KswapdResult { requests, wakeups, awake_ns } = result.kswapd;
+            self.add("kswapd requests", requests as f64, Unit::Count);
+            self.add("kswapd wake-ups", wakeups as f64, Unit::Count);
+            self.add("kswapd awake", awake_ns as f64, Unit::Nanoseconds);
         }
         for thread in &result.threads {
             self.group = format!("thread {}", thread.name);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pageout_engine::{CGROUP_FILES, Holds, Nanos};
+use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{Ended, Kill, Machine, Pressure, Stall, Thinned, ThreadReport, TierReport};
@@ -67,6 +67,8 @@ pub(crate) struct RunResult {
     /// Who wrote pages.
     #[serde(skip_serializing_if = "WritebackResult::is_empty")]
     pub(crate) writeback: WritebackResult,
+    /// What kswapds were asked for and did.
+    pub(crate) kswapd: KswapdResult,
     /// Processes that were killed for want of memory, in order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kills: Vec<KillResult>,
@@ -144,6 +146,17 @@ pub(crate) struct MemcgResult {
     pub(crate) reclaim: Latency,
     /// For how long its tasks were stalled, and those of the cgroups below it.
     pub(crate) pressure: PressureResult,
+}
+
+/// What the kswapds of all nodes were asked for and did.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct KswapdResult {
+    /// Allocations that asked for more free memory.
+    pub(crate) requests: u64,
+    /// Times that one was woken from sleep.
+    pub(crate) wakeups: u64,
+    /// Time that they were awake, at work or in a nap.
+    pub(crate) awake_ns: u64,
 }
 
 /// Stall time of a group by the resource that was lacking.
@@ -344,6 +357,13 @@ impl From<LatencySummary> for Latency {
     }
 }
 
+impl KswapdResult {
+    fn of(engine: &Engine) -> KswapdResult {
+        let KswapdActivity { requests, wakeups, awake } = engine.kswapd_activity();
+        KswapdResult { requests, wakeups, awake_ns: awake.0 }
+    }
+}
+
 impl RunResult {
     /// The figures of a machine that has run, whether to its end or not.
     pub(crate) fn of(scenario: &Scenario, machine: &mut Machine) -> RunResult {
@@ -404,6 +424,7 @@ impl RunResult {
             context_switches: report.context_switches,
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
+            kswapd: KswapdResult::of(machine.engine()),
             events_not_reached: report.timed_left,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),
