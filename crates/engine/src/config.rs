@@ -354,9 +354,6 @@ parameters! {
     Sysctl "vm.dirty_writeback_centisecs": dirty_writeback_centisecs: u32 = 500, Values::Number(0, 8_640_000), "1/100 s",
         "How often the flusher looks for such pages. 0: never."
         "5 s is the kernel's.";
-    Recording "writes_won": writes_won: u8 = 0, Values::Number(0, 100), "%",
-        "A full plug is submitted in the middle of a batch. This is how many of a hundred the device has written when the batch is over. Such writes look like those of a synchronous device, but must not be priced as such."
-        "0: a batch takes microseconds, a device longer. An emulated CPU is slow enough.";
     Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
         "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk doesn't skip it. The seed decides which half of the would-be skips are walks."
         "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";

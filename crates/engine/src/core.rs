@@ -13,7 +13,7 @@ use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::batch::{Batches, Rotations};
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
-use crate::machine::op::Op;
+use crate::machine::op::{FullPlug, Op};
 use crate::machine::work::{Work, WorkFor};
 use crate::memcg::Memcgs;
 use crate::memcg::charge::Stock;
@@ -97,8 +97,8 @@ pub(crate) struct Core {
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
     pub(crate) ops: Vec<Op>,
-    /// Plugs that were full before their pass was over.
-    pub(crate) plugs_filled: u64,
+    /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
+    pub(crate) full_plug: Option<FullPlug>,
     /// What became of folios whose write ended and that reclaim wanted next.
     pub(crate) rotations: Rotations,
     /// Those whose wait has ended. A task is no more than a name here.
@@ -159,7 +159,7 @@ impl Core {
             work_for: WorkFor::default(),
             looked_at: 0,
             ops: Vec::new(),
-            plugs_filled: 0,
+            full_plug: None,
             rotations: Rotations::default(),
             woken: Vec::new(),
             sleepers: Sleepers::default(),

@@ -104,7 +104,7 @@ mod tests {
         fn started(&mut self, _: &mut Core, _: TaskId) {}
 
         fn step(&mut self, core: &mut Core, woken: bool) -> ThreadStep {
-            core.plugs_filled += if woken { 1 } else { 100 };
+            core.congestion_waits += if woken { 1 } else { 100 };
             self.0.pop().map_or(ThreadStep::Again, ThreadStep::Wait)
         }
     }
@@ -132,7 +132,7 @@ mod tests {
         assert!(engine.core.wake(task) && !engine.core.wake(task));
         assert_eq!(woken(&mut engine), [task]);
         assert_eq!(engine.resume(task), Step::Wait(Wait::Woken));
-        assert_eq!(engine.core.plugs_filled, 1);
+        assert_eq!(engine.core.congestion_waits, 1);
         assert!(engine.core.wake(task));
         assert_eq!(woken(&mut engine), [task]);
         assert_eq!(engine.resume(task), Step::Again);
@@ -147,10 +147,10 @@ mod tests {
         assert!(engine.core.wake(task));
         assert_eq!(engine.resume(task), Step::Wait(nap));
         assert_eq!(engine.resume(task), Step::Wait(nap));
-        assert_eq!(engine.core.plugs_filled, 101);
+        assert_eq!(engine.core.congestion_waits, 101);
         // A wake after the timer has gone off and before the machine has resumed it: it counts as woken.
         assert!(engine.core.wake(task));
         assert_eq!(engine.resume(task), Step::Again);
-        assert_eq!(engine.core.plugs_filled, 102);
+        assert_eq!(engine.core.congestion_waits, 102);
     }
 }

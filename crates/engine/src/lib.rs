@@ -55,7 +55,7 @@ pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILE
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
-pub use machine::op::{IoError, Op};
+pub use machine::op::{FullPlug, IoError, Op};
 pub use machine::step::{
     Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };

@@ -14,6 +14,8 @@ use pageout_engine::{
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) config: Config,
+    /// Of a hundred writes of a full plug, those that end before its batch.
+    pub(super) writes_won: u8,
     pub(super) swap: Vec<SwapSpec>,
     pub(super) groups: Vec<Group>,
     /// Kind and pages.
@@ -85,7 +87,7 @@ fn turned(mut policy: Policy, switch: usize, value: usize) -> Policy {
 
 impl Setup {
     pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
-        let kernel: u8;
+        let (kernel, writes_won): (u8, u8);
         let config = Config {
             node_pages: pick(
                 bytes,
@@ -97,8 +99,11 @@ impl Setup {
             folio_batch: pick(bytes, &[1, 2, 4, 15, 31])?,
             charge_stock: pick(bytes, &[1, 3, 8, 64])?,
             reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
-            plug_requests: pick(bytes, &[32, 1, 2, 5])?,
-            writes_won: pick(bytes, &[0, 100, 50])?,
+            plug_requests: {
+                let requests = pick(bytes, &[32, 1, 2, 5])?;
+                writes_won = pick(bytes, &[0, 100, 50])?;
+                requests
+            },
             stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
             kmem: {
                 kernel = bytes.arbitrary()?;
@@ -169,6 +174,7 @@ impl Setup {
             processes,
             // One byte decides how far both kinds of readahead go.
             config: Config { page_cluster: (bdi.ra_pages % 4) as u8, ..config },
+            writes_won,
             swap,
             groups,
             files,

@@ -6,11 +6,14 @@ mod ending; // everything comes to rest and is read back
 mod groups; // groups and the processes in them
 mod tasks; // what each is doing, and what its accesses find
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use pageout_engine::*;
 
 use super::contents::{Contents, Page};
 use super::input::{Action, Group, Setup};
-use super::store::Store;
+use super::store::{Store, race};
 use tasks::{Doing, State, Task};
 
 /// Pages of a pageblock: what compaction has in its hands at most.
@@ -39,6 +42,8 @@ pub(super) struct Machine {
     actions: u32,
     /// Tasks that were killed in the present step.
     killed: Vec<usize>,
+    /// Writes have ended in the present step, before their batch was over.
+    ended_early: Arc<AtomicBool>,
     show: bool,
 }
 
@@ -46,6 +51,8 @@ impl Machine {
     pub(super) fn new(setup: &Setup, show: bool) -> Machine {
         let mut engine = Engine::new(setup.config.clone()).expect("every setup is in range");
         engine.record_page_cache_events();
+        let ended_early = Arc::default();
+        engine.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
         for &spec in &setup.swap {
             engine.swap_on(spec).expect("every swap device is in range");
         }
@@ -68,6 +75,7 @@ impl Machine {
             is_out_of_memory: false,
             actions: 0,
             killed: Vec::new(),
+            ended_early,
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {
@@ -173,7 +181,7 @@ impl Machine {
     fn hand_over(&mut self, page: Option<Page>) -> usize {
         let mut ops = Vec::new();
         self.engine.take_ops(&mut ops);
-        let has_written = ops.iter().any(|op| matches!(op, Op::WriteSwapNow { .. }));
+        let ended_early = self.ended_early.swap(false, Relaxed);
         for op in ops {
             if self.show {
                 eprintln!("    {op:?}");
@@ -185,7 +193,7 @@ impl Machine {
         events.into_iter().for_each(|event| self.store.note_page_cache(event));
         let woken = self.wake(false);
         self.note_kills();
-        if has_written { 0 } else { woken }
+        if ended_early { 0 } else { woken }
     }
 
     /// A transfer ends, and the engine is told.

@@ -4,8 +4,10 @@
 //! the page, and no page is in two frames. The two must agree, access by access.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use pageout_engine::{Engine, FileId, IoId, Op, PageCacheEvent, Pfn, SwapId};
+use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, PageCacheEvent, Pfn, SwapId};
 
 use super::contents::{Page, of_file};
 
@@ -36,6 +38,21 @@ pub(super) struct Transfer {
 struct Held {
     page: Page,
     value: u64,
+}
+
+/// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those. Whether any
+/// has ended is noted.
+pub(super) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
+    let mut seed = 0_u64;
+    let mut draw = move |sides: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % sides
+    };
+    Box::new(move |writes| {
+        let ended = writes.iter().take_while(|_| draw(100) < writes_won.into()).count();
+        ended_early.fetch_or(ended > 0, Relaxed);
+        (0..ended).map(|_| if draw(10) == 0 { Err(IoError::Device) } else { Ok(()) }).collect()
+    })
 }
 
 /// All that holds bytes.

@@ -5,6 +5,10 @@
 
 use crate::units::{FileId, IoId, Pfn, SwapId};
 
+/// A machine's answer to a full plug, which reclaim submits in the middle of a batch: how those of its writes end, from the first,
+/// that end before the batch does ([`crate::Engine::set_full_plug`]).
+pub type FullPlug = Box<dyn FnMut(&[Op]) -> Vec<Result<(), IoError>> + Send + Sync>;
+
 /// One operation on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
@@ -71,8 +75,8 @@ pub enum Op {
         /// The frame to fill.
         pfn: Pfn,
     },
-    /// Write a slot of a synchronous device (zram), or of another that has written it before the batch is over
-    /// ([`crate::Config::writes_won`]): done when the operation has been carried out, no report.
+    /// Write a slot of a synchronous device (zram), or of another where the machine has said that the write ends before the batch
+    /// ([`FullPlug`]): done when the operation has been carried out, no report.
     WriteSwapNow {
         /// The swap device.
         swap: SwapId,

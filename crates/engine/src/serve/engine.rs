@@ -6,7 +6,7 @@ use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
 use crate::lru::batch::Rotations;
-use crate::machine::op::{IoError, Op};
+use crate::machine::op::{FullPlug, IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
 use crate::memory::mm::{Backing, Mm};
@@ -245,6 +245,12 @@ impl Engine {
         }
         self.core.memory.swap.set_rotational(swap);
         Ok(())
+    }
+
+    /// Has the machine asked what becomes of a full plug, which is submitted in the middle of a batch. Without this, no write ends
+    /// before its batch: a batch takes microseconds, a device longer.
+    pub fn set_full_plug(&mut self, full_plug: FullPlug) {
+        self.core.full_plug = Some(full_plug);
     }
 
     /// Says how well pages compress on the way to a swap device, where their region doesn't say it.

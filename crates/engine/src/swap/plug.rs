@@ -7,9 +7,10 @@
 //! idle any longer. Plugs become full where slots are scattered (`swap/slots.rs`). This happens in the middle of a batch, while
 //! reclaim holds the pages.
 //!
-//! Then the device races with the rest of the batch. The engine runs a batch as plain code, so it can't know who wins. Usually
-//! the CPU does. If it is slow, [`crate::Config::writes_won`] says how often the disk does. Pages whose write ends within the
-//! batch are on no list, so nothing rotates them to its end. A policy that looks at its batch a second time frees them at once.
+//! Then the device races with the rest of the batch. Usually the CPU wins. Who wins is the machine's to say: it is asked at the
+//! moment of submission ([`crate::FullPlug`]), as the engine runs a batch as plain code. Pages whose write ends within the batch are on
+//! no list, so nothing rotates them to its end. A policy that looks at its batch a second time frees them at once. Those whose
+//! write fails are dirty again.
 //!
 //! Each reclaimer has a plug of its own, in its scan control. The specification has none: the recordings showed it
 //! (`docs/results/fidelity.md`). Not modelled: a limit to the length of a request.
@@ -64,21 +65,28 @@ impl Core {
     }
 
     fn submit_full(&mut self, plug: &mut Plug) {
-        let won = |fillings: u64| fillings * u64::from(self.config.writes_won) / 100;
-        self.plugs_filled += 1;
-        if won(self.plugs_filled) == won(self.plugs_filled - 1) {
-            return self.unplug(plug);
-        }
+        let Some(mut full_plug) = self.full_plug.take() else { return self.unplug(plug) };
         plug.requests = 0;
-        for write in plug.writes.drain(..) {
-            // What its owner has given up since would be freed in the middle of its batch.
-            let is_listed = self.memory.folios[write.pfn].has(FolioFlags::LRU);
-            if is_listed || self.is_slot_referenced(write.pfn) {
-                self.ops.push(Op::WriteSwapNow { swap: write.to.swap, slot: write.to.slot, pfn: write.pfn });
-                self.transfer_done(write.io, self.cpu, Ok(()));
-            } else {
-                self.ops.push(write.op());
+        // What its owner has given up since would be freed in the middle of its batch.
+        let may_end = |write: &Write| {
+            self.memory.folios[write.pfn].has(FolioFlags::LRU) || self.is_slot_referenced(write.pfn)
+        };
+        let (racing, late): (Vec<Write>, Vec<Write>) = plug.writes.drain(..).partition(may_end);
+        let submitted: Vec<Op> = racing.iter().map(|write| write.op()).collect();
+        let mut ended = full_plug(&submitted).into_iter();
+        self.full_plug = Some(full_plug);
+        for (write, op) in racing.into_iter().zip(submitted) {
+            match ended.next() {
+                None => self.ops.push(op),
+                Some(result) => {
+                    if result.is_ok() {
+                        let SwapEntry { swap, slot } = write.to;
+                        self.ops.push(Op::WriteSwapNow { swap, slot, pfn: write.pfn });
+                    }
+                    self.transfer_done(write.io, self.cpu, result);
+                }
             }
         }
+        self.ops.extend(late.into_iter().map(Write::op));
     }
 }

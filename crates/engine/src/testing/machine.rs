@@ -89,7 +89,6 @@ impl Machine {
             charge_stock: setup.charge_stock,
             reclaim_batch: setup.reclaim_batch,
             plug_requests: setup.plug_requests,
-            writes_won: setup.writes_won,
             stat_flush: if setup.live_stats { StatFlush::Live } else { StatFlush::Periodic },
             kmem: setup.kmem,
             oom_kill: setup.oom_kill,
@@ -102,6 +101,7 @@ impl Machine {
         })
         .unwrap();
         engine.core.mutant = mutant;
+        engine.set_full_plug(transfers::race(setup.writes_won));
         engine.record_page_cache_events();
         for &spec in &setup.swap {
             let swap = engine.swap_on(spec).unwrap();

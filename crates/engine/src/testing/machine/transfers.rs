@@ -23,6 +23,19 @@ pub(super) struct Transfer {
     at_start: u64,
 }
 
+/// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those.
+pub(super) fn race(writes_won: u8) -> FullPlug {
+    let mut seed = 0_u64;
+    let mut draw = move |sides: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % sides
+    };
+    Box::new(move |writes| {
+        let ended = writes.iter().take_while(|_| draw(100) < writes_won.into()).count();
+        (0..ended).map(|_| if draw(10) == 0 { Err(IoError::Device) } else { Ok(()) }).collect()
+    })
+}
+
 impl Transfer {
     /// Both are of the same slot, or of the same block while one of them writes it.
     fn overlaps(&self, other: &Transfer) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `writes_won`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
+//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
@@ -25,6 +25,7 @@
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
 //! | `device fails` | transfers end at once, and badly |
+//! | `device outruns batches`, `device fails within batches` | writes of a full plug end before its batch does, well or badly |
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
 //! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
 //! | `lists PATH` | pages on lists: anonymous and file memory, inactive + active |
@@ -88,7 +89,6 @@ fn configure(config: &mut Config, settings: &[&str]) {
             ("charge_stock", value) => config.charge_stock = number(value),
             ("reclaim_batch", value) => config.reclaim_batch = number(value),
             ("plug_requests", value) => config.plug_requests = number(value) as u32,
-            ("writes_won", value) => config.writes_won = number(value) as u8,
             ("fault_around_bytes", value) => config.fault_around_bytes = number(value) as u32,
             ("cpus", value) => config.cpus = number(value) as u16,
             ("swappiness", value) => config.swappiness = number(value) as u8,
@@ -210,6 +210,14 @@ impl Machine {
                 range(pages).for_each(|page| {
                     assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
                 });
+                String::new()
+            }
+            ["device", "outruns", "batches"] => {
+                self.engine.set_full_plug(Box::new(|writes| vec![Ok(()); writes.len()]));
+                String::new()
+            }
+            ["device", "fails", "within", "batches"] => {
+                self.engine.set_full_plug(Box::new(|writes| vec![Err(IoError::Device); writes.len()]));
                 String::new()
             }
             ["device", mode @ ..] => {

@@ -308,15 +308,16 @@ const SCATTERED: &str = "
 ";
 
 #[track_caller]
-fn check_scattered(config: &str, then: &str) {
-    check(&format!("config folio_batch=1 charge_stock=1 {config}{SCATTERED}{then}"));
+fn check_scattered(policy: &str, then: &str) {
+    check(&format!("config folio_batch=1 charge_stock=1 plug_requests=3 policy={policy}{SCATTERED}{then}"));
 }
 
 #[test]
 fn what_the_device_has_written_within_the_batch_is_freed_in_it() {
     check_scattered(
-        "plug_requests=3 writes_won=100 policy=mglru@6.12",
+        "mglru@6.12",
         "
+        device outruns batches
         t sets job reclaim 4
         ops                       => 4 free, 1 swap-out, 3 swap-out now
         vmstat pgrotated          => 9
@@ -325,9 +326,23 @@ fn what_the_device_has_written_within_the_batch_is_freed_in_it() {
 }
 
 #[test]
+fn what_the_device_fails_to_write_within_the_batch_stays_and_is_dirty() {
+    check_scattered(
+        "mglru@6.12",
+        "
+        device fails within batches
+        t sets job reclaim 4
+        vmstat pswpout            => 15     # three of four twice
+        ops                       => 4 free, 4 swap-out
+        vmstat pgrotated          => 12
+    ",
+    );
+}
+
+#[test]
 fn a_full_plug_that_the_device_has_not_written_yet_is_rotated_like_any_other() {
     check_scattered(
-        "plug_requests=3 policy=mglru@6.12",
+        "mglru@6.12",
         "
         t sets job reclaim 4
         ops                       => 4 free, 4 swap-out
@@ -340,11 +355,12 @@ fn a_full_plug_that_the_device_has_not_written_yet_is_rotated_like_any_other() {
 fn neighbouring_slots_are_one_request_of_the_plug() {
     check(
         "
-        config folio_batch=1 charge_stock=1 plug_requests=1 writes_won=100
+        config folio_batch=1 charge_stock=1 plug_requests=1
         group job
         task t in job
         t anon 40 as heap
         swap 100
+        device outruns batches
         t write heap 0..40        => 40m
         t sets job reclaim 40
         t sets job reclaim 40

@@ -9,8 +9,8 @@
 
 use anyhow::anyhow;
 use pageout_engine::{
-    Access, Advice, Bdi, Compressibility, Config, CpuId, Engine, FileId, FileKind, FileSpec, Lengths,
-    MemcgId, MmId, ObjectId, StatFlush, SwapKind, SwapSpec, TaskId,
+    Access, Advice, Bdi, Compressibility, Config, CpuId, Engine, FileId, FileKind, FileSpec, FullPlug,
+    Lengths, MemcgId, MmId, ObjectId, StatFlush, SwapKind, SwapSpec, TaskId,
 };
 use pageout_sim::cost::Channel;
 
@@ -54,6 +54,17 @@ const FILES: &[(&str, u64)] = &[("/mnt/f", 65_536), ("/mnt/g", 16_384), ("/mnt/s
 /// What a page of the recording program comes to, half of it random and half constant: the mean of the recorded pools, by lzo.
 const COMPRESSED_BYTES: u16 = 2213;
 
+/// A disk that wins so many of a hundred races against the rest of the batch in whose middle it was given a full plug.
+fn disk(writes_won: u8) -> FullPlug {
+    let mut fillings = 0;
+    let won = move |fillings: u64| fillings * u64::from(writes_won) / 100;
+    Box::new(move |writes| {
+        fillings += 1;
+        let has_won = won(fillings) > won(fillings - 1);
+        vec![Ok(()); if has_won { writes.len() } else { 0 }]
+    })
+}
+
 impl Stage {
     pub(super) fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
         let &Playable { run, ref objects, policy, flushes, .. } = playable;
@@ -62,7 +73,6 @@ impl Stage {
             hz: run.hz,
             swappiness: run.swappiness,
             stat_flush: if flushes.is_some() { StatFlush::Manual } else { StatFlush::Periodic },
-            writes_won: unrecorded.writes_won(),
             tlb_entries: tlb_entries(run),
             interruptions: unrecorded.interruptions(run),
             fault_around_bytes: fault_around_bytes(run),
@@ -75,6 +85,7 @@ impl Stage {
         };
         let queued = unrecorded.queued_folios(config.folio_batch);
         let mut engine = Engine::new(config)?;
+        engine.set_full_plug(disk(unrecorded.writes_won()));
         leave_queued(&mut engine, queued)?;
         let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
         let mm = engine.process_create(MemcgId::ROOT);
