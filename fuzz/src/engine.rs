@@ -7,8 +7,8 @@
 //!                                 Contents: what each page must hold
 //! ```
 //! Everything goes through the engine's public interface, as it does for any machine, and what the machine may not do it
-//! does not do: it resumes only tasks that can go on, carries operations out before the next call, and starts nothing for a
-//! task that is busy. Within that it is as nasty as it can be: transfers end in any order or fail, what a write leaves on
+//! does not do: it resumes only tasks that can go on, keeps operations on the same frame or slot in order, and starts nothing for a
+//! task that is busy. Within that it is as nasty as it can be: copies are made late, transfers end in any order or fail, what a write leaves on
 //! the device is what the frame held when it began or when it ended, freed frames and slots hold garbage at once, and
 //! knobs change while tasks are in the middle of reclaim.
 //!

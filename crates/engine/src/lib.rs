@@ -56,6 +56,7 @@ pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{FullPlug, IoError, Op};
+pub use machine::queue::OpQueue;
 pub use machine::step::{
     Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };

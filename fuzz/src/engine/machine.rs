@@ -106,7 +106,7 @@ impl Machine {
         for (at, Group { knobs, .. }) in setup.groups.iter().enumerate() {
             for &(knob, limit) in knobs {
                 machine.write_limit(0, at + 1, knob, limit);
-                machine.carry_out(None);
+                machine.take_ops();
             }
         }
         machine.engine.check_invariants();
@@ -119,7 +119,8 @@ impl Machine {
             eprintln!("{action:?}");
         }
         self.act(action);
-        self.carry_out(None);
+        self.take_ops();
+        self.store.keep_up();
         if self.show {
             let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();
             eprintln!("    {states:?}");
@@ -171,14 +172,14 @@ impl Machine {
         (1..=10).map(blocks).sum()
     }
 
-    /// Carries out what the engine has decided. `page`: what the task of the present call accesses.
-    fn carry_out(&mut self, page: Option<Page>) {
-        assert_eq!(self.hand_over(page), 0, "tasks are woken though no transfer has ended");
+    /// Takes what the engine has decided.
+    fn take_ops(&mut self) {
+        assert_eq!(self.hand_over(), 0, "tasks are woken though no transfer has ended");
         self.release_killed();
     }
 
     /// The same; returns how many tasks were woken out of a wait for a transfer although none has ended.
-    fn hand_over(&mut self, page: Option<Page>) -> usize {
+    fn hand_over(&mut self) -> usize {
         let mut ops = Vec::new();
         self.engine.take_ops(&mut ops);
         let ended_early = self.ended_early.swap(false, Relaxed);
@@ -186,7 +187,7 @@ impl Machine {
             if self.show {
                 eprintln!("    {op:?}");
             }
-            self.store.carry_out(&self.engine, op, page);
+            self.store.submit(&self.engine, op);
         }
         let mut events = Vec::new();
         self.engine.take_page_cache_events(&mut events);
@@ -208,6 +209,6 @@ impl Machine {
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);
         self.wake(fails && !transfer.is_write && !transfer.is_readahead);
-        self.carry_out(None);
+        self.take_ops();
     }
 }

@@ -1,5 +1,8 @@
 //! Where the bytes are: frames, swap slots, and transfers between them and the devices.
 //!
+//! Copies and transfers take time: an operation waits in a queue, and is carried out in any order that this allows. Which page is
+//! where is known at once, when the engine asks for it; what is there follows.
+//!
 //! The engine names the frame of each access. The store knows it as well: the operation that fills a frame, or its access, names
 //! the page, and no page is in two frames. The two must agree, access by access.
 
@@ -7,12 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, PageCacheEvent, Pfn, SwapId};
+use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, OpQueue, PageCacheEvent, Pfn, SwapId};
 
 use super::contents::{Page, of_file};
 
 /// What freed and never used memory holds.
 const GARBAGE: u64 = 0xdead_beef_dead_beef;
+
+/// Operations that wait at most.
+const WAITING_MAX: usize = 24;
 
 /// Where a transfer's data is outside memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,13 +39,6 @@ pub(super) struct Transfer {
     at_start: u64,
 }
 
-/// Contents, and the page that they belong to.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    page: Page,
-    value: u64,
-}
-
 /// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those. Whether any
 /// has ended is noted.
 pub(super) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
@@ -58,12 +57,18 @@ pub(super) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
 /// All that holds bytes.
 #[derive(Default)]
 pub(super) struct Store {
-    frames: BTreeMap<Pfn, Held>,
+    frames: BTreeMap<Pfn, u64>,
+    slots: BTreeMap<(SwapId, u32), u64>,
+    /// What was compressed in place of it.
+    compressed: BTreeMap<(SwapId, u32), u64>,
+    /// The page that each of them holds, as soon as that is known, when all that waits has been carried out.
+    pages: BTreeMap<Pfn, Option<Page>>,
+    slot_pages: BTreeMap<(SwapId, u32), Option<Page>>,
+    compressed_pages: BTreeMap<(SwapId, u32), Option<Page>>,
     /// The frame that a page is in.
     home: BTreeMap<Page, Pfn>,
-    slots: BTreeMap<(SwapId, u32), Held>,
-    /// What was compressed in place of it.
-    compressed: BTreeMap<(SwapId, u32), Held>,
+    /// Operations that have yet to be carried out.
+    queue: OpQueue,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
@@ -84,6 +89,13 @@ impl Transfer {
         }
     }
 
+    fn slot(&self) -> Option<(SwapId, u32)> {
+        match self.medium {
+            Medium::File(..) => None,
+            Medium::Slot(swap, slot) => Some((swap, slot)),
+        }
+    }
+
     /// The page of a file that it has written.
     pub(super) fn written_page(&self) -> Option<(FileId, u64)> {
         match self.medium {
@@ -96,7 +108,7 @@ impl Transfer {
 impl Store {
     /// Frames in use.
     pub(super) fn frames(&self) -> usize {
-        self.frames.len()
+        self.pages.len()
     }
 
     /// Transfers in flight.
@@ -106,23 +118,35 @@ impl Store {
 
     /// The pages that frames and slots hold.
     pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
-        self.frames.values().chain(self.slots.values()).map(|held| held.page)
+        self.pages.values().chain(self.slot_pages.values()).copied().flatten()
     }
 
-    /// What a frame holds, which must be what the store knows of the page.
+    /// What a frame holds, which must be what the store knows of the page. Who accesses it waits until nothing in the queue has to do
+    /// with it.
     pub(super) fn value_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
+        while self.queue.names(pfn) {
+            self.carry_out_youngest();
+        }
+        if self.page_in(pfn).is_none() {
+            self.pages.insert(pfn, Some(page));
+            self.settle_in(page, pfn);
+        }
         assert_eq!(
             self.home.get(&page),
             Some(&pfn),
             "the frame that {page:?} is accessed in, and the one it is in"
         );
-        &mut self.frames.get_mut(&pfn).expect("a home is a frame").value
+        self.frames.get_mut(&pfn).expect("a home is a frame")
     }
 
     /// The same for a write, which may be the first that the store hears of a page: whoever overwrites one reads nothing.
     pub(super) fn written_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
         if matches!(page, Page::Regular(..)) && !self.home.contains_key(&page) {
-            self.fill(pfn, page, GARBAGE);
+            while self.queue.names(pfn) {
+                self.carry_out_youngest();
+            }
+            self.name(pfn, Some(page));
+            self.fill(pfn, GARBAGE);
         }
         self.value_mut(pfn, page)
     }
@@ -139,108 +163,186 @@ impl Store {
         assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
     }
 
-    /// Carries an operation out. `page`: what the task of the present call accesses.
-    pub(super) fn carry_out(&mut self, engine: &Engine, op: Op, page: Option<Page>) {
+    /// Takes note of an operation, which is to be carried out later: from now on the engine goes by what it does.
+    pub(super) fn submit(&mut self, engine: &Engine, op: Op) {
+        self.queue.push(op, |io| engine.frames_of(io).collect());
+        self.check_transfers(op);
         match op {
+            // Whose it is shows when it is accessed.
             Op::Zero { pfn, pages } => {
                 assert_eq!(pages, 1);
-                self.fill(pfn, page.expect("memory is zeroed for an access"), 0);
+                self.name(pfn, None);
             }
-            Op::ReadFile { io, file, page, pages, readahead: is_readahead } => {
+            Op::ReadFile { io, file, page, pages, .. } => {
                 let frames: Vec<Pfn> = engine.frames_of(io).collect();
                 assert_eq!(frames.len(), pages as usize, "a frame for each page");
                 for (at, &pfn) in (0..).zip(&frames) {
-                    self.fill(pfn, Page::Regular(file, page + at), GARBAGE);
+                    self.name(pfn, Some(Page::Regular(file, page + at)));
                 }
-                let medium = Medium::File(file, page);
-                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
             }
-            Op::WriteFile { io, file, page, pfn } => {
-                let held = self.frame(pfn);
-                assert_eq!(held.page, Page::Regular(file, page), "{pfn:?} is written to another page");
-                let medium = Medium::File(file, page);
-                let (frames, at_start) = (vec![pfn], held.value);
-                self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
+            Op::WriteFile { file, page, pfn, .. } => {
+                let (is, to) = (self.page_in(pfn), Page::Regular(file, page));
+                assert_eq!(is, Some(to), "{pfn:?} is written to another page");
             }
-            Op::ReadSwap { io, swap, slot, pfn } => {
-                self.fill(pfn, self.slot(swap, slot).page, GARBAGE);
-                let medium = Medium::Slot(swap, slot);
-                let (frames, is_readahead) = (vec![pfn], false);
-                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+            Op::ReadSwap { swap, slot, pfn, .. } | Op::ReadSwapNow { swap, slot, pfn } => {
+                let page = self.slot_pages.get(&(swap, slot)).copied();
+                self.name(pfn, page.unwrap_or_else(|| panic!("slot {slot} is read but was not written")));
             }
-            Op::WriteSwap { io, swap, slot, pfn } => {
-                let held = self.frame(pfn);
-                self.begin(Transfer {
-                    io,
-                    medium: Medium::Slot(swap, slot),
-                    frames: vec![pfn],
-                    is_write: true,
-                    is_readahead: false,
-                    at_start: held.value,
-                });
-                let garbage = Held { value: GARBAGE, ..held };
-                self.slots.insert((swap, slot), garbage);
-            }
-            Op::ReadSwapNow { swap, slot, pfn } => {
-                let held = self.slot(swap, slot);
-                self.fill(pfn, held.page, held.value);
-            }
-            Op::WriteSwapNow { swap, slot, pfn } => {
-                let held = self.frame(pfn);
-                self.slots.insert((swap, slot), held);
+            Op::WriteSwap { swap, slot, pfn, .. } | Op::WriteSwapNow { swap, slot, pfn } => {
+                self.slot_pages.insert((swap, slot), self.page_in(pfn));
             }
             Op::ZswapStore { swap, slot, pfn } => {
-                let held = self.frame(pfn);
-                self.compressed.insert((swap, slot), held);
+                self.compressed_pages.insert((swap, slot), self.page_in(pfn));
             }
             Op::ZswapLoad { swap, slot, pfn } => {
-                let held = self.compressed.get(&(swap, slot)).copied();
-                let held = held.unwrap_or_else(|| panic!("slot {slot} has no entry to fill {pfn:?} from"));
-                self.fill(pfn, held.page, held.value);
+                let page = self.compressed_pages.get(&(swap, slot)).copied();
+                self.name(
+                    pfn,
+                    page.unwrap_or_else(|| panic!("slot {slot} has no entry to fill {pfn:?} from")),
+                );
             }
             Op::ZswapFree { swap, slot } => {
-                let was = self.compressed.remove(&(swap, slot));
+                let was = self.compressed_pages.remove(&(swap, slot));
                 assert!(was.is_some(), "slot {slot} has no entry to free");
             }
             Op::Copy { from, to, pages } => {
-                for at in 0..pages {
-                    let (from, to) = (Pfn(from.0 + at), Pfn(to.0 + at));
-                    let busy = self.transfers.iter().find(|transfer| transfer.frames.contains(&from));
-                    assert!(busy.is_none(), "{from:?} is moved under {busy:?}");
-                    let held = self.frame(from);
-                    let before = self.frames.insert(to, held);
+                for (from, to) in (0..pages).map(|at| (Pfn(from.0 + at), Pfn(to.0 + at))) {
+                    let page = self.page_in(from);
+                    let before = self.pages.insert(to, page);
                     assert!(before.is_none(), "{to:?} is filled while it holds {before:?}");
                     // A page that could not be read is at home nowhere.
-                    if let Some(home) = self.home.get_mut(&held.page).filter(|home| **home == from) {
+                    if let Some(home) =
+                        page.and_then(|page| self.home.get_mut(&page)).filter(|home| **home == from)
+                    {
                         *home = to;
                     }
                 }
             }
             Op::FreeFrame { pfn, pages } => {
                 for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
-                    let busy = self.transfers.iter().find(|transfer| transfer.frames.contains(&pfn));
-                    assert!(busy.is_none(), "{pfn:?} is freed under {busy:?}");
-                    let held =
-                        self.frames.remove(&pfn).unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
-                    if self.home.get(&held.page) == Some(&pfn) {
-                        self.home.remove(&held.page);
+                    let page = self.pages.remove(&pfn);
+                    let page = page.unwrap_or_else(|| panic!("{pfn:?} is freed but not in use"));
+                    if let Some(page) = page.filter(|page| self.home.get(page) == Some(&pfn)) {
+                        self.home.remove(&page);
                     }
                 }
             }
             Op::FreeSlot { swap, slot } => {
-                let medium = Medium::Slot(swap, slot);
-                let busy = self.transfers.iter().find(|transfer| transfer.medium == medium);
-                assert!(busy.is_none(), "slot {slot} is freed under {busy:?}");
+                self.slot_pages.remove(&(swap, slot));
+            }
+        }
+    }
+
+    /// Whatever the engine asks for, no transfer that it has not seen the end of has to do with the same frame or the same slot
+    /// of a device: the two might end in either order.
+    fn check_transfers(&self, op: Op) {
+        let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
+        let (_, frames) = waiting.pop().expect("it was just put there");
+        // What is compressed for a slot has nothing to do with its device.
+        let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
+        let slot = op.slot().filter(|_| !in_memory);
+        let races = |at: Option<(SwapId, u32)>, of: &[Pfn]| {
+            of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == at)
+        };
+        let begun = self.transfers.iter().find(|transfer| races(transfer.slot(), &transfer.frames));
+        assert!(begun.is_none(), "{op:?} races with {begun:?}");
+        let queued = waiting.iter().find(|(other, of)| other.is_transfer() && races(other.slot(), of));
+        assert!(queued.is_none(), "{op:?} races with {queued:?}");
+    }
+
+    /// Carries out what was asked for last, of all that may be.
+    pub(super) fn carry_out_youngest(&mut self) {
+        let youngest = self.queue.ready().next_back();
+        self.carry_out_at(youngest.expect("the first is always ready"));
+    }
+
+    /// Carries out operations until so many wait that it is worth their while.
+    pub(super) fn keep_up(&mut self) {
+        while self.queue.len() > WAITING_MAX {
+            self.carry_out_youngest();
+        }
+    }
+
+    /// Whether any operation waits.
+    pub(super) fn has_operations(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Carries out one of those that may be, if there are any.
+    pub(super) fn carry_out_any(&mut self, which: usize) {
+        let ready: Vec<usize> = self.queue.ready().collect();
+        if !ready.is_empty() {
+            self.carry_out_at(ready[which % ready.len()]);
+        }
+    }
+
+    fn carry_out_at(&mut self, at: usize) {
+        let (op, frames) = self.queue.take(at);
+        match op {
+            Op::Zero { pfn, .. } => self.fill(pfn, 0),
+            Op::ReadFile { io, file, page, readahead: is_readahead, .. } => {
+                frames.iter().for_each(|&pfn| self.fill(pfn, GARBAGE));
+                let medium = Medium::File(file, page);
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+            }
+            Op::WriteFile { io, file, page, pfn } => {
+                let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
+                self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
+            }
+            Op::ReadSwap { io, swap, slot, pfn } => {
+                self.fill(pfn, GARBAGE);
+                let (medium, is_readahead) = (Medium::Slot(swap, slot), false);
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+            }
+            Op::WriteSwap { io, swap, slot, pfn } => {
+                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
+                self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
+                self.slots.insert((swap, slot), GARBAGE);
+            }
+            Op::ReadSwapNow { swap, slot, pfn } => self.fill(pfn, self.slot(swap, slot)),
+            Op::WriteSwapNow { swap, slot, pfn } => {
+                self.slots.insert((swap, slot), self.frame(pfn));
+            }
+            Op::ZswapStore { swap, slot, pfn } => {
+                self.compressed.insert((swap, slot), self.frame(pfn));
+            }
+            Op::ZswapLoad { swap, slot, pfn } => self.fill(pfn, self.compressed[&(swap, slot)]),
+            Op::ZswapFree { swap, slot } => {
+                self.compressed.remove(&(swap, slot));
+            }
+            Op::Copy { from, to, pages } => {
+                (0..pages).for_each(|at| self.fill(Pfn(to.0 + at), self.frame(Pfn(from.0 + at))));
+            }
+            Op::FreeFrame { .. } => frames.iter().for_each(|pfn| {
+                self.frames.remove(pfn);
+            }),
+            Op::FreeSlot { swap, slot } => {
                 self.slots.remove(&(swap, slot));
             }
         }
     }
 
-    fn fill(&mut self, pfn: Pfn, page: Page, value: u64) {
-        let before = self.frames.insert(pfn, Held { page, value });
+    /// A frame is to hold a page, or zeroes of one that isn't known yet.
+    fn name(&mut self, pfn: Pfn, page: Option<Page>) {
+        let before = self.pages.insert(pfn, page);
         assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
+        if let Some(page) = page {
+            self.settle_in(page, pfn);
+        }
+    }
+
+    fn settle_in(&mut self, page: Page, pfn: Pfn) {
         let other = self.home.insert(page, pfn);
         assert!(other.is_none(), "{page:?} goes to {pfn:?} though it is in {other:?}");
+    }
+
+    fn page_in(&self, pfn: Pfn) -> Option<Page> {
+        *self.pages.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is read but not in use"))
+    }
+
+    fn fill(&mut self, pfn: Pfn, value: u64) {
+        let before = self.frames.insert(pfn, value);
+        assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
     }
 
     fn begin(&mut self, transfer: Transfer) {
@@ -253,11 +355,11 @@ impl Store {
         self.transfers.push(transfer);
     }
 
-    fn frame(&self, pfn: Pfn) -> Held {
+    fn frame(&self, pfn: Pfn) -> u64 {
         *self.frames.get(&pfn).unwrap_or_else(|| panic!("{pfn:?} is read but not in use"))
     }
 
-    fn slot(&self, swap: SwapId, slot: u32) -> Held {
+    fn slot(&self, swap: SwapId, slot: u32) -> u64 {
         *self.slots.get(&(swap, slot)).unwrap_or_else(|| panic!("slot {slot} is read but was not written"))
     }
 
@@ -268,8 +370,8 @@ impl Store {
             let data = match transfer.medium {
                 _ if fails => GARBAGE,
                 _ if transfer.is_write && early => transfer.at_start,
-                _ if transfer.is_write => self.frame(pfn).value,
-                Medium::Slot(swap, slot) => self.slot(swap, slot).value,
+                _ if transfer.is_write => self.frame(pfn),
+                Medium::Slot(swap, slot) => self.slot(swap, slot),
                 Medium::File(file, page) => self.block(file, page + at),
             };
             match transfer.medium {
@@ -277,15 +379,15 @@ impl Store {
                     self.blocks.insert((file, page), data);
                 }
                 Medium::Slot(swap, slot) if transfer.is_write => {
-                    let held = self.slots.get_mut(&(swap, slot));
-                    held.expect("a slot that is written stays taken").value = data;
+                    let value = self.slots.get_mut(&(swap, slot));
+                    *value.expect("a slot that is written stays taken") = data;
                 }
                 _ => {
-                    let held = self.frames.get_mut(&pfn).expect("a frame that is read into stays in use");
-                    held.value = data;
-                    if fails {
+                    let value = self.frames.get_mut(&pfn);
+                    *value.expect("a frame that is read into stays in use") = data;
+                    if let Some(page) = self.page_in(pfn).filter(|_| fails) {
                         // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
-                        self.home.remove(&held.page);
+                        self.home.remove(&page);
                     }
                 }
             }

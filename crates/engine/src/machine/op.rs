@@ -1,4 +1,5 @@
-//! Operations on pages: what the engine asks a machine to carry out, in order, before it calls the engine again.
+//! Operations on pages: what the engine asks a machine to carry out, in order at once, or later in the order that [`crate::OpQueue`]
+//! knows.
 //!
 //! The engine never learns what a page holds. A machine that holds bytes moves them here; the simulator turns reads and
 //! writes into device requests and the rest into CPU time.
@@ -134,6 +135,53 @@ pub enum Op {
         /// The slot on it.
         slot: u32,
     },
+}
+
+impl Op {
+    /// The frames that it fills, reads or frees; of a read of a file, the engine knows them ([`crate::Engine::frames_of`]).
+    pub(crate) fn frames(&self) -> impl Iterator<Item = Pfn> {
+        let (first, second, pages) = match *self {
+            Op::Zero { pfn, pages } | Op::FreeFrame { pfn, pages } => (Some(pfn), None, pages),
+            Op::Copy { from, to, pages } => (Some(from), Some(to), pages),
+            Op::WriteFile { pfn, .. }
+            | Op::ReadSwap { pfn, .. }
+            | Op::WriteSwap { pfn, .. }
+            | Op::ReadSwapNow { pfn, .. }
+            | Op::WriteSwapNow { pfn, .. }
+            | Op::ZswapStore { pfn, .. }
+            | Op::ZswapLoad { pfn, .. } => (Some(pfn), None, 1),
+            Op::ReadFile { .. } | Op::ZswapFree { .. } | Op::FreeSlot { .. } => (None, None, 0),
+        };
+        let folios = first.into_iter().chain(second);
+        folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn))
+    }
+
+    /// The slot that it fills, reads or frees, on its device or compressed.
+    pub fn slot(&self) -> Option<(SwapId, u32)> {
+        match *self {
+            Op::ReadSwap { swap, slot, .. }
+            | Op::WriteSwap { swap, slot, .. }
+            | Op::ReadSwapNow { swap, slot, .. }
+            | Op::WriteSwapNow { swap, slot, .. }
+            | Op::ZswapStore { swap, slot, .. }
+            | Op::ZswapLoad { swap, slot, .. }
+            | Op::ZswapFree { swap, slot }
+            | Op::FreeSlot { swap, slot } => Some((swap, slot)),
+            Op::Zero { .. }
+            | Op::ReadFile { .. }
+            | Op::WriteFile { .. }
+            | Op::Copy { .. }
+            | Op::FreeFrame { .. } => None,
+        }
+    }
+
+    /// Whether it begins a transfer, whose end the machine reports.
+    pub fn is_transfer(&self) -> bool {
+        matches!(
+            self,
+            Op::ReadFile { .. } | Op::WriteFile { .. } | Op::ReadSwap { .. } | Op::WriteSwap { .. }
+        )
+    }
 }
 
 /// Why a device transfer failed.

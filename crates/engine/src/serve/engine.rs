@@ -32,8 +32,8 @@ use crate::writeback::WritebackReason;
 
 /// The reclaim engine of one machine.
 ///
-/// Build it (memcgs, files, swap, processes, tasks, objects), then run accesses; after every call carry out what
-/// [`Engine::take_ops`] hands over before calling again.
+/// Build it (memcgs, files, swap, processes, tasks, objects), then run accesses; after every call take what
+/// [`Engine::take_ops`] hands over before calling again, and carry it out, at once or by [`crate::OpQueue`].
 pub struct Engine {
     pub(crate) core: Core,
     pub(crate) tasks: Vec<Task>,

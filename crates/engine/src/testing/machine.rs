@@ -1,12 +1,13 @@
 //! A machine that holds bytes: frames, swap slots, devices and tasks, single-threaded and as adversarial as it may be.
 //!
 //! ```text
-//!   action ─► engine call ─► operations, carried out at once ─► step
-//!                                 │ reads and writes                │ done: the access touches the frame that its page is in
+//!   action ─► engine call ─► operations: a queue ───────────────► step
+//!                                 │ carried out in any order        │ done: the access touches the frame that its page is in,
+//!                                 │ that the queue allows           │ as soon as nothing in the queue names that
 //!                                 ▼                                 ▼
 //!                            transfers in flight                  model: what must be there
 //! ```
-//! *Adversarial* means: transfers end in any order. A write leaves in its slot what the frame held at the start or at the end, as
+//! *Adversarial* means: copies are made and transfers end in any order. A write leaves in its slot what the frame held at the start or at the end, as
 //! the run says. A failed transfer leaves garbage at its target. A freed frame or slot holds garbage at once. So whatever is
 //! freed, reused or forgotten too early shows as a wrong value: at once, or at the end of the run, when every page is read back.
 //! [`Checks::All`] adds what a machine may expect of the operations themselves.
@@ -26,6 +27,9 @@ use transfers::Transfer;
 
 /// What freed and never used memory holds.
 const GARBAGE: u64 = 0xdead_beef_dead_beef;
+
+/// Operations that wait at most.
+const WAITING_MAX: usize = 24;
 
 /// What is checked while a run goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +55,8 @@ pub(crate) struct Machine {
     compressed: BTreeMap<(SwapId, u32), u64>,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
+    /// Operations that have yet to be carried out.
+    queue: OpQueue,
     transfers: Vec<Transfer>,
     tasks: Vec<Task>,
     /// Writes limits while others are busy, and reads files back. Nobody kills it.
@@ -137,6 +143,7 @@ impl Machine {
             slots: BTreeMap::new(),
             compressed: BTreeMap::new(),
             blocks: BTreeMap::new(),
+            queue: OpQueue::default(),
             transfers: Vec::new(),
             tasks: Vec::new(),
             administrator: TaskId(TASKS as u32),
@@ -210,12 +217,12 @@ impl Machine {
         }
     }
 
-    /// Carries out what the engine has decided.
-    fn carry_out(&mut self) {
+    /// Takes what the engine has decided.
+    fn take_ops(&mut self) {
         let mut ops = std::mem::take(&mut self.ops);
         self.engine.take_ops(&mut ops);
         for op in ops.drain(..) {
-            self.carry_out_one(op);
+            self.submit(op);
         }
         self.ops = ops;
         let mut events = Vec::new();

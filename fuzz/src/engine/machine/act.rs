@@ -38,6 +38,7 @@ impl Machine {
                 }
             }
             Action::Complete { which, fails, early, cpu } => {
+                self.store.carry_out_any(which.into());
                 if self.store.transfers() > 0 {
                     self.complete(usize::from(which) % self.store.transfers(), fails, early, cpu);
                 }
@@ -238,7 +239,7 @@ impl Machine {
     pub(super) fn munmap(&mut self, task: usize, id: ObjectId, object: Object) {
         let result = self.engine.munmap(TaskId(task as u32), id);
         assert_eq!(result.is_ok(), !matches!(object, Object::Open(_)), "{result:?}");
-        self.carry_out(None);
+        self.take_ops();
         if result.is_ok() {
             let step = self.engine.start(TaskId(task as u32), Access::new(id, 0, false));
             let gone = AccessError::BeyondObject { page: 0, pages: 0 };

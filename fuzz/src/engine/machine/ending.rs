@@ -46,7 +46,7 @@ impl Machine {
                 step = self.engine.resume(task);
             }
             assert_eq!(step, Step::Done(Served::Exited));
-            self.carry_out(None);
+            self.take_ops();
         }
         let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
         self.engine.check_invariants();
@@ -131,9 +131,12 @@ impl Machine {
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
         for _ in 0..SETTLING_STEPS_MAX {
+            self.store.keep_up();
             let is_runnable = |task: &Task| matches!(task.state, State::Runnable(_) | State::Repeat(..));
             if let Some(task) = self.tasks.iter().position(is_runnable) {
                 self.resume(task);
+            } else if self.store.has_operations() {
+                self.store.carry_out_youngest();
             } else if self.store.transfers() > 0 {
                 self.complete(0, false, false, 0);
             } else {

@@ -114,7 +114,7 @@ impl Machine {
 
     pub(super) fn run_hits(&mut self, task: usize, accesses: &[Access], object: Object) -> usize {
         let hits = self.engine.run_hits(TaskId(task as u32), accesses, |access| access);
-        self.carry_out(None);
+        self.take_ops();
         for &access in &accesses[..hits] {
             let at = self.engine.touched(TaskId(task as u32), access);
             self.touch(task, access, object, at);
@@ -143,14 +143,10 @@ impl Machine {
 
     /// Takes note of how far a call has got.
     pub(super) fn advanced(&mut self, task: usize, doing: Doing, step: Step, resumed: bool) {
-        let page = match doing {
-            Doing::Access(access, object) => Some(self.page(task, access, object)),
-            Doing::Reclaim | Doing::Exec | Doing::Fsync | Doing::Exit | Doing::Thread => None,
-        };
         if self.show {
             eprintln!("    task {task}: {step:?}");
         }
-        let woken = self.hand_over(page);
+        let woken = self.hand_over();
         // A flusher that finds nothing to write lets those look for themselves who hoped for a write to end.
         // It serves several groups of files in turn: one may rest while it still writes another.
         let may_rest = doing == Doing::Thread;

@@ -35,6 +35,10 @@ impl Machine {
                 }
             }
             Action::Complete { which, fails, early } => {
+                let ready: Vec<usize> = self.queue.ready().collect();
+                if !ready.is_empty() {
+                    self.carry_out_at(ready[which % ready.len()]);
+                }
                 if !self.transfers.is_empty() {
                     self.complete(which % self.transfers.len(), fails, early);
                 }
@@ -128,7 +132,8 @@ impl Machine {
                 }
             }
         }
-        self.carry_out();
+        self.take_ops();
+        self.keep_up();
         self.release_killed();
         if self.checks == Checks::All {
             self.engine.check_invariants();
@@ -195,7 +200,7 @@ impl Machine {
     pub(super) fn munmap(&mut self, task: TaskId, kind: Kind) {
         let object = self.object(task, kind);
         self.engine.munmap(task, object).unwrap();
-        self.carry_out();
+        self.take_ops();
         let access = Access::new(object, 0, false);
         let gone = AccessError::BeyondObject { page: 0, pages: 0 };
         assert_eq!(self.engine.start(task, access), Step::Done(Served::Failed(gone)));

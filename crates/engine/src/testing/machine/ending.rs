@@ -69,7 +69,7 @@ impl Machine {
             self.engine.core.cpu = crate::CpuId(cpu);
             self.engine.core.lru_add_drain();
         }
-        self.carry_out();
+        self.take_ops();
         self.engine.check_invariants();
         let kernel = self.engine.core.kernel_frames().len() as i64;
         let stacks = self.engine.vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
@@ -96,8 +96,11 @@ impl Machine {
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
         for _ in 0..10_000 {
+            self.keep_up();
             if let Some(task) = (0..self.tasks.len()).find(|&task| self.is_runnable(task)) {
                 self.resume(TaskId(task as u32));
+            } else if !self.queue.is_empty() {
+                self.carry_out_youngest();
             } else if !self.transfers.is_empty() {
                 self.complete(0, false, false);
             } else {

@@ -25,6 +25,8 @@ pub(super) enum State {
     Idle,
     Runnable(Doing),
     Sleeping(Doing),
+    /// Its access is done, and it holds the frame until what the queue has for that is carried out.
+    Copying(Kind, Access, Pfn),
     /// Waits for another task's wake, or until a time if there is one.
     Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
@@ -66,9 +68,12 @@ impl Machine {
     /// Goes on with a task, and with transfers in order while it sleeps, for so many steps or until it is idle.
     pub(super) fn help(&mut self, task: TaskId, steps: usize) {
         for _ in 0..steps {
+            self.keep_up();
             match self.tasks[task.index()].state {
                 State::Idle | State::Gone => return,
                 State::Runnable(_) | State::Repeat(_) => self.resume(task),
+                _ if !self.queue.is_empty() => self.carry_out_youngest(),
+                State::Copying(..) => unreachable!("it waits for an operation"),
                 // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
                 State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
                     let runnable = (0..self.tasks.len()).find(|&task| self.is_runnable(task));
@@ -95,7 +100,7 @@ impl Machine {
         let both = |page| kinds.map(|kind| (kind, page));
         let accesses: Vec<(Kind, Access)> = pages.flat_map(both).map(access).collect();
         let hits = self.engine.run_hits(task, &accesses, |(_, access)| access);
-        self.carry_out();
+        self.take_ops();
         for &(kind, access) in &accesses[..hits] {
             self.touch(task, kind, access, self.engine.touched(task, access));
         }
@@ -120,7 +125,7 @@ impl Machine {
 
     /// Takes note of how far a call has got.
     pub(super) fn advanced(&mut self, task: TaskId, doing: Doing, step: Step, resumed: bool) {
-        self.carry_out();
+        self.take_ops();
         let must_fail = std::mem::take(&mut self.tasks[task.index()].must_fail);
         let is_killed = self.tasks[task.index()].is_killed;
         if step == Step::Done(Served::Exited) && self.engine.has_exited(task) {
@@ -181,6 +186,14 @@ impl Machine {
                         );
                         State::Repeat(doing)
                     }
+                    Served::Hit(Touched::Frame(pfn))
+                    | Served::Minor(Touched::Frame(pfn))
+                    | Served::Major(Touched::Frame(pfn))
+                        if !access.write && self.queue.names(pfn) =>
+                    {
+                        self.engine.hold(pfn);
+                        State::Copying(kind, access, pfn)
+                    }
                     Served::Hit(at) | Served::Minor(at) | Served::Major(at) => {
                         self.touch(task, kind, access, at);
                         State::Idle
@@ -212,8 +225,23 @@ impl Machine {
             *state = match *state {
                 State::Idle | State::Repeat(_) => State::Runnable(Doing::Exit),
                 State::Sleeping(doing) | State::Waiting(doing, _) => State::Runnable(doing),
-                State::Runnable(_) | State::Gone => *state,
+                State::Runnable(_) | State::Copying(..) | State::Gone => *state,
             };
+        }
+    }
+
+    /// Lets those go on whose frame is as they need it.
+    pub(super) fn finish_copies(&mut self) {
+        for at in 0..self.tasks.len() {
+            let State::Copying(kind, access, pfn) = self.tasks[at].state else { continue };
+            if self.queue.names(pfn) {
+                continue;
+            }
+            self.touch(TaskId(at as u32), kind, access, Touched::Frame(pfn));
+            let task = &mut self.tasks[at];
+            task.state = if task.is_killed { State::Runnable(Doing::Exit) } else { State::Idle };
+            self.engine.release(pfn);
+            self.take_ops();
         }
     }
 
@@ -238,6 +266,10 @@ impl Machine {
     /// Makes an access that the engine says is done, where it says.
     fn touch(&mut self, task: TaskId, kind: Kind, access: Access, at: Touched) {
         let page = self.page(task, kind, access.page);
+        // Its CPU is busy until its frame is as it needs it.
+        while matches!(at, Touched::Frame(pfn) if self.queue.names(pfn)) {
+            self.carry_out_youngest();
+        }
         match at {
             Touched::Frame(pfn) if access.write => {
                 self.next_value += 1;

@@ -1,6 +1,7 @@
-//! What frames, swap slots and devices hold, and the transfers between them: whatever the engine decides is carried out here.
+//! What frames, swap slots and devices hold, and the copies and transfers between them: whatever the engine decides is carried out
+//! here.
 
-use super::{Checks, GARBAGE, Machine};
+use super::{Checks, GARBAGE, Machine, WAITING_MAX};
 use crate::testing::model::{Page, file_contents};
 use crate::*;
 
@@ -63,13 +64,55 @@ impl Machine {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| file_contents(file, page))
     }
 
-    pub(super) fn carry_out_one(&mut self, op: Op) {
+    /// Puts an operation into the queue. Whatever the engine asks for, no transfer that it has not seen the end of has to do with
+    /// the same frame, or the same slot: the two might end in either order.
+    pub(super) fn submit(&mut self, op: Op) {
+        self.queue.push(op, |io| self.engine.frames_of(io).collect());
+        if self.checks == Checks::Contents {
+            return;
+        }
+        let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
+        let (_, frames) = waiting.pop().expect("it was just put there");
+        // What is compressed for a slot has nothing to do with its device.
+        let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
+        let slot = op.slot().filter(|_| !in_memory).map(|(swap, slot)| Medium::Slot(swap, slot));
+        let races = |medium: Option<Medium>, of: &[Pfn]| {
+            of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == medium)
+        };
+        let begun = self.transfers.iter().any(|transfer| races(Some(transfer.medium), &transfer.frames));
+        let queued = waiting
+            .iter()
+            .filter(|(other, _)| other.is_transfer())
+            .any(|(other, of)| races(other.slot().map(|(swap, slot)| Medium::Slot(swap, slot)), of));
+        assert!(!begun && !queued, "{op:?} races with a transfer that is not over");
+    }
+
+    /// Carries out one that may be.
+    pub(super) fn carry_out_at(&mut self, at: usize) {
+        let (op, frames) = self.queue.take(at);
+        self.carry_out(op, frames);
+        self.finish_copies();
+    }
+
+    /// Carries out what was asked for last, of all that may be.
+    pub(super) fn carry_out_youngest(&mut self) {
+        let youngest = self.queue.ready().next_back();
+        self.carry_out_at(youngest.expect("the first is always ready"));
+    }
+
+    /// Carries operations out until no more wait than may.
+    pub(super) fn keep_up(&mut self) {
+        while self.queue.len() > WAITING_MAX {
+            self.carry_out_youngest();
+        }
+    }
+
+    fn carry_out(&mut self, op: Op, frames: Vec<Pfn>) {
         match op {
-            Op::Zero { pfn, pages } => (0..pages).for_each(|at| {
-                self.frames.insert(Pfn(pfn.0 + at), 0);
+            Op::Zero { .. } => frames.into_iter().for_each(|pfn| {
+                self.frames.insert(pfn, 0);
             }),
             Op::ReadFile { io, file, page, pages, readahead } => {
-                let frames: Vec<Pfn> = self.engine.frames_of(io).collect();
                 assert_eq!(frames.len(), pages as usize, "a frame for each page");
                 self.begin(Transfer {
                     io,
@@ -81,17 +124,17 @@ impl Machine {
                 });
             }
             Op::WriteFile { io, file, page, pfn } => {
-                let (medium, frames, at_start) = (Medium::File(file, page), vec![pfn], self.frame(pfn));
+                let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
                 let (is_write, is_readahead) = (true, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
             }
-            Op::ReadSwap { io, swap, slot, pfn } => {
-                let (medium, frames) = (Medium::Slot(swap, slot), vec![pfn]);
+            Op::ReadSwap { io, swap, slot, .. } => {
+                let medium = Medium::Slot(swap, slot);
                 let (is_write, is_readahead) = (false, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start: 0 });
             }
             Op::WriteSwap { io, swap, slot, pfn } => {
-                let (medium, frames, at_start) = (Medium::Slot(swap, slot), vec![pfn], self.frame(pfn));
+                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
                 let (is_write, is_readahead) = (true, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
             }
@@ -116,21 +159,13 @@ impl Machine {
                 assert!(was.is_some() || self.checks == Checks::Contents, "slot {slot} has no entry");
             }
             Op::Copy { from, to, pages } => (0..pages).for_each(|at| {
-                let from = Pfn(from.0 + at);
-                let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&from));
-                assert!(!busy || self.checks == Checks::Contents, "{from:?} is moved under a transfer");
-                let value = self.frame(from);
+                let value = self.frame(Pfn(from.0 + at));
                 self.frames.insert(Pfn(to.0 + at), value);
             }),
-            Op::FreeFrame { pfn, pages } => (0..pages).for_each(|at| {
-                let pfn = Pfn(pfn.0 + at);
-                let busy = self.transfers.iter().any(|transfer| transfer.frames.contains(&pfn));
-                assert!(!busy || self.checks == Checks::Contents, "{pfn:?} is freed under a transfer");
-                self.frames.remove(&pfn);
+            Op::FreeFrame { .. } => frames.iter().for_each(|pfn| {
+                self.frames.remove(pfn);
             }),
             Op::FreeSlot { swap, slot } => {
-                let busy = self.transfers.iter().any(|transfer| transfer.medium == Medium::Slot(swap, slot));
-                assert!(!busy || self.checks == Checks::Contents, "slot {slot} is freed under a transfer");
                 self.slots.remove(&(swap, slot));
             }
         }
@@ -174,6 +209,6 @@ impl Machine {
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(0), result);
         self.wake(fails && !transfer.is_write && !transfer.is_readahead);
-        self.carry_out();
+        self.take_ops();
     }
 }
