@@ -361,7 +361,8 @@ impl Buddy {
                 assert_eq!(self.type_of(pfn + at), kind, "block {pfn} is on a stranger's list");
             }
             let buddy = pfn ^ (1 << order);
-            let is_apart = order == MAX_BLOCK_ORDER
+            // A free pageblock that changes its type joins its neighbour only when either is freed the next time.
+            let is_apart = order >= PAGEBLOCK_ORDER
                 || buddy >= self.end
                 || folios.free_order(Pfn(buddy)) != Some(order)
                 || self.type_of(buddy) != kind;

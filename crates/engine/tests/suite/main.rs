@@ -7,6 +7,7 @@ mod hits; // the fast path beside the slow one
 mod served; // frames that accesses name
 mod tlb;
 mod zones; // translations that hide accesses
+mod reserve; // what a zone keeps free
 mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
