@@ -353,8 +353,9 @@ impl Core {
                 self.memcgs.visit_protection(memcg);
             }
         }
-        run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
+        // Before the pass chooses a priority of its own: at the gentlest, a group with less than 16 MiB to take counts as too small.
         self.keep_working_set(node, run.sc.priority);
+        run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
         run.has_trimmed |= run.sc.cache_trim_mode;
         true
     }
