@@ -99,7 +99,7 @@ impl Machine {
     #[cold]
     fn other_cpu(&self, cpu: CpuId, which: u32) -> CpuId {
         let cpus = self.kernel_time.len() as u64;
-        let step = 1 + (u64::from(which) * (cpus - 1) >> 32);
+        let step = 1 + ((u64::from(which) * (cpus - 1)) >> 32);
         CpuId(((u64::from(cpu.0) + step) % cpus) as u16)
     }
 
