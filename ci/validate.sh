@@ -24,3 +24,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine \
     --expect-short gl-zipf090.mglru.3
 # Memory tiering: pages promoted and hint faults.
 cargo run --locked --release --bin pageout -- validate ground-truth/tiering
+# zswap in front of a disk: what is stored, loaded and written back.
+cargo run --locked --release --bin pageout -- validate ground-truth/zswap

@@ -203,6 +203,38 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
 }
 
 #[test]
+fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(&ground_truth().join("zswap"), copy.path());
+    let runs = ["zswap-shrink.mglru.2", "zswap-shrink.classic.2"];
+    let all = [&["--verbose"], &runs[..]].concat();
+    let judged = check_success(&validate(copy.path(), &all));
+    let sums = [
+        "missed, not a major fault",
+        "swapped in, not missed",
+        "refaults without a cause",
+        "written, not from zswap",
+        "stores without a write",
+        "stolen, not stored",
+    ];
+    for sum in sums {
+        let told: Vec<&str> = judged.lines().filter(|line| line.starts_with(sum)).collect();
+        let is_none =
+            |line: &&str| line[sum.len()..].split_whitespace().next() == Some("0") && line.ends_with("ok");
+        assert!(told.len() == runs.len() && told.iter().all(is_none), "{sum}: {told:?}");
+    }
+    change_runs(copy.path(), |run| {
+        if run["policy"] == "mglru" {
+            run["vmstat_delta"]["zswpout"] = 90_000.into();
+        }
+    });
+    let output = validate(copy.path(), &runs[..1]);
+    let told = text(&output.stdout);
+    let falls_short = |line: &str| line.starts_with("zswpout") && line.ends_with("FALLS SHORT");
+    assert!(output.status.code() == Some(4) && told.lines().any(falls_short), "{told}");
+}
+
+#[test]
 fn a_wrong_answer_makes_a_run_fall_short() {
     let wrong = copy_of_ground_truth();
     change_runs(wrong.path(), |run| {

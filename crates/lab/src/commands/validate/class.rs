@@ -124,6 +124,9 @@ const MACHINES: usize = 5;
 /// Of a run of memory tiering: each threshold that may have been in force, with several phases of its scans.
 const BALANCED: usize = 20;
 
+/// Of a run whose pages are compressed on their way to swap: as many as of an envelope.
+const COMPRESSED: usize = 16;
+
 /// A run's class.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
@@ -136,7 +139,8 @@ impl Class {
     pub(crate) fn simulations(&self) -> usize {
         let of_machine = self.limits.shares.map(|_| MACHINES);
         let of_balancing = self.limits.promoted.map(|_| BALANCED);
-        self.limits.phases.or(of_machine).or(of_balancing).unwrap_or(1)
+        let of_compressed = self.limits.swapped.map(|_| COMPRESSED);
+        self.limits.phases.or(of_machine).or(of_balancing).or(of_compressed).unwrap_or(1)
     }
 }
 

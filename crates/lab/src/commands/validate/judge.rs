@@ -6,6 +6,7 @@
 //! within the class's fraction of the repeats' span.
 
 mod balancing; // figures of memory tiering
+mod compressed; // figures of pages that are compressed on their way to swap
 mod machine; // figures of a whole machine
 
 use pageout_workload::Access;
@@ -110,16 +111,6 @@ const COUNTERS: &[(&str, Group)] = &[
 const MEMORY_STAT_ONLY: &[&str] = &["pgrefill"];
 const MEMORY_STAT_LAG: f64 = 64.0;
 
-/// Two sums of counters that are equal where pages are compressed on their way to swap.
-type Identity = (&'static str, &'static [&'static str], &'static [&'static str]);
-
-const IDENTITIES: &[Identity] = &[
-    ("swapped in, not missed", &["zswpin", "pswpin"], &["pgmajfault"]),
-    ("refaults without a cause", &["workingset_refault_anon"], &["pgmajfault", "zswpwb"]),
-    ("written, not from zswap", &["pswpout"], &["zswpwb"]),
-    ("stores without a write", &["zswpout"], &["nr_vmscan_write"]),
-];
-
 /// Sums over both types.
 const SUMS: &[(&str, [&str; 2])] = &[
     (SCANNED, ["pgscan_anon", "pgscan_file"]),
@@ -193,8 +184,9 @@ pub(crate) fn judge(
     let mut rows = match () {
         () if is_of_balancing => comparison.balancing(),
         () if run.is_of_machine() => comparison.machine()?,
+        () if class.limits.swapped.is_some() => comparison.compressed()?,
         () if class.limits.phases.is_some() => comparison.envelope()?,
-        () => comparison.single()?,
+        () => comparison.single(&played[0])?,
     };
     let blank = answer.blank(comparison.real_map.as_ref());
     if blank.is_some() {
@@ -252,19 +244,12 @@ impl Comparison<'_> {
     }
 
     /// One simulation: each figure within its fraction of the real one.
-    fn single(&self) -> anyhow::Result<Vec<Row>> {
-        let [played] = self.played else { unreachable!("a class without phases makes one simulation") };
+    fn single(&self, played: &Played) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         if let Some(real) = &self.real_map {
             let simulated = self.comparable_misses(played);
-            let misses = |map: &MissMap| map.iter().filter(|&&missed| missed).count() as f64;
-            rows.push(self.within(
-                MISSED,
-                misses(&simulated),
-                misses(real),
-                self.fraction(Group::Misses),
-                0.0,
-            ));
+            let fraction = self.fraction(Group::Misses);
+            rows.push(self.within(MISSED, misses(&simulated), misses(real), fraction, 0.0));
             let differing = differing(&simulated, real) as f64;
             let allowed = self.limits().disagreement.map(|share| (share * real.len() as f64).max(self.floor));
             rows.push(Row {
@@ -282,9 +267,6 @@ impl Comparison<'_> {
             if simulated != 0.0 || real != 0.0 {
                 rows.push(self.within(name, simulated, real, self.fraction(group), lag(name)));
             }
-        }
-        if self.limits().swapped.is_some() {
-            rows.extend(IDENTITIES.iter().map(|identity| self.identity(played, identity)));
         }
         rows.extend(self.generations(played));
         if self.limits().victims == Some(Same::Same)
@@ -326,23 +308,6 @@ impl Comparison<'_> {
         Ok(rows)
     }
 
-    /// What must be equal whatever the machine did, in the simulation as in the recording.
-    fn identity(&self, played: &Played, &(name, left, right): &Identity) -> Row {
-        let sum = |of: &dyn Fn(&str) -> f64, names: &[&str]| names.iter().map(|name| of(name)).sum::<f64>();
-        let simulated = |name: &str| counter(played, name);
-        let real = |name: &str| self.real_counter(self.answer, name);
-        let differ = sum(&simulated, left) - sum(&simulated, right);
-        Row {
-            name,
-            simulated: differ,
-            envelope: None,
-            real: sum(&real, left) - sum(&real, right),
-            limit: Some([0.0, 0.0]),
-            passes: Some(differ == 0.0),
-            is_share: false,
-        }
-    }
-
     fn fraction(&self, group: Group) -> Option<f64> {
         let limits = self.limits();
         match group {
@@ -371,17 +336,15 @@ impl Comparison<'_> {
     /// Many simulations: the real figures inside their envelope, widened by the kernel's own range; the median close.
     fn envelope(&self) -> anyhow::Result<Vec<Row>> {
         let maps: Vec<MissMap> = self.played.iter().map(|played| self.comparable_misses(played)).collect();
-        let missed: Vec<f64> =
-            maps.iter().map(|map| map.iter().filter(|&&missed| missed).count() as f64).collect();
+        let missed: Vec<f64> = maps.iter().map(misses).collect();
         let mut order: Vec<usize> = (0..missed.len()).collect();
         order.sort_by(|&a, &b| missed[a].total_cmp(&missed[b]));
         let median = order[order.len() / 2];
 
         let mut rows = Vec::new();
         if let Some(real) = &self.real_map {
-            let real_missed = real.iter().filter(|&&missed| missed).count() as f64;
-            let repeats = self.repeats(|_, map| map.map(|map| map.iter().filter(|&&m| m).count() as f64))?;
-            rows.push(self.enclosed(MISSED, &missed, median, real_missed, repeats, true));
+            let repeats = self.repeats(|_, map| map.map(misses))?;
+            rows.push(self.enclosed(MISSED, &missed, median, misses(real), repeats, true));
             rows.push(self.agreement(&maps, real)?);
         }
         for &(name, group) in COUNTERS {
@@ -510,6 +473,10 @@ fn counter(played: &Played, name: &str) -> f64 {
     }
     let place = if MEMORY_STAT_ONLY.contains(&name) { &played.memcg } else { &played.vmstat };
     place.iter().find(|(known, _)| *known == name).expect("the counters compared exist").1 as f64
+}
+
+fn misses(map: &MissMap) -> f64 {
+    map.iter().filter(|&&missed| missed).count() as f64
 }
 
 fn differing(a: &MissMap, b: &MissMap) -> usize {

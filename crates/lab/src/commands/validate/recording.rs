@@ -326,8 +326,7 @@ impl Recording {
 
     /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
     pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
-        if class.limits.phases.is_some() || !run.policy.starts_with("classic") || self.flushes(run).is_some()
-        {
+        if class.simulations() > 1 || !run.policy.starts_with("classic") || self.flushes(run).is_some() {
             return Ok(());
         }
         let exists = |name: &&&str| self.dir.join(name).exists();
