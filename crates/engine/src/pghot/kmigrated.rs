@@ -186,8 +186,8 @@ impl Core {
         let layout = self.pghot.records.layout();
         let age = match self.config.pghot_quirks {
             PghotQuirks::None => layout.age_ms(now_ms, record.time),
-            // A truncated time is subtracted from a whole one.
-            PghotQuirks::V3 => now_ms - record.time,
+            // A truncated time, into which bits of the count show, is subtracted from a whole one. It may lie ahead.
+            PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
         let window = self.config.pghot_window_ms();
         if !self.is_recent_enough(to, age, window) {

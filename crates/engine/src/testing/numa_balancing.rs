@@ -148,6 +148,28 @@ fn hint_faults_that_report_move_nothing_and_kmigrated_promotes_what_they_said() 
     bench.engine.check_invariants();
 }
 
+/// The posted masks overlap, so a record may seem to be of a time that has not come.
+#[test]
+fn records_as_posted_promote_where_there_is_room_however_old_they_seem() {
+    let config = Config {
+        pghot_record_hwhints_enable: 1,
+        pghot_record: RecordSize::U64,
+        pghot_quirks: PghotQuirks::V3,
+        ..Config::default()
+    };
+    let mut bench = Bench::with(64, config);
+    let threads = bench.engine.start_kernel_threads();
+    let pfn = bench.engine.core.folios_in_use(SLOW)[0];
+    for _ in 0..8 {
+        bench.engine.hardware_hinted(pfn, Some(FAST), 1);
+    }
+    let record = bench.engine.core.pghot.records.get(pfn);
+    assert!(record.ready && record.time > 0, "at time 0 it is of {record:?}");
+    // Without room to spare everything looks too old.
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [0]);
+}
+
 /// A kernel thread goes on until it waits.
 fn run_thread(bench: &mut Bench, threads: &[ThreadInfo], name: &str) {
     let thread = threads.iter().find(|thread| thread.name == name).expect("it has slow memory");
