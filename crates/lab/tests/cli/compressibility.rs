@@ -68,7 +68,12 @@ fn of_a_process_what_could_be_swapped_out_is_measured_by_kind() {
     let directory = with_scenario(GOOD);
     let pid = std::process::id().to_string();
     let held: Vec<u64> = (0..1_000_000).map(|number| number * number).collect();
-    let measured = json(directory.path(), &[&pid]);
+    let output = run(directory.path(), &[&pid, "--json"]);
+    if output.status.code() == Some(2) {
+        // A machine may forbid children to look into their parents.
+        return check_failure(&output, 2, &["not permitted to read the memory of process"]);
+    }
+    let measured: Value = serde_json::from_str(&check_success(&output)).unwrap();
     let pages: u64 =
         measured.as_array().unwrap().iter().map(|region| region["pages"].as_u64().unwrap()).sum();
     assert!(pages * 4096 > 8 * held.len() as u64, "{measured}");
@@ -102,8 +107,7 @@ fn contents_that_were_measured_are_shown_with_their_source_and_keys_that_say_it_
     let directory = with_scenario(GOOD);
     let path = directory.path();
     let printed = check_success(&pageout(path, &["keys", "task[].object[].contents"]));
-    for part in ["python-heap@zstd", "measured: ", "compressed_deciles = \"24 232", "zero_filled = \"1.1%\""]
-    {
+    for part in ["python-heap@zstd", "measured: ", "compressed_deciles = \"24 232", "zero_filled = 0.011"] {
         assert!(printed.contains(part), "{part:?} is not in:\n{printed}");
     }
     let heap = |keys: &str| {

@@ -56,9 +56,17 @@ impl Compressed {
         if self.given().is_none() {
             return Ok(None);
         }
-        let told = (self.contents.map(|_| "contents"), self.deciles.map(|_| "compressed_deciles"));
-        let shares = (self.min.map(|_| "compressed_min"), self.max.map(|_| "compressed_max"));
-        if let (Some(one), Some(other)) = (told.0.or(told.1), told.0.and(told.1).or(shares.0).or(shares.1)) {
+        let ways = [
+            ("contents", self.contents.is_some()),
+            ("compressed_deciles", self.deciles.is_some()),
+            ("compressed_min", self.min.is_some()),
+            ("compressed_max", self.max.is_some()),
+        ];
+        // A least and a most go together, the others stand alone.
+        let mut given = ways.into_iter().filter(|&(_, is_given)| is_given).map(|(key, _)| key);
+        if let (Some(one), Some(other)) = (given.next(), given.next())
+            && one != "compressed_min"
+        {
             return Err(format!(
                 "both `{one}` and `{other}` say what pages compress to: keep one of the two"
             ));

@@ -114,7 +114,7 @@ impl Device {
 impl Contents {
     /// Every figure of it, with its source.
     pub fn figures(&self) -> [PresetFigure; 3] {
-        let share = |per_mille: u16| format!("\"{}\"", Share(f64::from(per_mille) / 1000.0));
+        let share = |per_mille: u16| (f64::from(per_mille) / 1000.0).to_string();
         let figure = |key, value| PresetFigure { key, value, source: self.source };
         [
             figure("zero_filled", share(self.zero_filled)),
