@@ -4,6 +4,7 @@
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
+use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
     DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule,
@@ -216,6 +217,12 @@ parameters! {
     Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",
         "How much a node of the top tier takes by promotion."
         "65536, which is no limit, is the kernel's.";
+    Kernel "numa.promotion_threshold": promotion_threshold: PromotionThreshold = PromotionThreshold::RateLimit, Values::Choice(PromotionThreshold::NAMES), "",
+        "What decides how recently a page of slow memory must have been used to be promoted where fast memory is short. rate_limit: a step more or less in a scan_period_max, by how much the rate limit refuses. capacity: once a second, so that what is hot is no more than what is free or inactive there. In no kernel."
+        "rate_limit, as all kernels have it.";
+    Kernel "numa.promotion_governor_ms": promotion_governor_ms: u32 = 0, Values::Number(0, 60_000), "ms",
+        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. From the third window on in which as many leave as come, promotion is halved again and again, down to a 64th; calm windows give it back by eighths. 1000 is what it is made for. 0: off. In no kernel."
+        "0: no kernel has it.";
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
         "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
         "false is the kernel's; /sys/kernel/mm/numa has it as a file.";
@@ -424,6 +431,8 @@ pub struct Layout {
     pub distances: Vec<Vec<u8>>,
     /// The node that each CPU belongs to. Default: the first.
     pub cpu_nodes: Vec<NodeId>,
+    /// Pages that weighted interleaving takes from each node in a row. Default: 1.
+    pub interleave_weights: Vec<u8>,
     /// What each node's memory is. Default: DRAM.
     pub memory_types: Vec<MemoryType>,
 }
@@ -450,6 +459,7 @@ impl Default for Layout {
             lowmem_reserve_ratio: [256, 256, 32, 0],
             distances: Vec::new(),
             cpu_nodes: Vec::new(),
+            interleave_weights: Vec::new(),
             memory_types: Vec::new(),
         }
     }

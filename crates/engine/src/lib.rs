@@ -61,8 +61,10 @@ pub use machine::step::{
     Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };
 pub use machine::work::{Work, WorkFor};
+pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;
+pub use numa_balancing::PromotionThreshold;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
@@ -71,8 +73,8 @@ pub use pghot::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, 
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget};
 pub use reclaim::{
-    AnonWriteback, DemotionFull, FileWriteback, FlushRule, FlusherWake, KswapdActivity, Pageouts,
-    ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
+    AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, KswapdActivity,
+    Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
 };
 pub use serve::engine::Engine;
 pub use stat::Stat;
@@ -85,8 +87,8 @@ pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};
 pub use tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, AccessCoordinate, MemoryTier, MemoryTiers};
 pub use units::{
-    BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn,
-    SwapId, TaskId,
+    BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId, OpenFileId,
+    PAGE_SIZE, Pfn, SwapId, TaskId,
 };
 pub use writeback::{DirtyRule, WritebackReason};
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

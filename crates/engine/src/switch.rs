@@ -11,8 +11,8 @@ use crate::lru::{
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
-    AnonWriteback, CompactGap, DemotionFull, FileWriteback, FlushRule, FlusherWake, KswapdReset,
-    ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
+    KswapdReset, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -251,6 +251,8 @@ pub const SWITCHES: &[Switch] = &[
         "Pages of files are demoted to slower memory like others. No kernel has it otherwise; false is what those ask for who would read a file again rather than have it on slow memory: reclaim then drops them as if there were no slower memory."),
     switch!("reclaim.demotion_full", DemotionFull: reclaim.demotion_full, Some(("demotion.toml", "reclaim_target")),
         "What becomes of pages that are to be demoted while slower memory is full: they are swapped out or dropped, although colder pages stay there (all kernels), or the coldest of the slower memory goes first."),
+    switch!("reclaim.demotion_mems", DemotionMems: reclaim.demotion_mems, Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
+        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.18), it asks for the nearest ones alone, so that a group without them is not demoted at all, or any slower node of the group will do (since 2026)."),
     switch!("reclaim.file_writeback", FileWriteback: reclaim.file_writeback, Some(("writeback-from-reclaim.toml", "any")),
         "Which reclaimers write dirty pages of files that they meet: any that may enter a file system (up to 3.1), all but tasks that reclaim for the machine (the series of 2010 against deep stacks), kswapd in earnest (3.2 to 4.10), kswapd where it meets a page twice among dirty ones only (4.11 to 6.15, on file systems that write single pages), nobody (since 6.16, and on ext4 and XFS before). With the first two a page that may not be written is kept, otherwise it is activated."),
     switch!("reclaim.anon_writeback", AnonWriteback: reclaim.anon_writeback, Some(("writeback-from-reclaim.toml", "not_direct")),

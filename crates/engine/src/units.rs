@@ -41,6 +41,75 @@ index! {
     /// NUMA node.
     NodeId(u8)
 }
+/// A set of NUMA nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nodemask(u64);
+
+impl Nodemask {
+    /// All nodes that there may be.
+    pub const ALL: Nodemask = Nodemask(u64::MAX);
+
+    /// These nodes.
+    pub fn of(nodes: impl IntoIterator<Item = NodeId>) -> Nodemask {
+        Nodemask(nodes.into_iter().fold(0, |mask, node| mask | 1 << node.0))
+    }
+
+    /// As the kernel reads a list: `0-2,5`. `None`: that is no list of nodes.
+    pub fn parse(list: &str) -> Option<Nodemask> {
+        let node = |text: &str| {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|&node: &u8| is_number && u32::from(node) < u64::BITS)
+        };
+        list.trim().split(',').try_fold(Nodemask(0), |mask, run| {
+            let (first, last) = run.split_once('-').unwrap_or((run, run));
+            let (first, last) = (node(first)?, node(last)?);
+            (first <= last).then(|| Nodemask(mask.0 | Nodemask::of((first..=last).map(NodeId)).0))
+        })
+    }
+
+    /// Whether a node is one of them.
+    #[inline(always)]
+    pub fn contains(self, node: NodeId) -> bool {
+        self.0 >> node.0 & 1 == 1
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// All of them, in order.
+    pub fn iter(self) -> impl Iterator<Item = NodeId> {
+        (0..u64::BITS as u8).map(NodeId).filter(move |&node| self.contains(node))
+    }
+
+    /// The one after a node, and around.
+    pub(crate) fn after(self, node: Option<NodeId>) -> Option<NodeId> {
+        self.iter().find(|&next| node.is_none_or(|node| next > node)).or(self.iter().next())
+    }
+}
+
+impl std::ops::BitAnd for Nodemask {
+    type Output = Nodemask;
+
+    fn bitand(self, other: Nodemask) -> Nodemask {
+        Nodemask(self.0 & other.0)
+    }
+}
+
+/// As the kernel lists them.
+impl fmt::Display for Nodemask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes: Vec<NodeId> = self.iter().collect();
+        for (at, run) in nodes.chunk_by(|a, b| a.0 + 1 == b.0).enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            let (first, last) = (run[0].0, run[run.len() - 1].0);
+            if first == last { write!(f, "{comma}{first}")? } else { write!(f, "{comma}{first}-{last}")? }
+        }
+        Ok(())
+    }
+}
+
 index! {
     /// Simulated CPU; chooses the per-CPU batches and the charge stock.
     CpuId(u16)

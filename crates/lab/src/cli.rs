@@ -7,6 +7,7 @@ mod run; // one file a command, as in commands/
 mod compare;
 mod ablate;
 mod crossover;
+mod advise_tier;
 mod reproduce;
 mod replay;
 mod explain;
@@ -19,6 +20,7 @@ mod keys;
 use clap::{Parser, Subcommand};
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use advise_tier::AdviseTierArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use crossover::CrossoverArgs;
 pub(crate) use explain::ExplainArgs;
@@ -119,6 +121,15 @@ pub(crate) enum Command {
     /// alone.
     #[command(after_long_help = crossover::EXAMPLES)]
     Crossover(CrossoverArgs),
+
+    /// How much of a workload's memory may be slower, what has to find its hot pages there, and which knobs matter.
+    ///
+    /// The workload runs with all its memory fast, and then with parts of it slower: at each ratio, on each class of memory,
+    /// with each way to notice hot pages. The answer is the least fast memory that loses little enough, how far that is from
+    /// a placement that knew all accesses beforehand, and what each knob changes there. What the scenario says of nodes,
+    /// demotion and promotion is put aside.
+    #[command(after_long_help = advise_tier::EXAMPLES)]
+    AdviseTier(AdviseTierArgs),
 
     /// Run the experiments of a publication, and print its table beside ours, row by row.
     ///

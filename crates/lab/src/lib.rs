@@ -25,8 +25,8 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, compare, completions, crossover, explain, keys, replay, reproduce, run, trace, validate,
-    vmscan_report, working_set,
+    ablate, advise_tier, compare, completions, crossover, explain, keys, replay, reproduce, run, trace,
+    validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::output;
@@ -54,6 +54,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Compare(args) => compare::compare(&args),
         Command::Ablate(args) => ablate::ablate(&args),
         Command::Crossover(args) => crossover::crossover(&args),
+        Command::AdviseTier(args) => advise_tier::advise_tier(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) => explain::run(&args),

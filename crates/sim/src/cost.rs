@@ -272,6 +272,18 @@ impl Costs {
         })
     }
 
+    /// Of pages that stand for so many each: all that is done page by page takes as much longer.
+    pub fn of_pages(self, stands_for: u64) -> Costs {
+        Costs {
+            reclaim_call: self.reclaim_call,
+            batch_drain: self.batch_drain,
+            stat_flush: self.stat_flush,
+            wake_up: self.wake_up,
+            context_switch: self.context_switch,
+            ..self.clone().scaled(stands_for, 1)
+        }
+    }
+
     /// Every row times `numerator / denominator`.
     pub fn scaled(self, numerator: u64, denominator: u64) -> Costs {
         let scale = |cost: u64| cost * numerator / denominator;

@@ -36,8 +36,8 @@ pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Stall, TaskReport, Thinned,
-    ThreadReport, TierReport,
+    CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Residency, Stall, TaskReport,
+    Thinned, ThreadReport, TierReport,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

@@ -88,6 +88,8 @@ pub struct MachineSpec {
     pub files: Vec<(FileId, usize)>,
     /// Which device each asynchronous swap area is on, by position in `devices`.
     pub swaps: Vec<(SwapId, usize)>,
+    /// How many pages each page stands for, which prices and devices here already say. Default 1.
+    pub page_stands_for: u64,
     /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
     pub memory: Vec<MemorySpec>,
     /// What tells of accesses to it, if anybody listens and memory is not all alike. Default: `ibs`.
@@ -98,6 +100,7 @@ impl Default for MachineSpec {
     fn default() -> MachineSpec {
         MachineSpec {
             seed: 1,
+            page_stands_for: 1,
             costs: Costs::xeon_vm(),
             quantum: Nanos(100_000),
             sched: SchedRules::default(),
@@ -179,7 +182,7 @@ impl Machine {
         let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
         let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
         Ok(Machine {
-            memory: tiers::TieredMemory::new(&spec.memory, is_top_tier, hints),
+            memory: tiers::TieredMemory::new(&spec.memory, spec.page_stands_for, is_top_tier, hints),
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
             kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
@@ -307,7 +310,7 @@ impl Machine {
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.readahead_stats(),
-            tiers: self.memory.as_deref().map(|memory| memory.report(self.engine.hotness_bytes())),
+            tiers: self.tier_report(),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),

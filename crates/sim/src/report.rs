@@ -4,6 +4,7 @@ use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
 
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
+use crate::memory::HeatMap;
 
 /// The figures of a run so far; complete only if [`Report::ended`] says so.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,6 +78,42 @@ pub struct TierReport {
     pub latency: LatencySummary,
     /// Bytes that records of hot pages take.
     pub hotness_bytes: u64,
+    /// The part of all accesses that the best placement could have served from the top tier, had it known them beforehand, with as many
+    /// promotions: a bound. `None` without any access.
+    pub best_fast_share: Option<f64>,
+    /// Accesses by address and time.
+    pub heat: HeatMap,
+    /// Pages of each node over time.
+    pub residency: Residency,
+}
+
+/// Pages on the lists of each node, from time to time.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Residency {
+    /// How far apart they were looked at.
+    pub span: Nanos,
+    /// By node, look by look.
+    pub pages: Vec<Vec<u64>>,
+}
+
+impl Residency {
+    /// Looks at most; then every other one is forgotten.
+    const LOOKS: usize = 256;
+
+    /// Whether it is time for the next look.
+    pub(crate) fn is_due(&self, at: Nanos) -> bool {
+        at.0 >= self.span.0 * self.pages.len() as u64
+    }
+
+    pub(crate) fn add(&mut self, at: Nanos, pages: Vec<u64>) {
+        while at.0 / self.span.0 >= Residency::LOOKS as u64 {
+            self.span.0 *= 2;
+            let mut even = [true, false].into_iter().cycle();
+            self.pages.retain(|_| even.next() == Some(true));
+        }
+        // Nobody accessed anything meanwhile, so it was as it is.
+        self.pages.resize((at.0 / self.span.0) as usize + 1, pages);
+    }
 }
 
 /// The figures of one node.

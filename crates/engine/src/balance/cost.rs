@@ -40,8 +40,8 @@ impl Core {
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
         // Slower memory is room for anonymous pages, too.
-        let has_room = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0
-            || self.can_demote(self.lruvecs[lruvec].node);
+        let has_room =
+            self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
         let can_swap = sc.may_swap && has_room;
         if !can_swap {
             ScanBalance::NoSwap

@@ -11,6 +11,8 @@ pub enum Errno {
     Erange,
     /// Someone else has done it.
     Eexist,
+    /// Someone holds it.
+    Ebusy,
 }
 
 impl fmt::Display for Errno {
@@ -19,6 +21,7 @@ impl fmt::Display for Errno {
             Errno::Einval => "EINVAL",
             Errno::Erange => "ERANGE",
             Errno::Eexist => "EEXIST",
+            Errno::Ebusy => "EBUSY",
         })
     }
 }

@@ -10,6 +10,8 @@ pub enum Holds {
     Usage,
     /// Read and written: a limit or a protection, and what it is before anyone writes it.
     Limit(&'static str),
+    /// Read and written: a list of nodes, as `0-1,3`, or nothing.
+    Nodes,
     /// Read and written: 0 or 1, and which of them it is at first.
     Switch(&'static str),
     /// Read: counters, line by line.
@@ -44,7 +46,7 @@ impl CgroupFile {
 
     /// Whether it can be opened for writing.
     pub fn is_writable(&self) -> bool {
-        matches!(self.holds, Holds::Limit(_) | Holds::Switch(_) | Holds::Request)
+        matches!(self.holds, Holds::Limit(_) | Holds::Switch(_) | Holds::Nodes | Holds::Request)
     }
 }
 
@@ -60,6 +62,8 @@ pub(super) enum MemcgFile {
     SwapHigh,
     SwapMax,
     OomGroup,
+    CpusetMems,
+    CpusetMemsEffective,
     ZswapCurrent,
     ZswapMax,
     ZswapWriteback,
@@ -97,6 +101,8 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     limit("memory.swap.high", MemcgFile::SwapHigh, "max", "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
     limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),
     reported("memory.oom.group", MemcgFile::OomGroup, Holds::Switch("0"), "1: the OOM killer ends all processes of the cgroup and of those below it, or none. With machine.oom = \"kill\"."),
+    reported("cpuset.mems", MemcgFile::CpusetMems, Holds::Nodes, "Nodes that pages of its tasks may come from, as \"0-1,3\"; empty: those of its parent. What is elsewhere already stays there. CPUs are bound by task: see task.cpunodebind."),
+    reported("cpuset.mems.effective", MemcgFile::CpusetMemsEffective, Holds::Counters, "Nodes that they do come from."),
     reported("memory.zswap.current", MemcgFile::ZswapCurrent, Holds::Usage, "Compressed pages of zswap, in bytes."),
     limit("memory.zswap.max", MemcgFile::ZswapMax, "max", "How much of its memory may be compressed pages of zswap. Beyond it, the oldest is written to the device for the next; 0: none are."),
     reported("memory.zswap.writeback", MemcgFile::ZswapWriteback, Holds::Switch("1"), "0: its pages stay in zswap, and what zswap does not take stays in memory."),

@@ -47,7 +47,7 @@ use crate::migrate::CompactMemory;
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::units::{MemcgId, PAGE_SIZE, SwapId, TaskId};
+use crate::units::{MemcgId, NodeId, PAGE_SIZE, SwapId, TaskId};
 use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use std::fmt::{self, Write};
@@ -63,6 +63,7 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 enum Target {
     Zram(SwapId, ZramFile),
     MemoryTier(u32),
+    NodeOnline(NodeId),
     Machine(MachineTarget),
     Memcg(MemcgId, MemcgFile),
 }
@@ -146,6 +147,9 @@ impl Engine {
             Target::MemoryTier(tier) => {
                 text = self.nodelist_text(tier).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
             }
+            Target::NodeOnline(node) => {
+                text = self.node_online_text(node).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
+            }
             Target::Machine(MachineTarget::DemotionEnabled) => {
                 text = format!("{}\n", self.core.config.demotion_enabled);
             }
@@ -188,6 +192,10 @@ impl Engine {
                     MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
                     MemcgFile::OomGroup => text = format!("{}\n", u8::from(group.oom_group)),
+                    MemcgFile::CpusetMems => {
+                        text = group.mems.map_or(String::new(), |mems| mems.to_string()) + "\n";
+                    }
+                    MemcgFile::CpusetMemsEffective => text = self.mems_effective_text(memcg),
                     MemcgFile::ZswapMax => text = limit_text(group.zswap_max),
                     MemcgFile::ZswapWriteback => text = format!("{}\n", u8::from(group.zswap_writeback)),
                     MemcgFile::ZswapCurrent => {
@@ -246,6 +254,10 @@ impl Engine {
                 | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),
+            Target::NodeOnline(node) => {
+                self.set_node_online(path, node, value)?;
+                Ok(done)
+            }
             Target::Machine(MachineTarget::DemotionEnabled) => {
                 self.set_demotion_enabled(value).map_err(|expected| invalid(&expected))?;
                 Ok(done)
@@ -296,6 +308,10 @@ impl Engine {
                     request.ok_or_else(|| invalid("bytes to reclaim, as `128M` or `128M swappiness=60`"))?;
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
+            Target::Memcg(memcg, MemcgFile::CpusetMems) => {
+                self.set_cpuset_mems(memcg, value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
             Target::Memcg(memcg, MemcgFile::OomGroup) => {
                 self.core.memcgs[memcg].oom_group = match value {
                     "0" => false,
@@ -333,6 +349,8 @@ impl Engine {
                     | MemcgFile::SwapEvents
                     | MemcgFile::CgroupStat
                     | MemcgFile::OomGroup
+                    | MemcgFile::CpusetMems
+                    | MemcgFile::CpusetMemsEffective
                     | MemcgFile::ZswapCurrent
                     | MemcgFile::ZswapWriteback
                     | MemcgFile::Reclaim => return Err(FileError::NotPermitted(path.to_owned())),
@@ -400,6 +418,9 @@ impl Engine {
         }
         if let Some(tier) = numa::tier_of_path(path) {
             return Ok(Target::MemoryTier(tier));
+        }
+        if let Some(node) = numa::node_of_path(path) {
+            return Ok(Target::NodeOnline(node));
         }
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;

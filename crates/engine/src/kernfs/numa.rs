@@ -1,7 +1,9 @@
-//! Tiers of memory as files: `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
+//! Nodes and tiers of memory as files: `cpuset.mems`, `/sys/devices/system/node/nodeN/memory*/online`, all blocks of a node at once, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
 
+use super::error::{Errno, FileError};
+use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::serve::engine::Engine;
-use crate::units::NodeId;
+use crate::units::{MemcgId, NodeId, Nodemask};
 
 /// The number of the tier in the path of its list of nodes.
 pub(super) fn tier_of_path(path: &str) -> Option<u32> {
@@ -11,15 +13,10 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
     number.parse().ok().filter(|tier: &u32| tier.to_string() == number)
 }
 
-/// Nodes as the kernel lists them: `0-2,5`.
-fn nodelist(nodes: &[NodeId]) -> String {
-    let mut text = String::new();
-    for run in nodes.chunk_by(|a, b| a.0 + 1 == b.0) {
-        let comma = if text.is_empty() { "" } else { "," };
-        let (first, last) = (run[0].0, run[run.len() - 1].0);
-        text += &if first == last { format!("{comma}{first}") } else { format!("{comma}{first}-{last}") };
-    }
-    text
+/// The node in the path of its memory blocks, all of which are written at once, as a shell does it.
+pub(super) fn node_of_path(path: &str) -> Option<NodeId> {
+    let number = path.strip_prefix("/sys/devices/system/node/node")?.strip_suffix("/memory*/online")?;
+    number.parse().ok().filter(|node: &u8| node.to_string() == number).map(NodeId)
 }
 
 /// The words in which the kernel takes yes or no.
@@ -35,7 +32,64 @@ impl Engine {
     /// The nodes of a tier; `None` where there is no such tier.
     pub(super) fn nodelist_text(&self, tier: u32) -> Option<String> {
         let tier = self.core.tiers.iter().find(|known| known.id == tier)?;
-        Some(nodelist(&tier.nodes) + "\n")
+        Some(format!("{}\n", Nodemask::of(tier.nodes.iter().copied())))
+    }
+
+    pub(super) fn mems_effective_text(&self, memcg: MemcgId) -> String {
+        let mems = self.core.memcgs.mems_allowed(memcg);
+        let nodes =
+            self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node) && mems.contains(node));
+        format!("{}\n", Nodemask::of(nodes))
+    }
+
+    /// Pages that are elsewhere already stay where they are.
+    pub(super) fn set_cpuset_mems(&mut self, memcg: MemcgId, value: &str) -> Result<(), String> {
+        let online = Nodemask::of(self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node)));
+        let mems = match value.trim() {
+            "" => None,
+            list => {
+                let mems = Nodemask::parse(list).ok_or("a list of nodes, as `0-1,3`, or nothing")?;
+                if mems & online != mems {
+                    return Err(format!("nodes that are online, which are {online}"));
+                }
+                Some(mems)
+            }
+        };
+        self.core.memcgs[memcg].mems = mems;
+        for group in self.core.memcgs.subtree(memcg) {
+            let mems = self.core.memcgs.mems_allowed(group);
+            for mm in self.core.memcgs[group].mms.clone() {
+                let mm = self.core.memory.mm_mut(mm);
+                let policy = mm.placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy);
+                mm.placement = Placement::new(policy, mems);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the memory of a node is in use; `None`: there is no such node.
+    pub(super) fn node_online_text(&self, node: NodeId) -> Option<String> {
+        let is_there = node.index() < self.core.config.node_pages.len();
+        is_there.then(|| format!("{}\n", u8::from(self.core.tiers.is_online(node))))
+    }
+
+    pub(super) fn set_node_online(&mut self, path: &str, node: NodeId, value: &str) -> Result<(), FileError> {
+        if node.index() >= self.core.config.node_pages.len() {
+            return Err(FileError::NoSuchFile(path.to_owned()));
+        }
+        let refused = |errno, expected: String| FileError::Refused {
+            path: path.to_owned(),
+            number: 1,
+            command: value.to_owned(),
+            errno,
+            expected,
+        };
+        match value.trim() {
+            "1" => self.core.online_node(node),
+            "0" => self.core.offline_node(node).map_err(|why| refused(Errno::Ebusy, why.to_string()))?,
+            _ => return Err(refused(Errno::Einval, "0 or 1".to_owned())),
+        }
+        Ok(())
     }
 
     pub(super) fn set_demotion_enabled(&mut self, value: &str) -> Result<(), String> {
@@ -65,7 +119,17 @@ mod tests {
         assert_eq!(read("22").unwrap(), "1-3\n");
         assert!(matches!(read("5"), Err(FileError::NoSuchFile(_))));
         assert!(matches!(read("04"), Err(FileError::NoSuchFile(_))));
-        assert_eq!(super::nodelist(&[0, 1, 3, 5, 6, 7].map(NodeId)), "0-1,3,5-7");
+    }
+
+    #[test]
+    fn a_list_of_nodes_reads_as_it_is_written() {
+        let nodes = Nodemask::of([0, 1, 3, 5, 6, 7].map(NodeId));
+        assert_eq!(nodes.to_string(), "0-1,3,5-7");
+        assert_eq!(Nodemask::parse("0-1,3,5-7\n"), Some(nodes));
+        assert_eq!(Nodemask::parse("7,6,5,0-1,3"), Some(nodes));
+        for wrong in ["", "1-0", "64", "0-64", "a", "1,", "-1", "+1", "1 2"] {
+            assert_eq!(Nodemask::parse(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

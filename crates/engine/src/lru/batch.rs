@@ -197,8 +197,13 @@ impl Core {
 
     /// Drains all batches of the current CPU, as reclaim does before each look at the lists.
     pub(crate) fn lru_add_drain(&mut self) {
+        self.lru_add_drain_cpu(self.cpu);
+    }
+
+    /// Drains those of a CPU.
+    pub(crate) fn lru_add_drain_cpu(&mut self, cpu: CpuId) {
         for batch in Batch::DRAIN_ORDER {
-            self.batch_drain(self.cpu, batch);
+            self.batch_drain(cpu, batch);
         }
     }
 

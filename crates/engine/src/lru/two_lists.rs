@@ -229,7 +229,7 @@ impl Core {
         sc.nr_reclaimed += pass.reclaimed;
         // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
         // order of allocation. Done after each pass, whatever the deactivation bits say.
-        if self.memory.swap.devices() > 0 || self.can_demote(self.lruvecs[lruvec].node) {
+        if self.memory.swap.devices() > 0 || self.can_demote_from(lruvec) {
             self.age_anon(lruvec, sc);
         }
         Round::Last

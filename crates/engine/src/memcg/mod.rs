@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::lru::lruvec::PoolId;
 use crate::policy::Policy;
-use crate::units::{MemcgId, MmId};
+use crate::units::{MemcgId, MmId, Nodemask};
 use lru::MemcgLru;
 
 /// No limit: what the kernel prints as `max`.
@@ -83,6 +83,8 @@ pub(crate) struct Memcg {
     pub(crate) swap_usage: u64,
     pub(crate) swap_high: u64,
     pub(crate) swap_max: u64,
+    /// The nodes that its memory may be on (`cpuset.mems`); without, as its parent's.
+    pub(crate) mems: Option<Nodemask>,
     /// The OOM killer ends all of its processes and of those below it, or none.
     pub(crate) oom_group: bool,
     /// Pages that its compressed bytes may come to, and whether they may be written to a device.
@@ -189,6 +191,7 @@ impl Memcgs {
             swap_high: UNLIMITED,
             swap_max: UNLIMITED,
             oom_group: false,
+            mems: None,
             zswap_max: UNLIMITED,
             zswap_writeback: true,
             events: [0; 6],
@@ -225,6 +228,15 @@ impl Memcgs {
 
     pub(crate) fn contains(&self, id: MemcgId) -> bool {
         id.index() < self.all.len()
+    }
+
+    /// The nodes that a group may have memory of: its own, as far as those above it have them, or theirs.
+    pub(crate) fn mems_allowed(&self, id: MemcgId) -> Nodemask {
+        let own = self.ancestors(id).filter_map(|id| self[id].mems);
+        own.fold(
+            Nodemask::ALL,
+            |allowed, mems| if (allowed & mems).is_empty() { mems } else { allowed & mems },
+        )
     }
 
     /// The group itself, its parent, and so on up to the root.

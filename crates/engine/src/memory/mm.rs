@@ -3,6 +3,7 @@
 //! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
 //! two mappings share a leaf of the page table.
 
+use crate::memory::mempolicy::Placement;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
@@ -10,7 +11,7 @@ use crate::memory::tlb::Tlb;
 use crate::numa_balancing::{MmScan, VmaScan};
 use crate::swap::contents::Compressibility;
 use crate::swap::window::SwapWindow;
-use crate::units::{FileId, MemcgId, NodeId, OpenFileId};
+use crate::units::{FileId, MemcgId, OpenFileId};
 use std::ops::Range;
 
 /// What the task said about how it will access a mapping (madvise) or an open file (fadvise).
@@ -92,8 +93,8 @@ pub(crate) struct Mm {
     pub(crate) is_oom_victim: bool,
     /// -1000 to 1000: how much rather than others it is to be killed.
     pub(crate) oom_score_adj: i16,
-    /// The node from which its pages come first (MPOL_PREFERRED); without, that of the CPU.
-    pub(crate) preferred_node: Option<NodeId>,
+    /// From which nodes its pages come; anywhere without, the node of the CPU first.
+    pub(crate) placement: Option<Box<Placement>>,
 }
 
 impl Mm {
@@ -111,7 +112,7 @@ impl Mm {
             is_running: false,
             is_oom_victim: false,
             oom_score_adj: 0,
-            preferred_node: None,
+            placement: None,
         }
     }
 
@@ -120,10 +121,10 @@ impl Mm {
         let pages = self.table.pages();
         let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
         let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), scan: None, ..vma.clone() };
-        let (is_running, oom_score_adj, preferred_node) =
-            (self.is_running, self.oom_score_adj, self.preferred_node);
+        let (is_running, oom_score_adj, placement) =
+            (self.is_running, self.oom_score_adj, self.placement.clone());
         let vmas = self.vmas.iter().map(anew).collect();
-        Mm { table, nodes, vmas, is_running, oom_score_adj, preferred_node, ..Mm::new(self.memcg, tlb) }
+        Mm { table, nodes, vmas, is_running, oom_score_adj, placement, ..Mm::new(self.memcg, tlb) }
     }
 
     /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.

@@ -9,6 +9,7 @@ pub(crate) mod tags; // sets of pages of a file, in order
 pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table
+pub(crate) mod mempolicy; // from which nodes the pages of a process come
 pub(crate) mod tlb; // translations that the processor holds, whose use leaves no trace
 
 use crate::config::{Config, FileSpec};

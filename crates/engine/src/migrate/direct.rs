@@ -36,7 +36,7 @@ pub(crate) enum DirectCompactStep {
 impl Core {
     /// Begins direct compaction for a request.
     pub(crate) fn direct_compaction(&self, request: &Request, mode: CompactMode) -> DirectCompaction {
-        let zones = self.memory.zones.zonelist(request.node, request.class);
+        let zones = self.memory.zones.zonelist(request.node, request.class, request.allowed);
         let mut zones: Vec<(NodeId, ZoneType)> = zones.map(|zone| (zone.node, zone.kind)).collect();
         zones.reverse();
         DirectCompaction { mode, zones, run: None, result: Compacted::Skipped }

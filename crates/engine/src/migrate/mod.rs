@@ -16,6 +16,7 @@ mod compaction; // large blocks out of scattered free pages
 mod direct; // a request makes its block itself
 mod kcompactd; // a thread a node makes blocks for requests to come
 mod nodes; // folios go to another node
+mod offline; // a node leaves the machine
 mod promote; // to one of the top tier
 
 pub(crate) use compaction::{

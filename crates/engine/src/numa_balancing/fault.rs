@@ -1,8 +1,9 @@
 //! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap 3.3, 3.4]
 
-use super::ThreadScan;
+use super::governor::Traffic;
 use super::scan::thread_bit;
 use super::threshold::PromotionKnobs;
+use super::{PromotionThreshold, ThreadScan};
 use crate::core::Core;
 use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
@@ -94,26 +95,50 @@ impl Core {
             self.numa_balancing.nodes[to.index()].reset_threshold();
             return true;
         }
-        let candidates = self.promotion_candidates(to);
-        let node = &mut self.numa_balancing.nodes[to.index()];
-        node.adjust_threshold(&knobs, candidates, now_ms);
-        let threshold = node.threshold(&knobs);
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
-        time.latency(stored, now_ms) < threshold
+        let pages = self.memory.folios[pfn].pages();
+        self.is_hot(to, pages, time.latency(stored, now_ms), &knobs)
     }
 
     /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`
     /// are by default. In a node with plenty of free memory all are.
-    pub(crate) fn is_recent_enough(&mut self, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
+    pub(crate) fn is_recent_enough(
+        &mut self,
+        to: NodeId,
+        pages: u64,
+        age_ms: u64,
+        reference_ms: u64,
+    ) -> bool {
         if self.has_plenty_free(to) {
             self.numa_balancing.nodes[to.index()].reset_threshold();
             return true;
         }
         let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
+        self.is_hot(to, pages, age_ms, &knobs)
+    }
+
+    /// Whether pages of this age are hot, where not all are welcome.
+    fn is_hot(&mut self, to: NodeId, pages: u64, age_ms: u64, knobs: &PromotionKnobs) -> bool {
         let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
-        let node = &mut self.numa_balancing.nodes[to.index()];
-        node.adjust_threshold(&knobs, candidates, now_ms);
-        age_ms < node.threshold(&knobs)
+        match self.config.promotion_threshold {
+            PromotionThreshold::RateLimit => {
+                self.numa_balancing.nodes[to.index()].adjust_threshold(knobs, candidates, now_ms);
+            }
+            PromotionThreshold::Capacity => {
+                let room = self.room_for_hot(to);
+                self.numa_balancing.nodes[to.index()].fit_threshold(knobs, age_ms, pages, room, now_ms);
+            }
+        }
+        age_ms < self.numa_balancing.nodes[to.index()].threshold(knobs)
+    }
+
+    /// Pages of a node that hot ones could have: those that are free beyond what is kept so, and those that nobody seems to use.
+    fn room_for_hot(&self, node: NodeId) -> u64 {
+        let zones = self.memory.zones.of_node(node).iter();
+        let free: u64 = zones.map(|zone| zone.free_pages().saturating_sub(zone.mark(Watermark::Promo))).sum();
+        let vmstat = &self.vmstat[node.index()];
+        let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile].map(|stat| vmstat[stat as usize]);
+        free + inactive.iter().sum::<i64>() as u64
     }
 
     /// Whether the rate limit of a node refuses pages that are to be promoted to it. One with plenty of free memory has none.
@@ -137,6 +162,22 @@ impl Core {
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
         let candidates = self.promotion_candidates(to);
         self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
+            || self.config.promotion_governor_ms > 0 && !self.governor_admits(to, pages, now_ms)
+    }
+
+    fn governor_admits(&mut self, to: NodeId, pages: u64, now_ms: u64) -> bool {
+        let vmstat = &self.vmstat[to.index()];
+        let count = |stat: Stat| vmstat[stat as usize] as u64;
+        let demoted =
+            [Stat::PgdemoteKswapd, Stat::PgdemoteDirect, Stat::PgdemoteKhugepaged, Stat::PgdemoteProactive];
+        let traffic = Traffic {
+            promoted: count(Stat::PgpromoteSuccess),
+            demoted: demoted.into_iter().map(count).sum(),
+        };
+        let zones = self.memory.zones.of_node(to).iter();
+        let enough = zones.map(|zone| zone.mark(Watermark::Promo) - zone.mark(Watermark::High)).sum();
+        let length_ms = self.config.promotion_governor_ms.into();
+        self.numa_balancing.governors[to.index()].admits(length_ms, enough, traffic, pages, now_ms)
     }
 
     fn promotion_candidates(&self, node: NodeId) -> u64 {

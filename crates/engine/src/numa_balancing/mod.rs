@@ -16,21 +16,36 @@
 //! longer than a scan period is found this way; a hot set that moves faster is not.
 
 mod fault; // an access meets a marked entry
+mod governor; // slower, where as many pages leave as come
 mod period; // how often
 mod scan; // whose entries are marked, and when
 mod threshold; // what is hot, and how many go
 
 use crate::config::Config;
 use crate::memory::folio::PerFrame;
+use crate::switch::choice;
 use crate::units::{Nanos, Pfn};
+use governor::Governor;
 use period::{Faults, ScanKnobs};
 use threshold::{AccessTime, PromotionControl, PromotionKnobs};
+
+choice! {
+    /// How hot a page has to be that is promoted where room is short.
+    PromotionThreshold {
+        /// By the rate limit: an eighth more or less of it in a `scan_period_max` (all kernels).
+        RateLimit = "rate_limit",
+        /// By room: so that pages as hot as that are no more than are free or inactive, within a second.
+        Capacity = "capacity",
+    }
+}
 
 /// What balancing knows of the machine.
 #[derive(Default)]
 pub(crate) struct NumaBalancing {
     /// By node.
     nodes: Vec<PromotionControl>,
+    /// By node.
+    governors: Vec<Governor>,
     /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.
     access_times: PerFrame<u32>,
@@ -40,7 +55,12 @@ pub(crate) struct NumaBalancing {
 
 impl NumaBalancing {
     pub(crate) fn new(nodes: usize) -> NumaBalancing {
-        NumaBalancing { nodes: vec![PromotionControl::default(); nodes], ..NumaBalancing::default() }
+        let governors = vec![Governor::default(); nodes];
+        NumaBalancing {
+            nodes: vec![PromotionControl::default(); nodes],
+            governors,
+            ..NumaBalancing::default()
+        }
     }
 
     /// Whether an entry may be marked anywhere.

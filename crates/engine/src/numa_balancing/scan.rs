@@ -13,6 +13,7 @@
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
+use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
@@ -145,8 +146,12 @@ impl Core {
 
     /// Whether pages of a mapping may move for those who use it. Program text is shared by all who run it.
     fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
-        let vma: &Vma = &self.memory.mm(mm).vmas[vma];
-        vma.mapped && !(vma.executable && vma.backing != Backing::Anon)
+        let mm = self.memory.mm(mm);
+        let vma: &Vma = &mm.vmas[vma];
+        // Who says where memory is to be means it.
+        let has_policy =
+            mm.placement.as_ref().is_some_and(|placement| placement.policy != MemPolicy::Default);
+        vma.mapped && !has_policy && !(vma.executable && vma.backing != Backing::Anon)
     }
 
     /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.

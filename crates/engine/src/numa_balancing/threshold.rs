@@ -6,6 +6,8 @@
 //!   a node's threshold, once a scan_period_max:
 //!     candidates > 1.1 of what the rate limit lets through   a sixteenth of 2 x hot_threshold less
 //!     candidates < 0.9 of it                                 as much more
+//!   or, once a second:
+//!     what has been seen in it, by age     the oldest that still fit into what is free or inactive there
 //! ```
 //! The time at which a page was marked is kept in as many bits as the kernel has for it, so a page that nobody touches for a multiple of
 //! their range looks hot when somebody does. Candidates are counted before the rate limit is asked: the threshold follows what is wanted,
@@ -13,6 +15,8 @@
 
 /// Steps over the range of a threshold.
 const STEPS: u64 = 16;
+/// How long ages are counted for a threshold that fits.
+const FIT_MS: u64 = 1000;
 /// Bits that hold milliseconds for long enough.
 const MILLISECOND_BITS: u8 = 12;
 
@@ -61,6 +65,8 @@ pub(crate) struct PromotionControl {
     /// In milliseconds; 0: as the administrator has it.
     threshold: u64,
     threshold_since: u64,
+    /// Pages seen since then, by the sixteenth of the range in which their age was, for a threshold that fits.
+    ages: [u64; STEPS as usize],
     candidates_at_threshold: u64,
     /// The second that is under way.
     second_since: u64,
@@ -104,6 +110,34 @@ impl PromotionControl {
             threshold
         };
         self.candidates_at_threshold = candidates;
+    }
+
+    /// Counts pages of an age, and once a second moves the threshold to where those below it fit into so much room. One step of the range is
+    /// hot in any case, as long as it is without rival.
+    pub(crate) fn fit_threshold(
+        &mut self,
+        knobs: &PromotionKnobs,
+        age_ms: u64,
+        pages: u64,
+        room: u64,
+        now_ms: u64,
+    ) {
+        let unit = (2 * knobs.hot_threshold_ms / STEPS).max(1);
+        if let Some(ages) = self.ages.get_mut((age_ms / unit) as usize) {
+            *ages += pages;
+        }
+        if now_ms.saturating_sub(self.threshold_since) <= FIT_MS {
+            return;
+        }
+        let mut hot = 0;
+        let mut fits = |&&pages: &&u64| {
+            hot += pages;
+            hot <= room
+        };
+        let steps = self.ages.iter().take_while(|pages| fits(pages)).count() as u64;
+        self.threshold = unit * steps.max(1);
+        self.threshold_since = now_ms;
+        self.ages = [0; STEPS as usize];
     }
 
     /// Whether the second that is under way has had its share. `candidates`: of all time, with what is asked for now.
@@ -168,6 +202,21 @@ mod tests {
         assert_eq!(fallen[14..], [125, 125, 125], "never below a step");
         node.reset_threshold();
         assert_eq!(node.threshold(&DEFAULT), 1000);
+    }
+
+    #[test]
+    fn a_threshold_that_fits_is_where_the_hottest_fill_the_room() {
+        let mut node = PromotionControl::default();
+        let mut see = |ages: &[u64], room, now| {
+            ages.iter().for_each(|&age| node.fit_threshold(&DEFAULT, age, 1, room, now));
+            node.threshold(&DEFAULT)
+        };
+        let ages: Vec<u64> = (0..2000).collect();
+        assert_eq!(see(&ages, 700, 500), 1000, "no second has passed");
+        assert_eq!(see(&[5000], 700, 1001), 625, "125 pages to a step: five fit");
+        assert_eq!(see(&[0, 1999], 700, 2002), 2000, "there is room for all");
+        assert_eq!(see(&ages, 1, 2500), 2000);
+        assert_eq!(see(&[5000], 1, 3003), 125, "one step at least");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::zone::ZoneType;
-use crate::units::NodeId;
+use crate::units::{NodeId, Nodemask};
 
 /// Largest order that a request is served at almost any price. Larger blocks are costly: who wants one has to bear a failure.
 pub(crate) const COSTLY_ORDER: u8 = 3;
@@ -115,14 +115,17 @@ pub(crate) struct Request {
     /// The highest zone that will do.
     pub(crate) class: ZoneType,
     pub(crate) gfp: Gfp,
-    /// Where it is wanted first.
+    /// Where it is wanted first, which is one of those below.
     pub(crate) node: NodeId,
+    /// Where it may come from.
+    pub(crate) allowed: Nodemask,
 }
 
 impl Request {
     /// Whether a block for the one serves the other as well.
     pub(crate) fn is_like(&self, other: &Request) -> bool {
-        (self.order, self.migrate_type, self.class) == (other.order, other.migrate_type, other.class)
+        let what = |request: &Request| (request.order, request.migrate_type, request.class, request.allowed);
+        what(self) == what(other)
     }
 
     /// Whether it asks for so large a block that it has to bear a failure.
@@ -142,11 +145,19 @@ impl Request {
 
     /// A page of the kernel's own, which every address must reach.
     pub(crate) fn kernel(migrate_type: MigrateType, gfp: Gfp, node: NodeId) -> Request {
-        Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node }
+        let allowed = Nodemask::ALL;
+        Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node, allowed }
     }
 
     /// A page of a process or a file.
     pub(crate) fn movable(gfp: Gfp, node: NodeId) -> Request {
-        Request { order: 0, migrate_type: MigrateType::Movable, class: ZoneType::Movable, gfp, node }
+        Request {
+            order: 0,
+            migrate_type: MigrateType::Movable,
+            class: ZoneType::Movable,
+            gfp,
+            node,
+            allowed: Nodemask::ALL,
+        }
     }
 }

@@ -324,7 +324,7 @@ impl Core {
         }
         let request = &allocation.request;
         let rights = self.slow_rights(request);
-        self.memory.zones.zonelist(request.node, request.class).any(|zone| {
+        self.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
             let in_use = zone.managed.saturating_sub(zone.free_pages());
             let available = zone.free_pages() + self.zone_reclaimable(zone.node).min(in_use);
             let min = zone.mark(Watermark::Min);
@@ -338,7 +338,7 @@ impl Core {
         match compacted {
             Compacted::Skipped => {
                 let wanted = request.wanted();
-                self.memory.zones.zonelist(request.node, request.class).any(|zone| {
+                self.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
                     let reclaimable = self.zone_reclaimable(zone.node) / u64::from(request.order);
                     zone.has_room_to_compact(zone.free_pages() + reclaimable, &wanted)
                 })
@@ -364,7 +364,7 @@ impl Core {
         let of =
             |stats: &[Stat]| stats.iter().map(|&stat| self.node_stat(node, stat).max(0) as u64).sum::<u64>();
         let file = of(&[Stat::NrInactiveFile, Stat::NrActiveFile]);
-        let has_room = self.memory.swap.free_pages() > 0 || self.can_demote(node);
+        let has_room = self.memory.swap.free_pages() > 0 || self.can_demote(node, MemcgId::ROOT);
         file + if has_room { of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]) } else { 0 }
     }
 

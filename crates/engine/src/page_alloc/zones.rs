@@ -15,7 +15,7 @@ use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
 use crate::page_alloc::zone::{Zone, ZoneType, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
-use crate::units::{CpuId, NodeId, Pfn, SECTION_FRAMES};
+use crate::units::{CpuId, NodeId, Nodemask, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 
 /// What belongs to a node.
@@ -26,6 +26,7 @@ struct Node {
     zonelist: Vec<usize>,
     /// The first of its own, by class of request: where there is one.
     first: [Option<usize>; ZoneType::COUNT],
+    is_online: bool,
 }
 
 /// All zones.
@@ -60,7 +61,7 @@ impl Zones {
             let zonelist: Vec<usize> =
                 order.into_iter().flat_map(|node| ranges[node.index()].clone()).collect();
             let first = |class| ranges[at].clone().find(|&zone| zones[zone].kind <= class);
-            Node { zones: ranges[at].clone(), first: ZoneType::ALL.map(first), zonelist }
+            Node { zones: ranges[at].clone(), first: ZoneType::ALL.map(first), zonelist, is_online: true }
         });
         let mut all = Zones {
             nodes: nodes.collect(),
@@ -143,9 +144,40 @@ impl Zones {
     }
 
     /// The zones that a request may use, in the order in which it tries them.
-    pub(crate) fn zonelist(&self, node: NodeId, class: ZoneType) -> impl Iterator<Item = &Zone> {
+    pub(crate) fn zonelist(
+        &self,
+        node: NodeId,
+        class: ZoneType,
+        allowed: Nodemask,
+    ) -> impl Iterator<Item = &Zone> {
         let zonelist = &self.nodes[node.index()].zonelist;
-        zonelist.iter().map(|&at| &self.zones[at]).filter(move |zone| zone.kind <= class)
+        let zones = zonelist.iter().map(|&at| &self.zones[at]);
+        zones.filter(move |zone| zone.kind <= class && allowed.contains(zone.node))
+    }
+
+    /// The allowed node that is nearest to one.
+    pub(crate) fn nearest(&self, node: NodeId, allowed: Nodemask) -> Option<NodeId> {
+        self.zonelist(node, ZoneType::Movable, allowed).next().map(|zone| zone.node)
+    }
+
+    /// Whether a node's memory is in use.
+    pub(crate) fn is_online(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].is_online
+    }
+
+    /// A node's memory comes into use or leaves it: from then on nobody allocates from it. What is in use of it is the caller's business.
+    pub(crate) fn set_online(&mut self, node: NodeId, is_online: bool, config: &Config) {
+        self.nodes[node.index()].is_online = is_online;
+        for at in 0..self.nodes.len() {
+            let order = node_order(&config.layout.distances, NodeId(at as u8), self.nodes.len());
+            let online = order.into_iter().filter(|&node| self.is_online(node));
+            self.nodes[at].zonelist =
+                online.flat_map(|node| self.nodes[node.index()].zones.clone()).collect();
+            let zones = self.nodes[at].zones.clone();
+            let is_online = self.nodes[at].is_online;
+            let first = |class| zones.clone().find(|&zone| is_online && self.zones[zone].kind <= class);
+            self.nodes[at].first = ZoneType::ALL.map(first);
+        }
     }
 
     /// A page that the CPU holds of the first zone of its node, where that zone admits the request at its low mark. Else nothing has
@@ -200,7 +232,10 @@ impl Zones {
             if is_near && zone.node != request.node {
                 return None;
             }
-            if zone.kind > request.class || !zone.admits(request, mark, rights) {
+            if zone.kind > request.class
+                || !request.allowed.contains(zone.node)
+                || !zone.admits(request, mark, rights)
+            {
                 continue;
             }
             let taken = zone.take(folios, cpu, request.order, request.migrate_type, rights);
@@ -269,7 +304,7 @@ impl Zones {
         let mut is_released = false;
         for &at in &self.nodes[request.node.index()].zonelist {
             let zone = &mut self.zones[at];
-            if zone.kind <= request.class {
+            if zone.kind <= request.class && request.allowed.contains(zone.node) {
                 is_released |= zone.buddy.release_highatomic(folios, request.migrate_type, even_last);
             }
         }

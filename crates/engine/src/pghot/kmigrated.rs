@@ -190,7 +190,7 @@ impl Core {
             PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
         let window = self.config.pghot_window_ms();
-        if !self.is_recent_enough(to, age, window) {
+        if !self.is_recent_enough(to, folio.pages(), age, window) {
             return Err(Stays::Forgotten);
         }
         if self.is_over_promotion_limit(to, folio.pages()) || self.migrate_prepare(pfn, None, to).is_err() {
@@ -211,7 +211,10 @@ impl Core {
 
     /// The top-tier node nearest to one.
     fn nearest_top_tier(&self, node: NodeId) -> NodeId {
-        let top = self.memory.nodes().filter(|&other| self.tiers.node_is_top_tier(other));
+        let top = self
+            .memory
+            .nodes()
+            .filter(|&other| self.tiers.is_online(other) && self.tiers.node_is_top_tier(other));
         let distances = &self.config.layout.distances;
         top.min_by_key(|&other| crate::page_alloc::zonelist::distance(distances, node, other))
             .expect("someone's CPUs are in the top tier")

@@ -11,7 +11,8 @@
 //!
 //! Pages that were demoted count as reclaimed. They keep their young and dirty bits, which move along.
 //!
-//! In 6.12 neither the cpusets nor the memory policies of those who use a page are asked. A full slow tier turns the order of memory around:
+//! In 6.12 neither the cpusets nor the memory policies of those who use a page are asked; newer kernels ask the nodes of its group
+//! (`reclaim.demotion_mems`). A full slow tier turns the order of memory around:
 //! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4, known defect]
 
 use crate::core::Core;
@@ -20,21 +21,49 @@ use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::shrink::ReclaimStat;
-use crate::reclaim::{DemotionFull, Reclaimer, ScanControl, Why};
+use crate::reclaim::{DemotionFull, DemotionMems, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
-use crate::units::{LruType, NodeId, Pfn};
+use crate::units::{LruType, MemcgId, NodeId, Nodemask, Pfn};
+use std::borrow::Cow;
 
 impl Core {
-    /// Whether reclaim may move pages of a node to slower memory.
-    pub(crate) fn can_demote(&self, node: NodeId) -> bool {
-        self.config.demotion_enabled && !self.tiers.preferred_targets(node).is_empty()
+    /// Whether reclaim may move pages of a group from a node to slower memory.
+    #[inline]
+    pub(crate) fn can_demote(&self, node: NodeId, memcg: MemcgId) -> bool {
+        self.config.demotion_enabled && !self.demotion_targets(node, memcg).0.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn can_demote_from(&self, lruvec: LruvecId) -> bool {
+        let lruvec = &self.lruvecs[lruvec];
+        self.can_demote(lruvec.node, lruvec.memcg)
+    }
+
+    /// Where pages of a group go from a node: first, and at all.
+    fn demotion_targets(&self, from: NodeId, memcg: MemcgId) -> (Cow<'_, [NodeId]>, Cow<'_, [NodeId]>) {
+        let (preferred, allowed) = (self.tiers.preferred_targets(from), self.tiers.allowed_targets(from));
+        let rule = self.memcgs[memcg].policy.reclaim.demotion_mems;
+        if rule == DemotionMems::Ignored {
+            return (preferred.into(), allowed.into());
+        }
+        let mems = self.memcgs.mems_allowed(memcg);
+        let within = |nodes: &[NodeId]| -> Vec<NodeId> {
+            nodes.iter().copied().filter(|&node| mems.contains(node)).collect()
+        };
+        let (near, all) = (within(preferred), within(allowed));
+        match rule {
+            // The nearest are all that is looked at; where they are excluded there is no demotion.
+            DemotionMems::NearestOnly if near.is_empty() => (Cow::Owned(Vec::new()), Cow::Owned(Vec::new())),
+            _ if near.is_empty() => (all.iter().copied().take(1).collect(), all.into()),
+            _ => (near.into(), all.into()),
+        }
     }
 
     /// Whether a folio that reclaim has chosen goes to slower memory, if there is room.
     pub(super) fn is_to_demote(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let rules = self.memcgs[folio.memcg].policy.reclaim;
-        self.can_demote(folio.node) && (rules.demote_file || folio.lru_type() == LruType::Anon)
+        self.can_demote(folio.node, folio.memcg) && (rules.demote_file || folio.lru_type() == LruType::Anon)
     }
 
     /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
@@ -46,15 +75,17 @@ impl Core {
         stat: &mut ReclaimStat,
     ) {
         let from = self.lruvecs[lruvec].node;
-        let target = self.next_demotion_node(from);
-        let mut moved = self.demote_to(target, from, folios, sc);
         let memcg = self.lruvecs[lruvec].memcg;
+        let (preferred, allowed) = self.demotion_targets(from, memcg);
+        let (preferred, allowed) = (preferred.into_owned(), allowed.into_owned());
+        let target = self.next_demotion_node(&preferred);
+        let mut moved = self.demote_to(target, &allowed, folios, sc);
         if !folios.is_empty()
             && self.memcgs[memcg].policy.reclaim.demotion_full == DemotionFull::ReclaimTarget
         {
             let wanted = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
             self.reclaim_for_demotion(self.lruvecs.id(memcg, PoolId::of_node(target)), wanted, sc);
-            moved += self.demote_to(target, from, folios, sc);
+            moved += self.demote_to(target, &allowed, folios, sc);
         }
         let failed: u64 = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
         self.count_node(from, Stat::PgmigrateFail, failed as i64);
@@ -71,7 +102,7 @@ impl Core {
     fn demote_to(
         &mut self,
         target: NodeId,
-        from: NodeId,
+        allowed: &[NodeId],
         folios: &mut Vec<Pfn>,
         sc: &mut ScanControl,
     ) -> u64 {
@@ -81,7 +112,7 @@ impl Core {
             if self.is_held(&folio) {
                 return true;
             }
-            let Some(to) = self.alloc_demote_folio(from, target, pfn) else { return true };
+            let Some(to) = self.alloc_demote_folio(target, allowed, pfn) else { return true };
             let is_moved = self.move_folio(pfn, to);
             assert!(is_moved, "nobody holds it");
             // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
@@ -111,14 +142,13 @@ impl Core {
     }
 
     /// One of the nearest nodes of the next tier, each as often as the others.
-    fn next_demotion_node(&mut self, from: NodeId) -> NodeId {
+    fn next_demotion_node(&mut self, targets: &[NodeId]) -> NodeId {
         self.demotion_draws = self.demotion_draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.demotion_draws ^ (self.demotion_draws >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let targets = self.tiers.preferred_targets(from);
         targets[((mixed >> 33) as usize) % targets.len()]
     }
 
-    fn alloc_demote_folio(&mut self, from: NodeId, target: NodeId, pfn: Pfn) -> Option<Pfn> {
+    fn alloc_demote_folio(&mut self, target: NodeId, allowed: &[NodeId], pfn: Pfn) -> Option<Pfn> {
         let folio = self.memory.folios[pfn];
         // It neither reclaims nor has anyone reclaim, and leaves reserves alone: it is an opportunity, no need.
         let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
@@ -126,10 +156,14 @@ impl Core {
         if let Some(to) = self.alloc_pages(&request(target), folio.memcg) {
             return Some(to);
         }
-        let mut nodes: Vec<NodeId> =
-            self.memory.zones.zonelist(target, ZoneType::Movable).map(|zone| zone.node).collect();
+        let mut nodes: Vec<NodeId> = self
+            .memory
+            .zones
+            .zonelist(target, ZoneType::Movable, Nodemask::ALL)
+            .map(|zone| zone.node)
+            .collect();
         nodes.dedup();
-        nodes.retain(|node| *node != target && self.tiers.allowed_targets(from).contains(node));
+        nodes.retain(|node| *node != target && allowed.contains(node));
         nodes.into_iter().find_map(|node| self.alloc_pages(&request(node), folio.memcg))
     }
 }

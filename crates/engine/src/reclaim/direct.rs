@@ -60,6 +60,7 @@ impl Core {
             order: request.order,
             class: request.class,
             from: Some(request.node),
+            allowed: request.allowed,
             ..Reclaimer::new(MemcgId::ROOT, Why::Direct, self.config.swappiness)
         };
         Reclaim::new(ScanControl::new(by, self.config.reclaim_batch.max(1)))

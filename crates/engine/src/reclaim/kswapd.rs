@@ -231,8 +231,12 @@ impl KernelThread for KswapdThread {
 impl Core {
     /// No zone that a request may use passes the low mark: asks the kswapds of all their nodes for more.
     pub(crate) fn wake_kswapds(&mut self, request: &Request) {
-        let mut nodes: Vec<NodeId> =
-            self.memory.zones.zonelist(request.node, request.class).map(|zone| zone.node).collect();
+        let mut nodes: Vec<NodeId> = self
+            .memory
+            .zones
+            .zonelist(request.node, request.class, request.allowed)
+            .map(|zone| zone.node)
+            .collect();
         nodes.dedup();
         for node in nodes {
             let has_work = self.wake_kswapd(node, request.order, request.class, GfpFlags::of(request));

@@ -44,8 +44,8 @@ pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
-    AnonWriteback, DemotionFull, FileWriteback, FlushRule, FlusherWake, ProtectionRule, ReclaimRules, Stalls,
-    TreeWalk, V1Throttle,
+    AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, ProtectionRule,
+    ReclaimRules, Stalls, TreeWalk, V1Throttle,
 };
 pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
@@ -138,7 +138,7 @@ impl Core {
         if let Some(from) = sc.by.from {
             let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
             let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
-            let zones = || self.memory.zones.zonelist(from, sc.by.class);
+            let zones = || self.memory.zones.zonelist(from, sc.by.class, sc.by.allowed);
             sc.compaction_ready = zones().any(|zone| is_ready(&zone));
             pools = zones().filter(|zone| !is_ready(zone)).map(|zone| PoolId::of_node(zone.node)).collect();
             pools.dedup();

@@ -195,7 +195,7 @@ impl Core {
             return false;
         }
         let mut inactive = self.node_stat(of_node, Stat::NrInactiveFile).max(0) as u64;
-        if self.memory.swap.free_pages() > 0 || self.can_demote(of_node) {
+        if self.memory.swap.free_pages() > 0 || self.can_demote(of_node, MemcgId::ROOT) {
             inactive += self.node_stat(of_node, Stat::NrInactiveAnon).max(0) as u64;
         }
         inactive > self.compact_gap(block.order)

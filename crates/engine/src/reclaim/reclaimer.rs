@@ -3,7 +3,7 @@
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
 use crate::page_alloc::zone::ZoneType;
-use crate::units::{MemcgId, NodeId};
+use crate::units::{MemcgId, NodeId, Nodemask};
 
 /// Why someone reclaims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct Reclaimer {
     pub(crate) node: Option<NodeId>,
     /// For a task that needs a page: where it would have it first. It takes from all nodes that it may allocate from.
     pub(crate) from: Option<NodeId>,
+    /// Those nodes.
+    pub(crate) allowed: Nodemask,
     pub(crate) swappiness: u8,
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
@@ -48,6 +50,7 @@ impl Reclaimer {
             why,
             node: None,
             from: None,
+            allowed: Nodemask::ALL,
             swappiness,
             may_enter_fs: true,
             order: 0,

@@ -135,6 +135,18 @@ choice! {
 }
 
 choice! {
+    /// Whether demotion keeps to the nodes of the group whose pages it moves (`cpuset.mems`).
+    DemotionMems {
+        /// It does not ask. Up to 6.18.
+        Ignored = "ignored",
+        /// It asks for the nearest nodes of the next tier only: where the group has none of them, its pages stay.
+        NearestOnly = "nearest_only",
+        /// Any slower node of the group will do, the nearest first. Since 2026.
+        Respected = "respected",
+    }
+}
+
+choice! {
     /// How many pages reclaim for a block frees before it leaves the rest to compaction.
     CompactGap {
         /// Twice the block. Up to 7.1.
@@ -188,6 +200,8 @@ pub struct ReclaimRules {
     pub demote_file: bool,
     /// What becomes of pages that find no room in slower memory.
     pub demotion_full: DemotionFull,
+    /// Whether pages stay on nodes of their group.
+    pub demotion_mems: DemotionMems,
 }
 
 impl ReclaimRules {
@@ -213,6 +227,7 @@ impl ReclaimRules {
             swap_ahead_drain: true,
             demote_file: true,
             demotion_full: DemotionFull::ReclaimHere,
+            demotion_mems: DemotionMems::Ignored,
         }
     }
 

@@ -54,7 +54,7 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        if !self.can_demote(self.lruvecs[lruvec].node) {
+        if !self.can_demote_from(lruvec) {
             folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
             return;
         }

@@ -187,7 +187,8 @@ impl Core {
 
     /// The node at whose gate a request waits: the first that it may be served from, as a request of ordinary memory.
     fn gate_of(&self, request: &Request) -> Option<NodeId> {
-        let mut zonelist = self.memory.zones.zonelist(request.node, request.class.min(ZoneType::Normal));
+        let class = request.class.min(ZoneType::Normal);
+        let mut zonelist = self.memory.zones.zonelist(request.node, class, request.allowed);
         zonelist.next().map(|zone| zone.node)
     }
 

@@ -66,22 +66,6 @@ impl Engine {
         &self.core.tiers
     }
 
-    /// The node from which pages of a process come first, whichever CPU it runs on (MPOL_PREFERRED); where that has none, others' do.
-    /// Errors: there is no such node.
-    pub fn set_preferred_node(&mut self, mm: MmId, node: Option<NodeId>) -> Result<(), ConfigError> {
-        if let Some(node) = node {
-            let last = self.core.config.node_pages.len() as u64 - 1;
-            check_range("node", node.0.into(), 0, last)?;
-        }
-        self.core.memory.mm_mut(mm).preferred_node = node;
-        Ok(())
-    }
-
-    /// That node, if a process has one.
-    pub fn preferred_node(&self, mm: MmId) -> Option<NodeId> {
-        self.core.memory.mm(mm).preferred_node
-    }
-
     /// The address space of a task.
     pub fn mm_of_task(&self, task: TaskId) -> MmId {
         self.mm_of(task)

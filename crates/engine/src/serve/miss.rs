@@ -38,7 +38,7 @@ pub(crate) struct Attempt {
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
     /// The allocation of a frame, likewise.
-    allocation: Option<Box<Allocation>>,
+    pub(super) allocation: Option<Box<Allocation>>,
     /// What that has cost.
     paid: AllocationOutcome,
     /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
@@ -315,8 +315,10 @@ impl Engine {
             }
             None => {}
         }
-        let preferred = self.core.memory.mm(self.mm_of(task)).preferred_node;
-        let request = Request::movable(gfp, preferred.unwrap_or_else(|| self.core.current_node()));
+        let mut request = Request::movable(gfp, self.core.current_node());
+        if self.core.memory.mm(self.mm_of(task)).placement.is_some() {
+            self.place_request(task, &mut request);
+        }
         let pfn = self.allocate(task, memcg, &request)?;
         if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
             // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.

@@ -1,12 +1,63 @@
-//! NUMA balancing as a task has it: scans on its way back to user space, hint faults in the middle of its accesses.
+//! NUMA as a task has it: where its pages come from, scans on its way back to user space, hint faults in the middle of its accesses.
 
+use crate::config::{ConfigError, check_range};
+use crate::machine::step::Access;
+use crate::memory::mempolicy::{MemPolicy, Placement};
+use crate::memory::mm::Backing;
 use crate::numa_balancing::ThreadScan;
+use crate::page_alloc::request::Request;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::Task;
-use crate::units::{Nanos, TaskId};
+use crate::units::{FileId, MmId, Nanos, TaskId};
 
 impl Engine {
+    /// Sets the memory policy of a process. Errors: it names a node that does not exist, or none.
+    pub fn set_mempolicy(&mut self, mm: MmId, policy: MemPolicy) -> Result<(), ConfigError> {
+        if let Some(nodes) = policy.nodes() {
+            let count = self.core.config.node_pages.len() as u64;
+            check_range("nodes of a memory policy", nodes.iter().count() as u64, 1, count)?;
+            nodes.iter().try_for_each(|node| check_range("node", node.0.into(), 0, count - 1))?;
+        }
+        let mems = self.core.memcgs.mems_allowed(self.core.memory.mm(mm).memcg);
+        self.core.memory.mm_mut(mm).placement = Placement::new(policy, mems);
+        Ok(())
+    }
+
+    /// What tells a page from all others, wherever it is: as long as its file is there, or its address space.
+    pub fn page_key(&self, task: TaskId, access: Access) -> u64 {
+        const FILES: u64 = 1 << 63;
+        const SPACE_SHIFT: u32 = 36;
+        let of_file = |file: FileId, page: u64| FILES | u64::from(file.0) << SPACE_SHIFT | page;
+        match self.tasks[task.index()].objects[access.object.index()] {
+            Object::File { file, .. } => of_file(file, access.page),
+            Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) => of_file(file, access.page),
+                Backing::Anon => u64::from(mm.0) << SPACE_SHIFT | (start + access.page),
+            },
+        }
+    }
+
+    /// The memory policy of a process.
+    pub fn mempolicy(&self, mm: MmId) -> MemPolicy {
+        self.core.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
+    }
+
+    /// Where a task's page may come from, if its process or its group has a say.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_request(&mut self, task: TaskId, request: &mut Request) {
+        let attempt = &self.tasks[task.index()].attempt;
+        let takes = attempt.frame.is_none() && attempt.allocation.is_none();
+        let mm = self.mm_of(task);
+        let Some(placement) = &mut self.core.memory.mm_mut(mm).placement else { return };
+        let allowed = placement.allowed();
+        let wanted = placement.node(&self.core.config.layout.interleave_weights, takes);
+        let wanted = wanted.unwrap_or(request.node);
+        request.allowed = allowed;
+        request.node = self.core.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
+    }
+
     /// The CPU time of a task beyond which its next timer tick is worth an [`Engine::scan_tick`]; `None` as long as nothing is scanned,
     /// which a write to a kernel file may change.
     pub fn scan_due(&self, task: TaskId) -> Option<Nanos> {

@@ -181,6 +181,23 @@ fn pages_of_files_are_dropped_where_they_may_not_be_demoted() {
     }
 }
 
+#[test]
+fn pages_of_a_group_stay_on_its_nodes_where_demotion_asks() {
+    let with = |demotion_mems| {
+        let mut policy = Policy::classic_6_12();
+        policy.reclaim.demotion_mems = demotion_mems;
+        let mut bench = Bench::new(policy, true, &[(4096, 2880), (4096, 5760)]);
+        let mems = "/sys/fs/cgroup/job/cpuset.mems";
+        let _ = bench.engine.write_file(bench.task, mems, "0,2").unwrap();
+        bench.reclaim(2 * PAGES);
+        bench.engine.check_invariants();
+        [NodeId(1), NodeId(2)].map(|node| bench.used(node) > 0)
+    };
+    assert!(with(DemotionMems::Ignored)[0], "to the nearest, whose it is not");
+    assert_eq!(with(DemotionMems::NearestOnly), [false, false]);
+    assert_eq!(with(DemotionMems::Respected), [false, true]);
+}
+
 /// Each batch goes to one of two equally near nodes, as it is drawn.
 #[test]
 fn equally_near_nodes_are_all_targets() {

@@ -17,6 +17,7 @@ mod large; // promises of large folios, which no access makes yet
 mod machine; // frames, slots, devices and tasks: carries out what the engine decides
 mod model; // what each page must hold
 mod mutant; // engines with a known bug
+mod placement; // promises of memory policies and of nodes that go
 mod promotion; // promises of pages that are read again on slow memory
 mod page_alloc; // the page allocator written a second time
 mod tests; // random runs, with and without a bug

@@ -370,6 +370,9 @@ fn swap_line(result: &RunResult) -> String {
 /// Where accesses found their pages.
 fn tiers_lines(tiers: &TiersResult) -> String {
     let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
+    let best = tiers
+        .offline_fast_hit_ratio
+        .map_or_else(String::new, |best| format!(", {} at best (offline)", figures::percent(best)));
     let converged = tiers
         .converged_ns
         .map_or_else(String::new, |at| format!(", nine tenths of where it ended by {}", figures::time(at)));
@@ -378,7 +381,7 @@ fn tiers_lines(tiers: &TiersResult) -> String {
         bytes => format!("; records of hot pages take {}", figures::bytes(bytes)),
     };
     format!(
-        "\ntiers: {fast} of accesses in the top tier{converged}; access p50 {}, p99 {}\n  \
+        "\ntiers: {fast} of accesses in the top tier{best}{converged}; access p50 {}, p99 {}\n  \
          {} pages promoted, {} demoted, {} of them back within 10 s; {:.2} bytes moved per useful byte{records}\n",
         figures::time(tiers.access.p50_ns),
         figures::time(tiers.access.p99_ns),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::bars::Bars;
 use super::chart::{Chart, Lanes};
 use super::escape::{html, json};
+use super::heat::Heat;
 
 const CSS: &str = include_str!("assets/page.css");
 const JS: &str = include_str!("assets/page.js");
@@ -32,6 +33,7 @@ pub(crate) enum Part {
     Chart(Chart),
     Lanes(Lanes),
     Bars(Bars),
+    Heat(Heat),
     Table(Table),
     /// A text as the terminal has it; folded away unless it is open.
     Text {
@@ -93,6 +95,7 @@ impl Part {
             Part::Chart(Chart { title, says, .. })
             | Part::Lanes(Lanes { title, says, .. })
             | Part::Bars(Bars { title, says, .. })
+            | Part::Heat(Heat { title, says, .. })
             | Part::Table(Table { title, says, .. }) => (title.as_str(), says.as_str()),
             Part::Text { title, text, is_open } => {
                 let open = if *is_open { " open" } else { "" };
@@ -123,6 +126,7 @@ impl Part {
             Part::Chart(chart) => place(chart.json()),
             Part::Lanes(lanes) => place(lanes.json()),
             Part::Bars(bars) => *body += &bars.to_html(),
+            Part::Heat(heat) => *body += &heat.to_html(),
             Part::Table(table) => *body += &table.to_html(),
             Part::Text { .. } => unreachable!("done above"),
         }

@@ -193,12 +193,18 @@ impl List {
     /// Fast and slow memory.
     fn tiers(&mut self, tiers: &TiersResult) {
         self.add("fast-tier hit ratio", tiers.fast_hit_ratio.unwrap_or(0.0), Unit::Share);
+        if let Some(best) = tiers.offline_fast_hit_ratio {
+            self.add("offline-optimal hit ratio", best, Unit::Share);
+        }
         self.add("pages promoted", tiers.promoted as f64, Unit::Count);
         self.add("pages demoted", tiers.demoted as f64, Unit::Count);
         self.add("ping-pong", tiers.ping_pong_ratio(), Unit::Share);
         self.add("bytes moved per useful byte", tiers.moved_per_useful_byte, Unit::Ratio);
         if let Some(converged) = tiers.converged_ns {
             self.add("90 % converged", converged as f64, Unit::Nanoseconds);
+        }
+        for (node, &accesses) in tiers.accesses_by_node.iter().enumerate() {
+            self.add(&format!("accesses on node {node}"), accesses as f64, Unit::Count);
         }
         self.add("access p50", tiers.access.p50_ns as f64, Unit::Nanoseconds);
         self.add("access p99", tiers.access.p99_ns as f64, Unit::Nanoseconds);

@@ -26,7 +26,10 @@ const SWAP_SHARE: f64 = 0.01;
 
 /// What can be told before the run.
 pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
-    [no_min_ttl(scenario), limits_out_of_reach(scenario)].into_iter().flatten().collect()
+    [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What the run has shown, behind what could be told before.
@@ -61,6 +64,12 @@ pub(crate) fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) 
         told.extend(new);
     }
     told
+}
+
+fn pages_of_many(scenario: &Scenario) -> Option<Note> {
+    let stands_for = scenario.machine.page_stands_for;
+    let text = format!("each page, and each access to it, stands for {}.", figures::count(stands_for.into()));
+    (stands_for > 1).then_some(Note { about: "page_stands_for", text })
 }
 
 fn no_min_ttl(scenario: &Scenario) -> Option<Note> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
 use pageout_sim::latency::LatencySummary;
+use pageout_sim::memory::HeatMap;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Kill, Machine, Pressure, Stall, Thinned, ThreadReport, TierReport};
+use pageout_sim::{Ended, Kill, Machine, Pressure, Residency, Stall, Thinned, ThreadReport, TierReport};
 use serde::Serialize;
 
 use crate::result::notes::{self, Note};
@@ -214,6 +215,15 @@ pub(crate) struct TiersResult {
     pub(crate) accesses_by_node: Vec<u64>,
     /// What records of hot pages take.
     pub(crate) hotness_bytes: u64,
+    /// The part of accesses that the top tier would have served at best, with as many promotions.
+    pub(crate) offline_fast_hit_ratio: Option<f64>,
+    /// Which nodes are of the top tier.
+    pub(crate) top_tier: Vec<bool>,
+    /// Accesses by address and time, and pages by node and time, for the page.
+    #[serde(skip)]
+    pub(crate) heat: HeatMap,
+    #[serde(skip)]
+    pub(crate) residency: Residency,
 }
 
 impl From<TierReport> for TiersResult {
@@ -228,7 +238,11 @@ impl From<TierReport> for TiersResult {
             converged_ns: report.converged.map(|at| at.0),
             access: report.latency.into(),
             hotness_bytes: report.hotness_bytes,
+            offline_fast_hit_ratio: report.best_fast_share,
+            top_tier: report.nodes.iter().map(|node| node.is_top_tier).collect(),
             accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
+            heat: report.heat,
+            residency: report.residency,
         }
     }
 }

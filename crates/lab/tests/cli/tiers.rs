@@ -230,3 +230,89 @@ fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
     let told = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
     assert!(told.contains("of accesses in the top tier"), "{told}");
 }
+
+/// Where a task's memory is to be, and what is wrong about it: file, line, key, and the fix.
+#[test]
+fn memory_policies_are_keys_and_nodes_that_are_not_there_are_refused() {
+    let with = |keys: &str| TIERS.replace("name = \"reader\"", &format!("name = \"reader\"\n{keys}"));
+    let by_node = |keys: &str| -> Vec<u64> {
+        let directory = with_scenario(&with(keys).replace("96MiB", "24MiB"));
+        let told = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+        let run: serde_json::Value = serde_json::from_str(&told).unwrap();
+        serde_json::from_value(run["tiers"]["accesses_by_node"].clone()).unwrap()
+    };
+    assert_eq!(by_node("")[1], 0);
+    assert_eq!(by_node("membind = \"1\"")[0], 0);
+    assert_eq!(by_node("preferred_node = 1")[0], 0);
+    let halves = by_node("interleave = \"0-1\"");
+    assert!(halves[0].abs_diff(halves[1]) < 5_000, "{halves:?}");
+    let thirds = by_node("weighted_interleave = \"0-1\"");
+    assert!(thirds[0].abs_diff(thirds[1]) < 5_000, "weights are 1 each: {thirds:?}");
+    for (keys, parts) in [
+        ("membind = \"0,2\"", &["membind = ", "there is no node 2", "nodes 0 to 1", "scenario.toml:14"][..]),
+        ("interleave = \"1-0\"", &["`1-0` is no list of nodes", "for example", "scenario.toml:14"]),
+        ("preferred_node = 5", &["preferred_node = 5", "there is no node 5"]),
+        (
+            "membind = \"1\"\ninterleave = \"0\"",
+            &["more than one memory policy: membind, interleave", "keep one"],
+        ),
+        ("cpunodebind = \"1\"", &["no CPU belongs to node 1", "cpus = 2"]),
+        ("cpunodebind = \"0\"\ncpu = 0", &["keep one of them"]),
+        (
+            "membind = \"0\"",
+            &["96MiB of anonymous memory have no room on node 0, which has 64MiB", "more nodes"],
+        ),
+    ] {
+        refused(&with(keys), &["--check"], parts);
+    }
+    let grouped = format!("{TIERS}\n[[memcg]]\npath = \"/web\"\n\"cpuset.mems\" = \"7\"\n");
+    refused(&grouped, &["--check"], &["there is no node 7"]);
+}
+
+#[test]
+fn a_node_leaves_and_comes_back_while_tasks_run() {
+    let event = |at: &str, node: u8, value: u8| {
+        let path = format!("/sys/devices/system/node/node{node}/memory*/online");
+        format!("[[event]]\nat = \"{at}\"\nwrite = \"{path}\"\nvalue = {value}\n")
+    };
+    let small =
+        TIERS.replace("96MiB", "24MiB").replace("name = \"reader\"", "name = \"reader\"\npreferred_node = 1");
+    let small = small.replace("memory = \"128MiB\"", "memory = \"128MiB\"\nmovable = \"128MiB\"");
+    let directory = with_scenario(&format!("{small}{}{}", event("10ms", 1, 0), event("12ms", 1, 1)));
+    let told = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+    let run: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let by_node: Vec<u64> = serde_json::from_value(run["tiers"]["accesses_by_node"].clone()).unwrap();
+    assert!(by_node.iter().all(|&accesses| accesses > 1000), "{by_node:?}");
+    for (event, parts) in [
+        (event("1ms", 0, 0), &["memory of a node with CPUs can't go offline", "without cpus"][..]),
+        (event("1ms", 9, 0), &["there is no memory of a node", "node1/memory*/online"]),
+        (event("1ms", 1, 2), &["value", "2"]),
+    ] {
+        refused(&format!("{small}{event}"), &["--check"], parts);
+    }
+}
+
+#[test]
+fn hot_pages_are_not_sent_to_a_node_that_is_not_there_or_not_fast() {
+    let target = |node: &str| format!("sysctl.vm.pghot_target_nid={node}");
+    refused(TIERS, &["--check", "--set", &target("7")], &["there is no node 7", "nodes of the top tier: 0"]);
+    refused(TIERS, &["--check", "--set", &target("1")], &["node 1 is of a lower tier", "top tier: 0"]);
+}
+
+/// The published case, at 1/1024.
+#[test]
+fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
+    let directory = scenarios();
+    let times = |settings: &[&str]| -> Vec<f64> {
+        let arguments = [&["compare", "hot-beyond-fast-memory.toml", "--json"], settings].concat();
+        let result: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(&directory, &arguments))).unwrap();
+        let variants = result["variants"].as_array().unwrap();
+        let time = |variant: &serde_json::Value| {
+            variant["metrics"]["task job-1: runtime_ns"]["mean"].as_f64().unwrap()
+        };
+        variants.iter().map(|variant| time(variant) / time(&variants[0])).collect()
+    };
+    let whole = times(&[]);
+    assert!(whole[1] > 1.1 && whole[2] < whole[1], "{whole:?}");
+}

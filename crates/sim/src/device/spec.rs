@@ -43,6 +43,16 @@ pub struct DeviceSpec {
 }
 
 impl DeviceSpec {
+    /// For pages that stand for so many each: it moves as many fewer of them.
+    pub fn of_pages(self, stands_for: u64) -> DeviceSpec {
+        DeviceSpec {
+            read_bandwidth: (self.read_bandwidth / stands_for).max(1),
+            write_bandwidth: (self.write_bandwidth / stands_for).max(1),
+            latency_covers: self.latency_covers / stands_for,
+            ..self
+        }
+    }
+
     /// How long a request of so many bytes holds the bus.
     pub(super) fn occupancy(&self, direction: Direction, bytes: u64) -> Nanos {
         let bandwidth = match direction {

@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Touched};
+use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Stat, Touched};
 
 use super::Machine;
 use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{MemoryLoad, MemorySpec, Moves, Touches};
-use crate::report::{NodeReport, TierReport};
+use crate::memory::{Hindsight, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::report::{NodeReport, Residency, TierReport};
 use crate::task::decode;
 
 /// The memory of the nodes, and who has used it.
@@ -34,6 +34,9 @@ pub(super) struct TieredMemory {
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
+    /// Which pages were accessed when.
+    hindsight: Hindsight,
+    residency: Residency,
     /// Buffer, by node.
     touches: Vec<Touches>,
 }
@@ -43,6 +46,9 @@ const PING_PONG: Nanos = Nanos(10_000_000_000);
 /// Spans of the time series at most, and how long one is at first.
 const SPANS: usize = 256;
 const SPAN: u64 = 1_000_000;
+
+/// Rows of the picture of accesses.
+const HEAT_ROWS: usize = 48;
 
 /// Accesses to the top tier, and all, span by span. There are never more than [`SPANS`]: they become longer.
 struct Shares {
@@ -82,10 +88,11 @@ impl TieredMemory {
     /// `None` where all memory is alike.
     pub(super) fn new(
         nodes: &[MemorySpec],
+        page_stands_for: u64,
         is_top_tier: Vec<bool>,
         hints: Hints,
     ) -> Option<Box<TieredMemory>> {
-        let load = MemoryLoad::new(nodes)?;
+        let load = MemoryLoad::new(nodes, page_stands_for)?;
         let count = nodes.len();
         Some(Box::new(TieredMemory {
             load,
@@ -98,6 +105,8 @@ impl TieredMemory {
             arrivals: VecDeque::new(),
             ping_pong: 0,
             shares: Shares { span: SPAN, counts: Vec::new() },
+            hindsight: Hindsight::new(),
+            residency: Residency { span: Nanos(SPAN), pages: Vec::new() },
             touches: vec![Touches::default(); count],
         }))
     }
@@ -179,24 +188,38 @@ impl TieredMemory {
         }
     }
 
-    pub(super) fn report(&self, hotness_bytes: u64) -> TierReport {
+    /// `fast_pages`: what the top tier has room for.
+    pub(super) fn report(&self, hotness_bytes: u64, fast_pages: u64) -> TierReport {
         let nodes = self.accessed.iter().zip(&self.is_top_tier).map(|(accessed, &is_top_tier)| NodeReport {
             is_top_tier,
             accesses: accessed.count(),
             bytes: accessed.bytes(),
         });
-        TierReport {
+        let mut report = TierReport {
             nodes: nodes.collect(),
             moved: self.moved.clone(),
             ping_pong: self.ping_pong,
             converged: self.shares.converged(),
             latency: self.latency.summary(),
             hotness_bytes,
-        }
+            best_fast_share: None,
+            heat: self.hindsight.heat_map(HEAT_ROWS),
+            residency: self.residency.clone(),
+        };
+        let (promoted, _) = report.promoted_and_demoted();
+        report.best_fast_share = self.hindsight.best_share(fast_pages, promoted);
+        report
     }
 }
 
 impl Machine {
+    /// What fast and slow memory came to; nothing where all is alike.
+    pub(super) fn tier_report(&self) -> Option<TierReport> {
+        let memory = self.memory.as_deref()?;
+        let fast = self.engine.zones().filter(|zone| memory.is_top_tier[zone.node.index()]);
+        Some(memory.report(self.engine.hotness_bytes(), fast.map(|zone| zone.managed).sum()))
+    }
+
     /// How much longer than in ordinary memory an access may take now, at most.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
         let Some(memory) = &mut self.memory else { return 0 };
@@ -233,6 +256,8 @@ impl Machine {
                     let place = Place { node, is_top_tier, is_write: access.write };
                     hints.access(at, cpu, pfn, place, weight);
                 }
+                let is_fast = memory.is_top_tier[node.index()];
+                memory.hindsight.note(self.engine.page_key(task.runner.id, access), at, is_fast);
             }
         }
         let longer = memory.load.access(at, span, &memory.touches);
@@ -243,6 +268,16 @@ impl Machine {
         let fast = tops.map(|(touches, &is_top)| if is_top { touches.count() } else { 0 }).sum();
         let all = memory.touches.iter().map(Touches::count).sum();
         memory.shares.add(at, fast, all);
+        if memory.residency.is_due(at) {
+            let lists = [Stat::NrInactiveAnon, Stat::NrActiveAnon, Stat::NrInactiveFile, Stat::NrActiveFile];
+            let engine = &self.engine;
+            let of_node = |node: usize| {
+                let pages =
+                    lists.iter().map(|&stat| engine.node_stat(NodeId(node as u8), stat).max(0) as u64);
+                pages.sum()
+            };
+            memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
+        }
         let waited = at.0 - began.0;
         let each = (span.0 + longer.0) / (count as u64 * weight);
         memory.latency.record_many(Nanos(waited + each), count as u64);
@@ -270,7 +305,7 @@ mod tests {
     #[test]
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
         let hints = Hints::new(HintSpec::default(), 1, 1, 2);
-        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], vec![true, false], hints).unwrap();
+        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], 1, vec![true, false], hints).unwrap();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },
@@ -284,7 +319,7 @@ mod tests {
         assert_eq!(copy(101, 2, 9), 1, "promoted again");
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
         copy(3, 103, 60);
-        assert_eq!(memory.report(0).promoted_and_demoted(), (1, 3));
+        assert_eq!(memory.report(0, 0).promoted_and_demoted(), (1, 3));
         assert_eq!((memory.came.len(), memory.arrivals.len()), (1, 1), "what came long ago is forgotten");
     }
 

@@ -183,13 +183,16 @@ impl std::ops::AddAssign for Touches {
 }
 
 impl MemoryLoad {
-    /// Of nodes with this memory; `None` where all of it is ordinary, which costs contain.
-    pub(crate) fn new(nodes: &[MemorySpec]) -> Option<MemoryLoad> {
+    /// Of nodes with this memory; `None` where all of it is ordinary, which costs contain. Each access stands for so many.
+    pub(crate) fn new(nodes: &[MemorySpec], stands_for: u64) -> Option<MemoryLoad> {
         let dram = MemorySpec::DRAM;
+        let channel = |latency: u64, ordinary: u64, bandwidth: u64| {
+            Channel::new(latency * stands_for, ordinary * stands_for, (bandwidth / stands_for).max(1))
+        };
         let channels = |spec: &MemorySpec| {
             [
-                Channel::new(spec.read_latency, dram.read_latency, spec.read_bandwidth),
-                Channel::new(spec.write_latency, dram.write_latency, spec.write_bandwidth),
+                channel(spec.read_latency, dram.read_latency, spec.read_bandwidth),
+                channel(spec.write_latency, dram.write_latency, spec.write_bandwidth),
             ]
         };
         let is_ordinary = nodes.iter().all(|spec| *spec == dram);
@@ -254,13 +257,13 @@ mod tests {
 
     #[test]
     fn ordinary_memory_is_what_costs_are_about() {
-        assert!(MemoryLoad::new(&[]).is_none());
-        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3]).is_none());
+        assert!(MemoryLoad::new(&[], 1).is_none());
+        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3], 1).is_none());
     }
 
     #[test]
     fn an_idle_slow_node_adds_its_distance_and_a_copied_page_the_published_65_ns() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
         let far = [Touches::default(), lines(10)];
         assert_eq!(load.access(Nanos(0), Nanos(1730), &far), Nanos(10 * 115));
         let page = [Touches::default(), Touches { lines: [0, 0], pages: [1, 0] }];
@@ -271,7 +274,7 @@ mod tests {
     /// At two thirds the wait is half of the idle latency: 210 * 1/2 * 667 / (2 * 333).
     #[test]
     fn latency_rises_with_load_by_the_formula() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
         let mut longer =
             |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
         assert_eq!(longer(0, false), 115);
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn a_long_call_is_load_for_as_long_as_it_takes() {
         let waits = |windows_at_once: u64| {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
             let longer = |load: &mut MemoryLoad, window: u64| {
                 load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, false)
             };
@@ -309,7 +312,7 @@ mod tests {
     /// Sixteen tasks that each ask for half of the bandwidth get all of it, and no more.
     #[test]
     fn throughput_is_bounded_by_bandwidth() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
         let (mut clocks, mut bytes) = ([0; 16], 0);
         while clocks.iter().any(|&clock| clock < 10_000_000) {
             let task = (0..16).min_by_key(|&task| clocks[task]).unwrap();
@@ -323,10 +326,22 @@ mod tests {
     }
 
     #[test]
+    fn an_access_that_stands_for_many_takes_as_much_longer() {
+        let longer = |stands_for, lines: u64| {
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], stands_for).unwrap();
+            let touches = [Touches::default(), Touches { lines: [lines, 0], pages: [0, 0] }];
+            (0..40)
+                .map(|window| load.access(Nanos(window * WINDOW), Nanos(lines * 173), &touches).0)
+                .sum::<u64>()
+        };
+        assert!(longer(8, 50).abs_diff(longer(1, 400)) * 100 < longer(1, 400));
+    }
+
+    #[test]
     fn more_load_is_never_faster() {
         let mut before = 0;
         for busy in 0..=120 {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL]).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
             load.access(Nanos(0), Nanos(WINDOW), &[Touches::default(), lines(busy * WINDOW / 100)]);
             let now = load.access(Nanos(WINDOW), Nanos(173), &[Touches::default(), lines(1)]).0;
             assert!(now >= before, "{busy} %: {now} after {before}");

@@ -2,7 +2,10 @@
 
 mod preset; // classes of memory: every figure with its source
 mod load; // what an access takes, by how far its node is and how busy
+mod hindsight; // the placement that knew all accesses beforehand
 
+pub use hindsight::HeatMap;
+pub(crate) use hindsight::Hindsight;
 pub(crate) use load::{MemoryLoad, Moves, Touches};
 pub use preset::{PRESETS, Preset};
 

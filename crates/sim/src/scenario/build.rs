@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, MemcgId, Nanos, NodeId, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
+    Holds, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
     SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId,
 };
 use pageout_workload::rng::SplitMix64;
@@ -49,9 +49,12 @@ impl Scenario {
         self.write_settings(&mut engine, &touchable)?;
         let spec = MachineSpec {
             seed: self.seed,
-            costs: Costs::profile(&self.machine.costs).ok_or_else(|| {
-                problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
-            })?,
+            costs: Costs::profile(&self.machine.costs)
+                .ok_or_else(|| {
+                    problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
+                })?
+                .of_pages(self.machine.page_stands_for.into()),
+            page_stands_for: self.machine.page_stands_for.into(),
             quantum: nanos(self.machine.quantum),
             sched: SchedRules {
                 timeslice: nanos(self.machine.timeslice),
@@ -70,11 +73,16 @@ impl Scenario {
         for (index, task) in self.task.iter().enumerate() {
             let seed = self.task_seed(index);
             let mut visits = task.visits(seed);
+            let bound = task.cpunodebind.as_deref().and_then(Nodemask::parse);
+            let bound = bound.map(|nodes| self.machine.cpus_of(nodes)).filter(|cpus| !cpus.is_empty());
             for copy in 0..task.copies {
                 let mut cpu = || {
                     let dealt = cpu_next;
                     cpu_next = if task.cpu.is_none() { (dealt + 1) % self.machine.cpus } else { dealt };
-                    CpuId(task.cpu.unwrap_or(dealt))
+                    match &bound {
+                        Some(cpus) => CpuId(cpus[usize::from(dealt) % cpus.len()]),
+                        None => CpuId(task.cpu.unwrap_or(dealt)),
+                    }
                 };
                 let cpus: Vec<CpuId> = (0..task.threads).map(|_| cpu()).collect();
                 let after = task.after.as_deref().and_then(|name| positions.get(name)).cloned();
@@ -296,11 +304,13 @@ impl Scenario {
 
     fn device_specs(&self) -> Result<Vec<DeviceSpec>, Problem> {
         if self.device.is_empty() {
-            return Ok(vec![Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).spec()?]);
+            let spec = Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).spec()?;
+            return Ok(vec![spec.of_pages(self.machine.page_stands_for.into())]);
         }
         let specs = self.device.iter().enumerate().map(|(index, device)| {
             device
                 .spec()
+                .map(|spec| spec.of_pages(self.machine.page_stands_for.into()))
                 .map_err(|problem| Problem { key: format!("device[{index}]{}", problem.key), ..problem })
         });
         specs.collect()
@@ -323,10 +333,7 @@ impl Scenario {
             engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
         engine.set_oom_score_adj(process, task.oom_score_adj);
-        let node = task.preferred_node.map(|node| NodeId(node as u8));
-        engine
-            .set_preferred_node(process, node)
-            .map_err(|error| problem(&format!("{key}.preferred_node"), error))?;
+        engine.set_mempolicy(process, task.mempolicy()).map_err(refuse)?;
         let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {

@@ -19,6 +19,7 @@
 //!   /sys/kernel/debug/sched/numa_balancing/scan_size_mb   read, write   how memory tiering scans
 //!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
 //!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
+//!   /sys/devices/system/node/node1/memory*/online   read, write   all memory of a node: 0 moves what is there to others
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -51,6 +52,9 @@ section! {
     }
 }
 
+/// Where nodes are.
+const NODES: &str = "/sys/devices/system/node/";
+
 impl Event {
     /// The path that is written, read or removed, whichever is there.
     pub fn file(&self) -> Option<&str> {
@@ -79,6 +83,8 @@ pub enum KernelFile {
     Numa(String),
     /// A file of a tier of memory, such as `memory_tier4/nodelist`.
     MemoryTier(String),
+    /// Whether all memory blocks of a node are in use, such as `node1/memory*/online`.
+    NodeMemory(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -123,6 +129,9 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/sys/devices/virtual/memory_tiering/") {
             return Some(KernelFile::MemoryTier(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix(NODES) {
+            return Some(KernelFile::NodeMemory(name.to_string()));
+        }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
         let debug = path.strip_prefix("/sys/kernel/debug/").filter(|name| name.starts_with("lru_gen"));
@@ -157,6 +166,10 @@ mod tests {
             (
                 "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist",
                 KernelFile::MemoryTier("memory_tier4/nodelist".into()),
+            ),
+            (
+                "/sys/devices/system/node/node1/memory*/online",
+                KernelFile::NodeMemory("node1/memory*/online".into()),
             ),
             ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
             (

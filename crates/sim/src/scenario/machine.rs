@@ -1,6 +1,8 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
-use pageout_engine::{Config, ConfigError, Layout, MemoryTiers, MemoryType, Nanos, NodeId, PAGE_SIZE};
+use pageout_engine::{
+    Config, ConfigError, Layout, MemoryTiers, MemoryType, Nanos, NodeId, Nodemask, PAGE_SIZE,
+};
 
 use super::keys::{Accepts, LATENCY, kernel_keys, range_of};
 use super::section::{Held, from_nothing, section, words};
@@ -38,6 +40,8 @@ section! {
             "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often.";
         oom: OomRule, [default OomRule::End] in Accepts::Choice(OomRule::WORDS),
             "What happens when memory can't be had in any other way. end: the run ends and says what was short, because most scenarios are about memory that suffices. kill: a process is killed as Linux does it, the one that frees most, and the run goes on.";
+        page_stands_for: u32, [unless 1] in Accepts::Integer(1, 65_536),
+            "Each page stands for so many, and so does each access: whatever CPUs, memory and devices do for a page takes so much longer, while everything else keeps its time. So a machine with a 64th of the memory does in a second what the whole machine does, if files and processes are as much smaller. Latencies of accesses are those of so many.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
     }
@@ -182,6 +186,8 @@ section! {
             "Bytes a second that loads share.";
         write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
             "Bytes a second that stores share.";
+        interleave_weight: u16, [unless 1] in Accepts::Integer(1, 255),
+            "Pages that weighted interleaving takes from this node in a row (/sys/kernel/mm/mempolicy/weighted_interleave).";
         adistance: Option<u32>, [absent "from latency and bandwidth"] in Accepts::Integer(1, i32::MAX as i64),
             "Abstract distance, as the kernel computes it from latency and bandwidth: the tier is a 128th of it, less is faster. DRAM is 576; a driver that knows nothing of its memory says 2880.";
     }
@@ -265,6 +271,7 @@ impl Machine {
                 .map(|from| nodes.clone().map(|to| distance(from, to)).collect())
                 .collect(),
             cpu_nodes: self.cpu_nodes(),
+            interleave_weights: self.node.iter().map(|node| node.interleave_weight as u8).collect(),
             memory_types: self.node.iter().map(Node::memory_type).collect(),
             ..Layout::default()
         }
@@ -280,8 +287,16 @@ impl Machine {
         })
     }
 
+    /// The processors of some nodes.
+    pub(super) fn cpus_of(&self, nodes: Nodemask) -> Vec<u16> {
+        let node_of = self.cpu_nodes();
+        (0..self.cpus)
+            .filter(|&cpu| node_of.get(usize::from(cpu)).is_some_and(|&node| nodes.contains(node)))
+            .collect()
+    }
+
     /// The node of each processor.
-    fn cpu_nodes(&self) -> Vec<NodeId> {
+    pub(super) fn cpu_nodes(&self) -> Vec<NodeId> {
         let of_node = |node: &Node| usize::from(node.cpus.unwrap_or(0));
         let unnamed = usize::from(self.cpus).saturating_sub(self.node.iter().map(of_node).sum());
         let ids = (0..).map(NodeId);

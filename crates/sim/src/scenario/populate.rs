@@ -2,7 +2,7 @@
 //!
 //! Each page is accessed once, and what its device would read is there at once: time has not begun.
 
-use pageout_engine::{Access, CpuId, Engine, NodeId, ObjectId, Op, Served, Step, TaskId};
+use pageout_engine::{Access, CpuId, Engine, MemPolicy, NodeId, ObjectId, Op, Served, Step, TaskId};
 
 /// Brings in all pages of a mapping, preferably of a node: anonymous ones by writing, those of files by reading. The error says what is
 /// wrong.
@@ -14,8 +14,9 @@ pub(super) fn populate(
     node: NodeId,
 ) -> Result<(), String> {
     let mm = engine.mm_of_task(task);
-    let before = engine.preferred_node(mm);
-    engine.set_preferred_node(mm, Some(node)).map_err(|error| format!("`populate_node`: {error}"))?;
+    let before = engine.mempolicy(mm);
+    let preferred = MemPolicy::Preferred(node);
+    engine.set_mempolicy(mm, preferred).map_err(|error| format!("`populate_node`: {error}"))?;
     for page in 0..engine.object_pages(task, object).unwrap_or(0) {
         let access = Access::new(object, page, is_anonymous);
         match finish(engine, task, access) {
@@ -23,7 +24,7 @@ pub(super) fn populate(
             served => return Err(format!("page {page} can't be had: {served:?}")),
         }
     }
-    engine.set_preferred_node(mm, before).map_err(|error| error.to_string())
+    engine.set_mempolicy(mm, before).map_err(|error| error.to_string())
 }
 
 /// Goes on with an access until it is served. Who waits is woken at once.

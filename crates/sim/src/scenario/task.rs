@@ -12,6 +12,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pageout_engine::{MemPolicy, NodeId, Nodemask};
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::Loaded;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,14 @@ section! {
             "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
         preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63),
             "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
+        membind: Option<String>, [absent "all nodes"] in Accepts::Text,
+            "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). Of preferred_node, membind, interleave and weighted_interleave a task has one at most. With any of them NUMA balancing leaves its memory alone.";
+        interleave: Option<String>, [absent "none"] in Accepts::Text,
+            "NUMA nodes that its pages come from in turn, as long as they have some (numactl --interleave).";
+        weighted_interleave: Option<String>, [absent "none"] in Accepts::Text,
+            "The same, as many pages from each node in a row as its machine.node.interleave_weight (numactl --weighted-interleave).";
+        cpunodebind: Option<String>, [absent "all nodes"] in Accepts::Text,
+            "NUMA nodes on whose CPUs it runs, dealt out in turn among those (numactl --cpunodebind). Not with cpu or migrates.";
         lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS),
             "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
         loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),
@@ -62,6 +71,19 @@ section! {
             "A user who looks at one copy at a time.";
         object: Vec<Object>, [default Vec::new()] each Object,
             "What it accesses.";
+    }
+}
+
+impl Task {
+    /// Its memory policy; lists that are none, which the check has found, say nothing.
+    pub(super) fn mempolicy(&self) -> MemPolicy {
+        let nodes = |list: &Option<String>| list.as_deref().and_then(Nodemask::parse);
+        let preferred = self.preferred_node.map(|node| MemPolicy::Preferred(NodeId(node as u8)));
+        preferred
+            .or(nodes(&self.membind).map(MemPolicy::Bind))
+            .or(nodes(&self.interleave).map(MemPolicy::Interleave))
+            .or(nodes(&self.weighted_interleave).map(MemPolicy::WeightedInterleave))
+            .unwrap_or_default()
     }
 }
 

@@ -229,7 +229,7 @@ impl Core {
 
     /// Swappiness, or 0 while swap has no room for a batch and there is no slower memory.
     pub(crate) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote(self.lruvecs[lruvec].node);
+        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
         if sc.may_swap && has_room { sc.by.swappiness } else { 0 }
     }
 }

@@ -126,7 +126,7 @@ impl Core {
         if self.lru_of(lruvec) != Lru::Generations {
             return Err(Refused::invalid("a group that keeps generations"));
         }
-        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote(self.lruvecs[lruvec].node);
+        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
         let default = if has_room { self.config.swappiness } else { 0 };
         let swappiness = request.swappiness.unwrap_or(default);
         match request.what {

@@ -6,7 +6,7 @@
 //!              └─▶ marks: kswapd woken, throttled, killed ────────────────────────────────────────┘
 //! ```
 
-use pageout_engine::Stat;
+use pageout_engine::{PAGE_SIZE, Stat};
 use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
 
@@ -14,9 +14,11 @@ use crate::cli::RunArgs;
 use crate::commands::vmscan_report::Heard;
 use crate::print::figures;
 use crate::print::summary::{kill_told, summary};
-use crate::report::{Axis, Bar, Bars, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit, scenario};
+use crate::report::{
+    Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
+};
 use crate::result::marks::{Mark, Marked};
-use crate::result::run_result::{RunResult, TaskResult};
+use crate::result::run_result::{RunResult, TaskResult, TiersResult};
 use crate::result::samples::{Extent, Level, Load, Sampled, Samples};
 use crate::scenario::source::Source;
 
@@ -39,6 +41,7 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
     let text = summary(of, result);
     let mut parts = vec![Part::Bars(waits(&result.tasks))];
     parts.extend(over_time(seen, result.end_ns));
+    parts.extend(result.tiers.iter().flat_map(tiers));
     parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
     parts.push(scenario(source, &args.options, &[]));
     Page {
@@ -122,6 +125,42 @@ fn waits(tasks: &[TaskResult]) -> Bars {
         says: format!("Shares of each task's time. Reclaim may itself wait for devices and CPUs.{more}"),
         bars,
     }
+}
+
+/// What each node held over time, and which pages were accessed and promoted when.
+fn tiers(tiers: &TiersResult) -> Vec<Part> {
+    let span = tiers.residency.span.0 as f64 / 1e9;
+    let times = 0..tiers.residency.pages.len();
+    let line = |node: usize| {
+        let tier = if tiers.top_tier[node] { "top tier" } else { "slower" };
+        let ys = tiers
+            .residency
+            .pages
+            .iter()
+            .map(|pages| pages.get(node).map(|&pages| (pages * PAGE_SIZE) as f64));
+        Line { name: format!("node {node}, {tier}"), colour: Colour::nth(node), ys: ys.collect() }
+    };
+    let residency = Chart {
+        title: "Where pages are".to_string(),
+        says: "Pages of processes and files on each node.".to_string(),
+        x: Axis::linear("time", Unit::Seconds),
+        y: Axis::linear("memory", Unit::Bytes),
+        xs: times.clone().map(|at| at as f64 * span).collect(),
+        lines: (0..tiers.top_tier.len()).map(line).collect(),
+        shape: Shape::Stacked,
+    };
+    let heat = Heat {
+        title: "Accesses by address".to_string(),
+        says: "Darker where more, one row for so many pages, in order of address. Dots: pages that came from slower memory to the top tier."
+            .to_string(),
+        span_ns: tiers.heat.span.0,
+        row_pages: tiers.heat.row_pages,
+        accesses: tiers.heat.accesses.clone(),
+        promoted: tiers.heat.promoted.clone(),
+    };
+    let residency = (times.len() >= 2).then_some(Part::Chart(residency));
+    let heat = (!heat.accesses.is_empty()).then_some(Part::Heat(heat));
+    residency.into_iter().chain(heat).collect()
 }
 
 /// The whole machine over time: who waited and what happened first, then what memory held, what reclaim did, and what it cost.

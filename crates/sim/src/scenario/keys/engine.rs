@@ -78,6 +78,7 @@ pub(in crate::scenario) fn memcg_keys() -> Vec<Key> {
     let settings = CGROUP_FILES.iter().filter_map(|file| match file.holds {
         Holds::Limit(initial) => Some((file, initial, Accepts::Limit)),
         Holds::Switch(initial) => Some((file, initial, Accepts::Integer(0, 1))),
+        Holds::Nodes => Some((file, "\"\"", Accepts::Text)),
         _ => None,
     });
     let key = |(file, initial, accepts): (&CgroupFile, &str, Accepts)| Key {

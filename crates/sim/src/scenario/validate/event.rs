@@ -1,6 +1,8 @@
 //! `[[event]]`: the file has to exist, and to take what is written to it.
 
-use pageout_engine::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, ZRAM_FILES};
+use pageout_engine::{
+    CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NodeId, Nodemask, ZRAM_FILES,
+};
 
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
@@ -99,9 +101,17 @@ impl Check<'_> {
                     value = as_number(value);
                     Some(Accepts::Integer(0, 1))
                 }
+                Some(Holds::Nodes) => return self.nodes(&key, &value.to_string()),
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
+            Some(KernelFile::NodeMemory(name)) => {
+                value = as_number(value);
+                if value.to_string() == "0" {
+                    self.may_go_offline(&key, &name);
+                }
+                Some(Accepts::Integer(0, 1))
+            }
             Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
             Some(KernelFile::Numa(_)) => {
                 if matches!(value.to_string().as_str(), "1" | "0" | "y" | "n" | "true" | "false") {
@@ -251,6 +261,10 @@ impl Check<'_> {
                 (name, "file of nodes", machine_files(|file| matches!(file, KernelFile::Numa(_))))
             }
             Some(KernelFile::MemoryTier(name)) => (name, "file of a tier of memory", self.tier_files()),
+            Some(KernelFile::NodeMemory(name)) => {
+                let nodes = 0..self.scenario.machine.node_sizes().len();
+                (name, "memory of a node", nodes.map(|node| format!("node{node}/memory*/online")).collect())
+            }
             Some(KernelFile::LruGen(name)) => (
                 name,
                 "file of the multi-generational LRU",
@@ -282,6 +296,21 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
+    /// A node with CPUs keeps its memory.
+    fn may_go_offline(&mut self, key: &str, name: &str) {
+        let node = name.trim_start_matches("node").split('/').next().and_then(|node| node.parse().ok());
+        let has_cpus =
+            node.is_some_and(|node| !self.scenario.machine.cpus_of(Nodemask::of([NodeId(node)])).is_empty());
+        if has_cpus || self.scenario.machine.node.len() < 2 {
+            let problem = Problem::new(key, "memory of a node with CPUs can't go offline");
+            self.report(
+                problem.help(
+                    "a [[machine.node]] without cpus can; where none has any, they are the first node's",
+                ),
+            );
+        }
+    }
+
     /// The list of nodes of each tier that there is.
     fn tier_files(&self) -> Vec<String> {
         let tiers = self.scenario.machine.tiers();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::Policy;
+use pageout_engine::{NodeId, Nodemask, Policy};
 
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
@@ -80,6 +80,28 @@ impl Check<'_> {
         self.tiers();
     }
 
+    /// Where hot pages go whose users nobody knows is a node of the top tier.
+    fn promotion_target(&mut self) {
+        let Some(value) = self.scenario.sysctl.get("vm.pghot_target_nid") else { return };
+        let (Ok(node), Ok(tiers)) = (value.to_string().parse::<u8>(), self.scenario.machine.tiers()) else {
+            return;
+        };
+        let nodes = self.scenario.machine.node.len();
+        if nodes == 0 {
+            return;
+        }
+        let key = "sysctl.vm.pghot_target_nid";
+        let problem = match usize::from(node) < nodes {
+            false => Problem::new(key, format!("there is no node {node}")),
+            true if !tiers.node_is_top_tier(NodeId(node)) => {
+                Problem::new(key, format!("node {node} is of a lower tier, and nothing is promoted there"))
+            }
+            true => return,
+        };
+        let top = (0..nodes as u8).map(NodeId).filter(|&node| tiers.node_is_top_tier(node));
+        self.report(problem.help(format!("nodes of the top tier: {}", Nodemask::of(top))));
+    }
+
     /// What moves pages between tiers needs two of them.
     fn tiers(&mut self) {
         let Scenario { machine, kernel, sysctl, .. } = self.scenario;
@@ -102,7 +124,11 @@ impl Check<'_> {
                 Problem::new(PGTSCANS, "no group of this scenario has a policy that walks page tables");
             self.report(problem.help("klruscand goes with generations: kernel.profile = \"mglru@6.12\""));
         }
-        if !self.problems.is_empty() || asked.iter().all(|(_, is_asked)| !is_asked) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        self.promotion_target();
+        if asked.iter().all(|(_, is_asked)| !is_asked) {
             return;
         }
         let tiers = match machine.tiers() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pageout_engine::Nodemask;
+
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
 use crate::scenario::task::CPU_MAX;
@@ -23,6 +25,7 @@ impl Check<'_> {
             self.report(problem.help(format!("allowed: 0 to {}", cpus.saturating_sub(1))));
         }
         self.ranges(&format!("{prefix}."), task);
+        self.placement(prefix, task);
         if task.object.is_empty() {
             let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
             self.report(problem.help("add a [[task.object]] with a channel, a size and a workload"));
@@ -35,6 +38,80 @@ impl Check<'_> {
         self.session(prefix, task);
         for index in 0..task.object.len() {
             self.object(&format!("{prefix}.object[{index}]"), task, index);
+        }
+    }
+
+    /// Where its memory and its threads are to be.
+    fn placement(&mut self, prefix: &str, task: &Task) {
+        let lists = [
+            ("membind", &task.membind),
+            ("interleave", &task.interleave),
+            ("weighted_interleave", &task.weighted_interleave),
+            ("cpunodebind", &task.cpunodebind),
+        ];
+        for (name, list) in lists.iter().filter_map(|&(name, list)| Some((name, list.as_deref()?))) {
+            self.nodes(&format!("{prefix}.{name}"), list);
+        }
+        // On a machine without a list of nodes whoever builds it says so.
+        if let Some(node) = task.preferred_node.filter(|_| !self.scenario.machine.node.is_empty()) {
+            self.nodes(&format!("{prefix}.preferred_node"), &node.to_string());
+        }
+        let policies = lists[..3].iter().filter(|(_, list)| list.is_some()).map(|&(name, _)| name);
+        let preferred = task.preferred_node.map(|_| "preferred_node");
+        let policies: Vec<&str> = preferred.into_iter().chain(policies).collect();
+        if let [_, second, ..] = policies[..] {
+            let message =
+                format!("task `{}` has more than one memory policy: {}", task.name, policies.join(", "));
+            self.report(Problem::new(format!("{prefix}.{second}"), message).help("keep one of them"));
+        }
+        if let Some(nodes) = task.cpunodebind.as_deref().and_then(Nodemask::parse) {
+            let key = format!("{prefix}.cpunodebind");
+            if task.cpu.is_some() || task.migrates {
+                let problem =
+                    Problem::new(&key, "`cpunodebind` deals out CPUs, and so does `cpu` or `migrates`");
+                self.report(problem.help("keep one of them"));
+            } else if self.scenario.machine.cpus_of(nodes).is_empty() {
+                let problem = Problem::new(&key, format!("no CPU belongs to node {nodes}"));
+                self.report(problem.help("give a [[machine.node]] some: cpus = 2"));
+            }
+        }
+        self.has_room_where_bound(prefix, task);
+    }
+
+    /// A list of nodes that exist.
+    pub(super) fn nodes(&mut self, key: &str, list: &str) {
+        let count = self.scenario.machine.node_sizes().len();
+        let Some(nodes) = Nodemask::parse(list) else {
+            let problem = Problem::new(key, format!("`{list}` is no list of nodes"));
+            return self.report(problem.help("for example \"0-1,3\""));
+        };
+        if let Some(node) = nodes.iter().find(|node| node.index() >= count) {
+            let problem = Problem::new(key, format!("there is no node {}", node.0));
+            self.report(
+                problem.help(format!("the machine has nodes 0 to {}: see [[machine.node]]", count - 1)),
+            );
+        }
+    }
+
+    /// Anonymous memory that nodes can't hold and no swap takes would only end the run.
+    fn has_room_where_bound(&mut self, prefix: &str, task: &Task) {
+        let Some(nodes) = task.membind.as_deref().and_then(Nodemask::parse) else { return };
+        let sizes = self.scenario.machine.node_sizes();
+        let room = |nodes: Nodemask| -> u64 {
+            nodes.iter().filter_map(|node| sizes.get(node.index())).map(|size| size.0).sum()
+        };
+        let swap: u64 = self.scenario.swap.iter().map(|swap| swap.size.0).sum();
+        let wanted = task.object.iter().filter(|object| object.channel == Channel::Anonymous);
+        let wanted: u64 = wanted.filter_map(|object| object.size).map(|size| size.0).sum();
+        if nodes.iter().all(|node| node.index() < sizes.len()) && wanted > room(nodes) + swap {
+            let message = format!(
+                "{} of anonymous memory have no room on node {nodes}, which has {}, and in {} of swap",
+                Size(wanted),
+                Size(room(nodes)),
+                Size(swap)
+            );
+            let problem = Problem::new(format!("{prefix}.membind"), message);
+            self.report(problem.help("bind it to more nodes, or add a [[swap]]"));
         }
     }
 

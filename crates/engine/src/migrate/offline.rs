@@ -1,0 +1,101 @@
+//! A node's memory leaves the machine, and comes back: memory that is added and removed while it runs, as that behind CXL is.
+//!
+//! ```text
+//!   nobody allocates there any more ─▶ what CPUs hold goes back ─▶ each folio to the nearest node with room ─▶ no tier has the node
+//!                                                                   │ kernel memory, held, or no room
+//!                                                                   └ it stays in use, with what has not moved
+//! ```
+//! Kernel memory has no way to move, so a node that holds any stays; zone Movable holds none. A kernel reclaims to make room and tries for as
+//! long as it takes. Here who removes memory is told, and may try again.
+
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::units::{CpuId, NodeId, Nodemask};
+use std::fmt;
+
+/// Why a node's memory stays in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotOffline {
+    /// It has CPUs, which would be far from all memory.
+    HasCpus,
+    /// So many pages of it are the kernel's own.
+    Kernel(u64),
+    /// So many pages are in someone's hands, or found no room elsewhere.
+    Busy(u64),
+}
+
+impl fmt::Display for NotOffline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotOffline::HasCpus => write!(f, "a node without CPUs"),
+            NotOffline::Kernel(pages) => {
+                write!(f, "a node without kernel memory: it has {pages} such pages (zone Movable has none)")
+            }
+            NotOffline::Busy(pages) => {
+                write!(f, "room elsewhere for {pages} pages more, or that nobody holds them: try again")
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Takes a node's memory out of use.
+    pub(crate) fn offline_node(&mut self, node: NodeId) -> Result<(), NotOffline> {
+        if !self.tiers.is_online(node) {
+            return Ok(());
+        }
+        if (0..self.config.cpus).any(|cpu| self.config.layout.node_of_cpu(cpu) == node) {
+            return Err(NotOffline::HasCpus);
+        }
+        (0..self.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+        self.memory.drain_all_pages();
+        self.memory.zones.set_online(node, false, &self.config);
+        let left = self.evacuate(node);
+        if left.is_err() {
+            self.memory.zones.set_online(node, true, &self.config);
+            return left;
+        }
+        self.tiers.set_online(node, false);
+        Ok(())
+    }
+
+    /// Takes it into use again, empty.
+    pub(crate) fn online_node(&mut self, node: NodeId) {
+        self.memory.zones.set_online(node, true, &self.config);
+        self.tiers.set_online(node, true);
+    }
+
+    /// Moves all that can move off a node.
+    fn evacuate(&mut self, node: NodeId) -> Result<(), NotOffline> {
+        let folios = self.folios_in_use(node);
+        let kernel = folios.iter().map(|&pfn| self.memory.folios[pfn]);
+        let kernel: u64 =
+            kernel.filter(|folio| folio.has(FolioFlags::KERNEL)).map(|folio| folio.pages()).sum();
+        if kernel > 0 {
+            return Err(NotOffline::Kernel(kernel));
+        }
+        let nearest = self.memory.zones.nearest(node, Nodemask::ALL);
+        let mut left = 0;
+        for pfn in folios {
+            let folio = self.memory.folios[pfn];
+            if self.is_held(&folio) || !self.migrate_isolate(pfn) {
+                left += folio.pages();
+                continue;
+            }
+            let gfp = Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+            let request = |to| Request { order: folio.order, ..Request::movable(gfp, to) };
+            match nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg)) {
+                Some(target) => {
+                    let is_moved = self.migrate_folio(pfn, target);
+                    assert!(is_moved, "nobody holds it");
+                }
+                None => {
+                    self.migrate_put_back(pfn);
+                    left += folio.pages();
+                }
+            }
+        }
+        if left > 0 { Err(NotOffline::Busy(left)) } else { Ok(()) }
+    }
+}

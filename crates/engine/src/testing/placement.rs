@@ -1,0 +1,170 @@
+//! Promises of memory policies, of nodes of a group, and of nodes that leave and come back.
+
+use crate::memory::mm::Advice;
+use crate::*;
+
+const PAGES: u64 = 240;
+const CPU_NODE: NodeId = NodeId(0);
+
+/// Three nodes, the first with the CPU, and a process with a heap in a group.
+struct Bench {
+    engine: Engine,
+    task: TaskId,
+    heap: ObjectId,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let layout = Layout {
+            memory_types: vec![MemoryType::Dram, MemoryType::Adistance(2880), MemoryType::Adistance(5760)],
+            movable_pages: vec![0, 4096, 4096],
+            interleave_weights: vec![3, 1, 2],
+            ..Layout::default()
+        };
+        let config =
+            Config { node_pages: vec![4096; 3], layout, demotion_enabled: true, ..Config::default() };
+        let mut engine = Engine::new(config).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        let heap = engine.map_anon(task, PAGES, Advice::Normal).unwrap();
+        Bench { engine, task, heap }
+    }
+
+    fn with(policy: MemPolicy) -> Bench {
+        let mut bench = Bench::new();
+        let mm = bench.engine.mm_of(bench.task);
+        bench.engine.set_mempolicy(mm, policy).unwrap();
+        bench
+    }
+
+    fn touch(&mut self, page: u64) -> Option<NodeId> {
+        let access = Access::new(self.heap, page, true);
+        let mut step = self.engine.start(self.task, access);
+        loop {
+            self.engine.take_ops(&mut Vec::new());
+            self.engine.take_woken(&mut Vec::new());
+            match step {
+                Step::Done(Served::Hit(Touched::Frame(pfn)) | Served::Minor(Touched::Frame(pfn))) => {
+                    return Some(self.engine.node_of(pfn));
+                }
+                Step::Done(_) => return None,
+                Step::Again | Step::Wait(_) => step = self.engine.resume(self.task),
+            }
+        }
+    }
+
+    /// How many pages are on each node after all were touched.
+    fn touch_all(&mut self) -> [u64; 3] {
+        let mut nodes = [0; 3];
+        (0..PAGES).for_each(|page| nodes[self.touch(page).unwrap().index()] += 1);
+        self.engine.core.lru_add_drain();
+        self.engine.check_invariants();
+        nodes
+    }
+
+    fn write(&mut self, path: &str, value: &str) -> Result<(), FileError> {
+        let written = self.engine.write_file(self.task, path, value).map(|_| ());
+        self.engine.take_ops(&mut Vec::new());
+        written
+    }
+}
+
+fn mask(nodes: &str) -> Nodemask {
+    Nodemask::parse(nodes).unwrap()
+}
+
+#[test]
+fn pages_come_from_where_the_policy_says() {
+    let of = |policy| Bench::with(policy).touch_all();
+    assert_eq!(of(MemPolicy::Default), [PAGES, 0, 0]);
+    assert_eq!(of(MemPolicy::Preferred(NodeId(2))), [0, 0, PAGES]);
+    assert_eq!(of(MemPolicy::Bind(mask("1-2"))), [0, PAGES, 0]);
+    assert_eq!(of(MemPolicy::Interleave(mask("0,2"))), [PAGES / 2, 0, PAGES / 2]);
+    assert_eq!(of(MemPolicy::WeightedInterleave(mask("0-2"))), [PAGES / 2, PAGES / 6, PAGES / 3]);
+}
+
+#[test]
+fn a_policy_names_nodes_that_exist() {
+    let mut bench = Bench::new();
+    let mm = bench.engine.mm_of(bench.task);
+    let error = bench.engine.set_mempolicy(mm, MemPolicy::Bind(mask("1,3"))).unwrap_err();
+    assert_eq!(error.to_string(), "node: 3 is not in the range 0 to 2");
+}
+
+/// A node that is bound to and full is not left for another that is empty.
+#[test]
+fn who_is_bound_has_no_other_memory() {
+    let mut bench = Bench::with(MemPolicy::Bind(mask("1")));
+    let taker = bench.engine.process_create(MemcgId::ROOT);
+    let task = bench.engine.task_create(taker, CpuId(0));
+    let heap = bench.engine.map_anon(task, 4000, Advice::Normal).unwrap();
+    bench.engine.set_mempolicy(taker, MemPolicy::Preferred(NodeId(1))).unwrap();
+    let own = std::mem::replace(&mut bench.task, task);
+    let own_heap = std::mem::replace(&mut bench.heap, heap);
+    (0..4000).for_each(|page| {
+        bench.touch(page);
+    });
+    (bench.task, bench.heap) = (own, own_heap);
+    for page in 0..PAGES {
+        let node = bench.touch(page);
+        assert!(node.is_none_or(|node| node == NodeId(1)), "page {page} is on {node:?}");
+    }
+}
+
+#[test]
+fn nodes_of_a_group_confine_its_processes_from_then_on() {
+    let mut bench = Bench::new();
+    (0..PAGES / 2).for_each(|page| assert_eq!(bench.touch(page), Some(CPU_NODE)));
+    bench.write("/sys/fs/cgroup/job/cpuset.mems", "1-2").unwrap();
+    assert_eq!(bench.touch_all(), [PAGES / 2, PAGES / 2, 0], "what is there stays");
+    let mut read = |file: &str| bench.engine.read_file(&format!("/sys/fs/cgroup/job/{file}")).unwrap();
+    assert_eq!([read("cpuset.mems"), read("cpuset.mems.effective")], ["1-2\n", "1-2\n"]);
+    bench.write("/sys/fs/cgroup/job/cpuset.mems", "").unwrap();
+    assert_eq!(bench.engine.read_file("/sys/fs/cgroup/job/cpuset.mems.effective").unwrap(), "0-2\n");
+    for (wrong, expected) in [("0-3", "nodes that are online, which are 0-2"), ("fast", "a list of nodes")] {
+        let error = bench.write("/sys/fs/cgroup/job/cpuset.mems", wrong).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn pages_of_a_node_that_goes_move_to_others_and_nothing_new_comes_until_it_is_back() {
+    let online = |node: u8| format!("/sys/devices/system/node/node{node}/memory*/online");
+    let mut bench = Bench::with(MemPolicy::Interleave(mask("0-2")));
+    assert_eq!(bench.touch_all(), [PAGES / 3; 3]);
+    bench.write(&online(1), "0").unwrap();
+    bench.engine.check_invariants();
+    assert_eq!(bench.engine.read_file(&online(1)).unwrap(), "0\n");
+    assert_eq!(bench.engine.core.folios_in_use(NodeId(1)), []);
+    let [_, gone, _] = bench.touch_all();
+    assert_eq!(gone, 0, "and they are there without a fault");
+    assert_eq!(bench.engine.tiers().iter().count(), 2);
+    bench.write(&online(1), "1").unwrap();
+    assert_eq!(bench.engine.tiers().iter().count(), 3);
+    assert!(matches!(bench.engine.read_file(&online(3)), Err(FileError::NoSuchFile(_))));
+    let error = bench.write(&online(0), "0").unwrap_err();
+    assert!(error.to_string().contains("a node without CPUs"), "{error}");
+}
+
+#[test]
+fn a_node_whose_pages_find_no_room_stays() {
+    let mut bench = Bench::with(MemPolicy::Bind(mask("1")));
+    assert_eq!(bench.touch_all(), [0, PAGES, 0]);
+    bench.write("/sys/devices/system/node/node2/memory*/online", "0").unwrap();
+    let filler = bench.engine.process_create(MemcgId::ROOT);
+    let task = bench.engine.task_create(filler, CpuId(0));
+    let heap = bench.engine.map_anon(task, 4096, Advice::Normal).unwrap();
+    bench.engine.set_mempolicy(filler, MemPolicy::Preferred(CPU_NODE)).unwrap();
+    let own = std::mem::replace(&mut bench.task, task);
+    let own_heap = std::mem::replace(&mut bench.heap, heap);
+    (0..4000).for_each(|page| {
+        bench.touch(page);
+    });
+    let error = bench.write("/sys/devices/system/node/node1/memory*/online", "0").unwrap_err();
+    assert!(error.to_string().contains("EBUSY"), "{error}");
+    (bench.task, bench.heap) = (own, own_heap);
+    assert!((0..PAGES).all(|page| bench.touch(page).is_some()));
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}

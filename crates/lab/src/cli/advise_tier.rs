@@ -1,0 +1,50 @@
+//! `pageout advise-tier`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{PageOptions, RunOptions};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout advise-tier web.toml
+  pageout advise-tier requests.pgt --memory 64GiB             a trace, read by one task through an open file
+  pageout advise-tier web.toml --device cxl-1.1,pmem --ratio 1:1,1:2,1:4
+  pageout advise-tier web.toml --report advice.html
+  pageout advise-tier web.toml --json | jq '.advice'
+The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.";
+
+/// Arguments of `advise-tier`.
+#[derive(Debug, Args)]
+pub(crate) struct AdviseTierArgs {
+    /// The scenario file, or a recorded trace
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// Memory in all, fast and slow, instead of the scenario's
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// Classes of slow memory: names of presets, separated by commas
+    #[arg(long, value_name = "PRESETS", value_delimiter = ',', default_value = "cxl-1.1,cxl-2.0-switch")]
+    pub(crate) device: Vec<String>,
+
+    /// Fast to slow memory, separated by commas
+    #[arg(long, value_name = "RATIOS", value_delimiter = ',', default_value = "2:1,1:1,1:2,1:4")]
+    pub(crate) ratio: Vec<String>,
+
+    /// How much longer than with fast memory alone is too long, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub(crate) loss: f64,
+
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}

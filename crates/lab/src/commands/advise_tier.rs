@@ -1,0 +1,497 @@
+//! `pageout advise-tier`: how much of its memory a workload can have on slower memory, what has to find its hot pages there, and which knobs
+//! matter.
+//!
+//! ```text
+//!   the workload with all its memory fast                              what everything is compared with
+//!   ratio x device x source                                            one run each, on all CPUs
+//!     ─▶ of each device the least fast memory that loses little enough: the advice
+//!        ─▶ each knob turned there, one at a time                      by how much each matters
+//! ```
+//! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
+
+mod page; // the same as a page
+
+use std::fmt::Write;
+
+use anyhow::{Context, anyhow, ensure};
+use pageout_sim::memory::MemorySpec;
+use pageout_sim::scenario::{Node, Scalar, Scenario, Size};
+use serde_json::{Value, json};
+
+use crate::cli::AdviseTierArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::progress::name_of;
+use crate::print::{figures, output, table};
+use crate::report::check_name;
+use crate::result::effect::{FIGURES, Figure};
+use crate::result::run_result::RunResult;
+use crate::result::variants::{Plan, Runs, verdict};
+use crate::scenario::load::load;
+use crate::scenario::source::Source;
+
+/// Who notices that a page of slow memory is in use, and what is turned on for it.
+struct Noticing {
+    name: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+}
+
+const DEMOTION: (&str, &str) = ("kernel.numa.demotion_enabled", "true");
+const TIERING: (&str, &str) = ("sysctl.kernel.numa_balancing", "2");
+
+const SOURCES: [Noticing; 5] = [
+    Noticing { name: "nobody", sets: &[] },
+    Noticing { name: "demotion only", sets: &[DEMOTION] },
+    Noticing { name: "hint faults", sets: &[DEMOTION, TIERING] },
+    Noticing {
+        name: "hint faults and reads",
+        sets: &[DEMOTION, TIERING, ("kernel.numa.pagecache_promotion_enabled", "true")],
+    },
+    Noticing {
+        name: "pghot",
+        sets: &[
+            DEMOTION,
+            TIERING,
+            ("sysctl.vm.pghot_record_hintfaults_enable", "1"),
+            ("sysctl.vm.pghot_record_fma_enable", "1"),
+        ],
+    },
+];
+
+/// Knobs that are turned where the advice is, with values on both sides of what they are.
+const KNOBS: [(&str, &str); 8] = [
+    ("kernel.sched.numa_balancing.hot_threshold_ms", "250"),
+    ("kernel.sched.numa_balancing.hot_threshold_ms", "4000"),
+    ("kernel.sched.numa_balancing.scan_size_mb", "64"),
+    ("kernel.sched.numa_balancing.scan_size_mb", "1024"),
+    ("kernel.numa.promotion_threshold", "capacity"),
+    ("kernel.numa.promotion_governor_ms", "1000"),
+    ("kernel.reclaim.demotion_full", "reclaim_target"),
+    ("sysctl.vm.watermark_scale_factor", "100"),
+];
+/// So many of them are told of.
+const KNOBS_TOLD: usize = 3;
+
+/// Fast to slow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Ratio {
+    fast: u64,
+    slow: u64,
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.fast, self.slow)
+    }
+}
+
+impl std::str::FromStr for Ratio {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Ratio> {
+        let parts =
+            text.split_once(':').and_then(|(fast, slow)| Some((fast.parse().ok()?, slow.parse().ok()?)));
+        match parts {
+            Some((fast @ 1..=1000, slow @ 1..=1000)) => Ok(Ratio { fast, slow }),
+            _ => Err(anyhow!("--ratio {text}: fast to slow memory is wanted, as 1:2, each from 1 to 1000")),
+        }
+    }
+}
+
+/// A run, and what it says.
+struct Cell {
+    ratio: Ratio,
+    device: String,
+    source: usize,
+    runs: Runs,
+}
+
+/// A knob at another value.
+struct Turned {
+    key: &'static str,
+    value: &'static str,
+    runs: Runs,
+}
+
+/// All that was found out.
+struct Advice<'a> {
+    args: &'a AdviseTierArgs,
+    memory: Size,
+    scenario: Scenario,
+    all_fast: Runs,
+    cells: Vec<Cell>,
+    /// The cell that is advised, or the best one if all lose too much; what knobs change there.
+    at: usize,
+    turned: Vec<Turned>,
+}
+
+/// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
+pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
+    let ratios: Vec<Ratio> = args
+        .ratio
+        .iter()
+        .map(|ratio| ratio.parse())
+        .collect::<anyhow::Result<_>>()
+        .map_err(Failure::Input)?;
+    if let Some(unknown) = args.device.iter().find(|name| MemorySpec::preset(name).is_none()) {
+        let known = MemorySpec::PRESETS.join(", ");
+        return Err(Failure::Input(anyhow!("--device {unknown}: there is no such memory; known: {known}")));
+    }
+    let source = read(args)?;
+    let base = load(&source, &args.options, &[])?;
+    let memory = match &args.memory {
+        Some(text) => {
+            text.parse().map_err(|error| anyhow!("--memory {text}: {error}")).map_err(Failure::Input)?
+        }
+        None => Size(base.machine.node_sizes().iter().map(|size| size.0).sum()),
+    };
+    let base = with_memory(&base, &[json!({ "memory": memory.to_string(), "cpus": base.machine.cpus })])?;
+    let plan =
+        Plan { name: name_of(&args.scenario), repeat: 1, jobs: args.jobs, output: &args.options.output };
+    let mut asked = Vec::new();
+    for device in &args.device {
+        for &ratio in &ratios {
+            for number in 0..SOURCES.len() {
+                asked.push((ratio, device.clone(), number, divided(&base, memory, ratio, device, number)?));
+            }
+        }
+    }
+    let scenarios: Vec<Scenario> = asked.iter().map(|(.., scenario)| scenario.clone()).collect();
+    let all: Vec<Scenario> = std::iter::once(base.clone()).chain(scenarios).collect();
+    let mut results = plan.run(&all)?.into_iter();
+    let all_fast = results.next().expect("one was asked for");
+    if let Some(failure) = all_fast.failures.first() {
+        let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
+        return output::no_result(&args.options.output, failure, Value::Null);
+    }
+    let cells = asked.iter().zip(results);
+    let cells: Vec<Cell> = cells
+        .map(|((ratio, device, source, _), runs)| Cell {
+            ratio: *ratio,
+            device: device.clone(),
+            source: *source,
+            runs,
+        })
+        .collect();
+    let mut advice = Advice { args, memory, scenario: base, all_fast, cells, at: 0, turned: Vec::new() };
+    advice.at = advice.chosen();
+    let here = &asked[advice.at].3;
+    let turned: Vec<Scenario> =
+        KNOBS.iter().map(|&(key, value)| with(here.clone(), &[(key, value)])).collect();
+    advice.turned = KNOBS
+        .iter()
+        .zip(plan.run(&turned)?)
+        .map(|(&(key, value), runs)| Turned { key, value, runs })
+        .collect();
+    if args.options.output.json {
+        output::print_json(&advice.to_json())?;
+    } else {
+        output::print(&advice.to_text())?;
+    }
+    if let Some(path) = &args.page.report {
+        page::page(&source, &advice).write(path)?;
+    }
+    let failures: Vec<Failure> =
+        advice.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name())).collect();
+    verdict(&failures, all.len())
+}
+
+/// A scenario, or one task that replays a trace.
+fn read(args: &AdviseTierArgs) -> Result<Source, Failure> {
+    let path = &args.scenario;
+    if path.extension().is_none_or(|extension| extension == "toml") {
+        return Ok(Source::read(path)?);
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.with_context(|| format!("{}: the name of a trace has to be text", path.display()))?;
+    let text = format!(
+        "[[task]]\nname = \"replay\"\n[[task.object]]\nchannel = \"file\"\ntrace = {}\n",
+        Value::from(name)
+    );
+    Ok(Source::parse(path, text)?)
+}
+
+/// The scenario with these nodes, and nothing turned on that is about tiers.
+fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Result<Scenario, Failure> {
+    let mut scenario = scenario.clone();
+    let nodes: Result<Vec<Node>, _> = nodes.iter().cloned().map(serde_json::from_value).collect();
+    scenario.machine.node = nodes.context("a node of a size and a preset").map_err(Failure::Input)?;
+    scenario.machine.memory = None;
+    let keys: Vec<&str> =
+        SOURCES.iter().flat_map(|source| source.sets).chain(&KNOBS[4..6]).map(|set| set.0).collect();
+    let is_ours = |table: &str, name: &str| keys.iter().any(|key| key.strip_prefix(table) == Some(name));
+    scenario.kernel.switches.0.retain(|(name, _)| !is_ours("kernel.", name));
+    scenario.sysctl.0.retain(|(name, _)| !is_ours("sysctl.", name));
+    Ok(scenario)
+}
+
+/// The scenario with so much of its memory slow, and a source on.
+fn divided(
+    base: &Scenario,
+    memory: Size,
+    ratio: Ratio,
+    device: &str,
+    source: usize,
+) -> Result<Scenario, Failure> {
+    /// Whole mebibytes.
+    const UNIT: u64 = 1 << 20;
+    let fast = memory.0 / (ratio.fast + ratio.slow) * ratio.fast / UNIT * UNIT;
+    let nodes = [
+        json!({ "memory": Size(fast).to_string(), "cpus": base.machine.cpus }),
+        json!({ "memory": Size(memory.0 - fast).to_string(), "preset": device }),
+    ];
+    let scenario = with(with_memory(base, &nodes)?, SOURCES[source].sets);
+    let problems = scenario.validate();
+    let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
+    ensure_input(problems.is_empty(), told)?;
+    Ok(scenario)
+}
+
+fn ensure_input(holds: bool, message: impl FnOnce() -> String) -> Result<(), Failure> {
+    let check = || -> anyhow::Result<()> {
+        ensure!(holds, message());
+        Ok(())
+    };
+    check().map_err(Failure::Input)
+}
+
+fn with(mut scenario: Scenario, sets: &[(&str, &str)]) -> Scenario {
+    for (key, value) in sets {
+        let scalar = match (value.parse::<bool>(), value.parse::<i64>()) {
+            (Ok(value), _) => Scalar::Bool(value),
+            (_, Ok(value)) => Scalar::Integer(value),
+            _ => Scalar::Text((*value).to_string()),
+        };
+        match (key.strip_prefix("kernel."), key.strip_prefix("sysctl.")) {
+            (Some(name), _) => scenario.kernel.switches.0.push((name.to_string(), scalar)),
+            (_, Some(name)) => scenario.sysctl.0.push((name.to_string(), scalar)),
+            _ => unreachable!("{key} is of neither table"),
+        }
+    }
+    scenario
+}
+
+impl Cell {
+    fn name(&self) -> String {
+        format!("{} {}, {}", self.ratio, self.device, SOURCES[self.source].name)
+    }
+
+    fn result(&self) -> Option<&RunResult> {
+        self.runs.results.first()
+    }
+}
+
+/// Work done a second.
+fn throughput(runs: &Runs) -> Option<f64> {
+    let figure: &Figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
+    figure.values(runs).first().copied().filter(|&value| value > 0.0)
+}
+
+/// In percent, with a sign.
+fn signed(percent: f64) -> String {
+    format!("{percent:+.1} %")
+}
+
+impl Advice<'_> {
+    /// How much longer a run takes than with fast memory alone, in percent.
+    fn loss(&self, runs: &Runs) -> Option<f64> {
+        Some((throughput(&self.all_fast)? / throughput(runs)? - 1.0) * 100.0)
+    }
+
+    /// The source that loses least at a ratio on a device.
+    fn best(&self, ratio: Ratio, device: &str) -> Option<(usize, f64)> {
+        let here =
+            self.cells.iter().enumerate().filter(|(_, cell)| cell.ratio == ratio && cell.device == device);
+        let losses = here.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
+    fn ratios(&self) -> Vec<Ratio> {
+        let mut ratios: Vec<Ratio> = Vec::new();
+        for cell in &self.cells {
+            if !ratios.contains(&cell.ratio) {
+                ratios.push(cell.ratio);
+            }
+        }
+        ratios
+    }
+
+    /// The least fast memory of a device that loses little enough.
+    fn advised(&self, device: &str) -> Option<(usize, f64)> {
+        let good = self.ratios().into_iter().filter_map(|ratio| Some((ratio, self.best(ratio, device)?)));
+        let good = good.filter(|(_, (_, loss))| *loss < self.args.loss);
+        let share = |ratio: Ratio| ratio.fast as f64 / (ratio.fast + ratio.slow) as f64;
+        good.min_by(|(one, _), (other, _)| share(*one).total_cmp(&share(*other))).map(|(_, best)| best)
+    }
+
+    /// The first device's advice, or else what loses least.
+    fn chosen(&self) -> usize {
+        let advised = self.args.device.iter().find_map(|device| self.advised(device));
+        let all = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        advised.or(all.min_by(|(_, one), (_, other)| one.total_cmp(other))).map_or(0, |(at, _)| at)
+    }
+
+    /// What each knob changes at the advised point, in percent of the time, the largest first.
+    fn knobs(&self) -> Vec<(&Turned, f64)> {
+        let Some(here) = throughput(&self.cells[self.at].runs) else { return Vec::new() };
+        let change = |turned: &Turned| Some((here / throughput(&turned.runs)? - 1.0) * 100.0);
+        let mut knobs: Vec<(&Turned, f64)> =
+            self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
+        knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+        knobs
+    }
+
+    /// Sentences: what to do.
+    fn story(&self) -> Vec<String> {
+        let mut story = Vec::new();
+        for device in &self.args.device {
+            story.push(match self.advised(device) {
+                Some((at, loss)) => {
+                    let cell = &self.cells[at];
+                    format!(
+                        "{device}: {} of fast to slow memory takes {} longer than fast memory alone; {}{}",
+                        cell.ratio,
+                        signed(loss),
+                        match cell.source {
+                            0 => "nobody need look for hot pages.".to_string(),
+                            source => format!("hot pages are found by {}.", SOURCES[source].name),
+                        },
+                        self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
+                    )
+                }
+                None => format!("{device}: no ratio tried stays below {} % longer.", self.args.loss),
+            });
+        }
+        let knobs: Vec<String> = self
+            .knobs()
+            .iter()
+            .take(KNOBS_TOLD)
+            .filter(|(_, change)| change.abs() >= 0.1)
+            .map(|(turned, change)| format!("{} = {}: {}", turned.key, turned.value, signed(*change)))
+            .collect();
+        let at = self.cells[self.at].name();
+        story.push(match knobs.is_empty() {
+            true => format!("At {at} no knob changes the time by a thousandth."),
+            false => format!("Knobs that change the time most at {at}: {}.", knobs.join("; ")),
+        });
+        story
+    }
+
+    /// How many accesses fast memory served, and how many it could have.
+    fn hits(&self, cell: &Cell) -> Option<String> {
+        let tiers = cell.result()?.tiers.as_ref()?;
+        let (hits, best) = (tiers.fast_hit_ratio?, tiers.offline_fast_hit_ratio?);
+        Some(format!(
+            "Fast memory serves {} of accesses; who knew them beforehand would have served {} with as many promotions.",
+            figures::percent(hits),
+            figures::percent(best)
+        ))
+    }
+
+    /// A row a ratio, a column a device.
+    fn overview(&self) -> Vec<Vec<String>> {
+        let heading =
+            std::iter::once("fast:slow".to_string()).chain(self.args.device.iter().cloned()).collect();
+        let row = |ratio: Ratio| {
+            let of_device = |device: &String| match self.best(ratio, device) {
+                Some((at, loss)) => format!("{} ({})", signed(loss), SOURCES[self.cells[at].source].name),
+                None => "fails".to_string(),
+            };
+            std::iter::once(ratio.to_string()).chain(self.args.device.iter().map(of_device)).collect()
+        };
+        std::iter::once(heading).chain(self.ratios().into_iter().map(row)).collect()
+    }
+
+    /// A row a run.
+    fn details(&self) -> Vec<Vec<String>> {
+        let heading =
+            ["fast:slow", "memory", "source", "takes longer", "fast hits", "at best", "promoted", "demoted"];
+        let row = |cell: &Cell| {
+            let tiers = cell.result().and_then(|result| result.tiers.as_ref());
+            let show = |value: Option<f64>| value.map_or("-".to_string(), figures::percent);
+            vec![
+                cell.ratio.to_string(),
+                cell.device.clone(),
+                SOURCES[cell.source].name.to_string(),
+                self.loss(&cell.runs).map_or("failed".to_string(), signed),
+                show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
+                show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
+                tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
+                tiers.map_or("-".to_string(), |tiers| figures::count(tiers.demoted)),
+            ]
+        };
+        std::iter::once(heading.map(str::to_string).to_vec()).chain(self.cells.iter().map(row)).collect()
+    }
+
+    fn knob_table(&self) -> Vec<Vec<String>> {
+        let heading = ["knob", "value", "takes longer"].map(str::to_string).to_vec();
+        let rows = self
+            .knobs()
+            .into_iter()
+            .map(|(turned, change)| vec![turned.key.to_string(), turned.value.to_string(), signed(change)]);
+        std::iter::once(heading).chain(rows).collect()
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{}: {} of memory, of which a part is slower; compared with all of it fast, seed {}.\n",
+            self.args.scenario.display(),
+            self.memory,
+            self.scenario.seed
+        );
+        for says in self.story() {
+            text += &output::wrap(&says, output::width(), "  ");
+        }
+        let _ = write!(
+            text,
+            "\nHow much longer it takes, by the best source:\n\n{}",
+            table::layout(&self.overview(), 1)
+        );
+        let _ = write!(
+            text,
+            "\nKnobs at {}:\n\n{}",
+            self.cells[self.at].name(),
+            table::layout(&self.knob_table(), 2)
+        );
+        let failed = self.cells.iter().filter(|cell| !cell.runs.failures.is_empty());
+        text + &output::failed(failed.map(|cell| format!("{}: {}", cell.name(), cell.runs.failures[0])))
+    }
+
+    fn to_json(&self) -> Value {
+        let cell = |cell: &Cell| {
+            json!({
+                "ratio": cell.ratio.to_string(),
+                "device": cell.device,
+                "source": SOURCES[cell.source].name,
+                "settings": SOURCES[cell.source].sets.iter().map(|(key, value)| (*key, *value)).collect::<std::collections::BTreeMap<_, _>>(),
+                "loss_percent": self.loss(&cell.runs),
+                "complete": cell.runs.failures.is_empty(),
+                "failures": cell.runs.failures,
+                "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
+                "end_ns": cell.result().map(|result| result.end_ns),
+            })
+        };
+        let advice = self.args.device.iter().map(|device| {
+            let advised = self.advised(device).map(|(at, _)| cell(&self.cells[at]));
+            json!({ "device": device, "advised": advised })
+        });
+        let knobs = self.knobs().into_iter().map(
+            |(turned, change)| json!({ "key": turned.key, "value": turned.value, "change_percent": change }),
+        );
+        json!({
+            "scenario": self.args.scenario.to_string_lossy(),
+            "memory_bytes": self.memory.0,
+            "seed": self.scenario.seed,
+            "loss_limit_percent": self.args.loss,
+            "advice": advice.collect::<Vec<_>>(),
+            "story": self.story(),
+            "knobs_at": self.cells[self.at].name(),
+            "knobs": knobs.collect::<Vec<_>>(),
+            "runs": self.cells.iter().map(cell).collect::<Vec<_>>(),
+        })
+    }
+}

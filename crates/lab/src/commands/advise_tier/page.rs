@@ -1,0 +1,41 @@
+//! The page: the advice in sentences, then the tables behind it.
+
+use super::Advice;
+use crate::report::{Page, Part, Table, scenario};
+use crate::scenario::source::Source;
+
+pub(super) fn page(source: &Source, advice: &Advice) -> Page {
+    let table = |title: &str, says: &str, rows, words| {
+        Part::Table(Table { title: title.to_string(), says: says.to_string(), rows, words, last_words: 0 })
+    };
+    let name = advice.args.scenario.display();
+    Page {
+        title: "How much memory may be slower".to_string(),
+        of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),
+        story: advice.story(),
+        parts: vec![
+            table(
+                "By ratio and memory",
+                "How much longer it takes than with fast memory alone, by the source that finds hot pages best.",
+                advice.overview(),
+                1,
+            ),
+            table(
+                "Knobs",
+                &format!(
+                    "What each changes alone, at {}. Below 0 it is faster.",
+                    advice.cells[advice.at].name()
+                ),
+                advice.knob_table(),
+                2,
+            ),
+            table(
+                "All runs",
+                "Fast hits: accesses that fast memory served. At best: what it would have served with as many promotions, had all accesses been known beforehand.",
+                advice.details(),
+                3,
+            ),
+            scenario(source, &advice.args.options, &[]),
+        ],
+    }
+}
