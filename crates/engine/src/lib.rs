@@ -73,8 +73,8 @@ pub use pghot::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, 
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget};
 pub use reclaim::{
-    AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, KswapdActivity,
-    Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
+    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
+    KswapdActivity, Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
 };
 pub use serve::engine::Engine;
 pub use stat::Stat;

@@ -9,7 +9,7 @@ use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru};
 use crate::reclaim::rules::{
-    AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
+    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
 use crate::writeback::rules::DirtyRule;
@@ -124,7 +124,7 @@ impl Policy {
             generations: GenerationRules::linux_6_16(),
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
-            reclaim: ReclaimRules::generations_6_12(),
+            reclaim: ReclaimRules { anon_only: AnonOnly::OrFile, ..ReclaimRules::generations_6_12() },
             dirty_throttle: DirtyRule::Sleeps,
             executable_protection: false,
             proactive_counters: true,

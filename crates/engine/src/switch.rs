@@ -11,7 +11,7 @@ use crate::lru::{
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
-    AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
+    AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
     KswapdReset, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, Workingset};
@@ -257,6 +257,8 @@ pub const SWITCHES: &[Switch] = &[
         "Which reclaimers write dirty pages of files that they meet: any that may enter a file system (up to 3.1), all but tasks that reclaim for the machine (the series of 2010 against deep stacks), kswapd in earnest (3.2 to 4.10), kswapd where it meets a page twice among dirty ones only (4.11 to 6.15, on file systems that write single pages), nobody (since 6.16, and on ext4 and XFS before). With the first two a page that may not be written is kept, otherwise it is activated."),
     switch!("reclaim.anon_writeback", AnonWriteback: reclaim.anon_writeback, Some(("writeback-from-reclaim.toml", "not_direct")),
         "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it."),
+    switch!("reclaim.anon_only", AnonOnly: reclaim.anon_only, Some(("regressions/anon-only-takes-files.toml", "or_file")),
+        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.14), takes file memory where no anonymous page can be swapped or demoted (6.15 to 7.1), or takes nothing there (since 7.2)."),
     switch!("reclaim.flusher_wake", FlusherWake: reclaim.flusher_wake, Some(("writeback-from-reclaim.toml", "never")),
         "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only)."),
     switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),

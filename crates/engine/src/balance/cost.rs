@@ -6,9 +6,10 @@
 
 use super::{BalanceRule, SwappinessZero};
 use crate::core::Core;
+use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::reclaim::ScanControl;
-use crate::units::LruType;
+use crate::reclaim::{AnonOnly, ScanControl};
+use crate::units::{LruType, MemcgId};
 
 /// Cost of one page of I/O, in rotated pages.
 const IO_COST: u64 = 32;
@@ -20,6 +21,10 @@ pub enum ScanBalance {
     NoSwap,
     /// File memory only, as a swappiness of 0 says.
     SwappinessZero,
+    /// Anonymous memory only, as was asked for.
+    AnonOnly,
+    /// Nothing: anonymous memory only was asked for, and there is no swap to be had.
+    Nothing,
     /// Both in full: close to OOM cleverness has failed.
     Equal,
     /// Anonymous memory only: the machine has hardly any file memory left.
@@ -43,8 +48,12 @@ impl Core {
         let has_room =
             self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
         let can_swap = sc.may_swap && has_room;
-        if !can_swap {
+        if !can_swap && self.wants_anon_strictly(memcg, sc) {
+            ScanBalance::Nothing
+        } else if !can_swap {
             ScanBalance::NoSwap
+        } else if sc.by.swappiness == SWAPPINESS_ANON_ONLY {
+            ScanBalance::AnonOnly
         } else if sc.by.swappiness == 0
             && !sc.by.is_for_machine()
             && self.memcgs[memcg].policy.balance.swappiness_zero == SwappinessZero::Never
@@ -63,6 +72,12 @@ impl Core {
         } else {
             ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.cost }
         }
+    }
+
+    /// Whether file memory must not stand in for anonymous memory that can't be had.
+    pub(crate) fn wants_anon_strictly(&self, memcg: MemcgId, sc: &ScanControl) -> bool {
+        sc.by.swappiness == SWAPPINESS_ANON_ONLY
+            && self.memcgs[memcg].policy.reclaim.anon_only == AnonOnly::Strict
     }
 
     /// Pages to scan of each of the four lists in a pass at the present priority.
@@ -87,7 +102,10 @@ impl Core {
                 ScanBalance::NoSwap | ScanBalance::SwappinessZero | ScanBalance::CacheTrim => {
                     scan * u64::from(list.kind() == LruType::File)
                 }
-                ScanBalance::FileIsTiny => scan * u64::from(list.kind() == LruType::Anon),
+                ScanBalance::FileIsTiny | ScanBalance::AnonOnly => {
+                    scan * u64::from(list.kind() == LruType::Anon)
+                }
+                ScanBalance::Nothing => 0,
                 ScanBalance::Equal => scan,
                 ScanBalance::Fraction { weights: [anon, file], .. } => {
                     let share = scan * [anon, file][list.kind() as usize];

@@ -111,7 +111,7 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     reported("memory.events.local", MemcgFile::EventsLocal, Holds::Counters, "The same without what is below."),
     reported("memory.swap.events", MemcgFile::SwapEvents, Holds::Counters, "How often limits of swap were met, and how often a page got no slot."),
     reported("cgroup.stat", MemcgFile::CgroupStat, Holds::Counters, "Groups below this one: nr_descendants, and of those removed nr_dying_descendants, which are still charged for something."),
-    reported("memory.reclaim", MemcgFile::Reclaim, Holds::Request, "Bytes to reclaim, optionally with ` swappiness=N`."),
+    reported("memory.reclaim", MemcgFile::Reclaim, Holds::Request, "Bytes to reclaim, optionally with ` swappiness=N`, or since 6.15 ` swappiness=max` for anonymous memory only."),
 ];
 
 /// A file of the machine.

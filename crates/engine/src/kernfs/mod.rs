@@ -19,7 +19,7 @@
 //! | `/sys/fs/cgroup/PATH/memory.oom.group` | read, write: whether its processes are killed together |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
-//! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N` |
+//! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N`; since 6.15 also `max`, for anonymous memory only |
 //! | `/sys/block/zramN/{mm_stat,io_stat}` | what the compressed pages of a zram device take, and how many found no memory |
 //! | `/sys/fs/cgroup/PATH/memory.zswap.{current,max,writeback}` | bytes of compressed pages, their limit, whether they may be written to the device |
 //! | `/sys/kernel/debug/zswap/*`, `/sys/module/zswap/parameters/*` | what zswap has stored and rejected; its parameters, read and written |
@@ -41,10 +41,11 @@ mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::kmem::PoolResize;
+use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
 use crate::migrate::CompactMemory;
-use crate::reclaim::{Reclaimer, UserReclaim, Why};
+use crate::reclaim::{AnonOnly, Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, SwapId, TaskId};
@@ -303,9 +304,12 @@ impl Engine {
                 Ok(done)
             }
             Target::Memcg(memcg, MemcgFile::Reclaim) => {
-                let request = parse_reclaim(value, self.core.config.swappiness);
-                let (pages, swappiness) =
-                    request.ok_or_else(|| invalid("bytes to reclaim, as `128M` or `128M swappiness=60`"))?;
+                let knows_max = self.core.memcgs[memcg].policy.reclaim.anon_only != AnonOnly::Absent;
+                let (pages, swappiness) = parse_reclaim(value, knows_max).ok_or_else(|| {
+                    let max =
+                        if knows_max { ", or `128M swappiness=max` for anonymous memory only" } else { "" };
+                    invalid(&format!("bytes to reclaim, as `128M` or `128M swappiness=60`{max}"))
+                })?;
                 Ok(self.reclaim(task, memcg, pages, swappiness))
             }
             Target::Memcg(memcg, MemcgFile::CpusetMems) => {
@@ -467,14 +471,18 @@ fn parse_limit(text: &str) -> Option<u64> {
     if text == "max" { Some(UNLIMITED) } else { parse_bytes(text) }
 }
 
-fn parse_reclaim(text: &str, default: u8) -> Option<(u64, Option<u8>)> {
+/// Pages, and the swappiness if one is given. `knows_max`: it may be `max`.
+fn parse_reclaim(text: &str, knows_max: bool) -> Option<(u64, Option<u8>)> {
     let mut words = text.split_whitespace();
     let pages = parse_bytes(words.next()?)?;
-    let mut swappiness = default;
+    let mut swappiness = None;
     for word in words {
-        swappiness = word.strip_prefix("swappiness=")?.parse().ok().filter(|&given: &u8| given <= 200)?;
+        swappiness = Some(match word.strip_prefix("swappiness=")? {
+            "max" if knows_max => SWAPPINESS_ANON_ONLY,
+            number => number.parse().ok().filter(|&given: &u8| given <= 200)?,
+        });
     }
-    Some((pages, Some(swappiness)))
+    Some((pages, swappiness))
 }
 
 #[cfg(test)]

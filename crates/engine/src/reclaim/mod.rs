@@ -44,8 +44,8 @@ pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
-    AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, ProtectionRule,
-    ReclaimRules, Stalls, TreeWalk, V1Throttle,
+    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
+    ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
 };
 pub(crate) use rules::{CompactGap, KswapdReset};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};

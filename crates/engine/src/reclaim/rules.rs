@@ -78,6 +78,19 @@ choice! {
 }
 
 choice! {
+    /// What a request to `memory.reclaim` with `swappiness=max` means: anonymous memory only.
+    AnonOnly {
+        /// There is no such request. Up to 6.14.
+        Absent = "absent",
+        /// File memory instead, where no anonymous page can be swapped or demoted: no swap is told from a swappiness of 0. 6.15 to
+        /// 7.1.
+        OrFile = "or_file",
+        /// Nothing is taken there. Since 7.2.
+        Strict = "strict",
+    }
+}
+
+choice! {
     /// When reclaim asks the flushers to write all that is dirty.
     FlusherWake {
         /// Never: generations as of 6.1 to 6.9.
@@ -180,6 +193,8 @@ pub struct ReclaimRules {
     pub file_writeback: FileWriteback,
     /// Who writes pages to swap.
     pub anon_writeback: AnonWriteback,
+    /// What a request for anonymous memory only takes.
+    pub anon_only: AnonOnly,
     /// When flushers are asked to write.
     pub flusher_wake: FlusherWake,
     /// Whether reclaim for a group of cgroup v1 waits then.
@@ -217,6 +232,7 @@ impl ReclaimRules {
             flush_after_failure: false,
             file_writeback: FileWriteback::Never,
             anon_writeback: AnonWriteback::Any,
+            anon_only: AnonOnly::Absent,
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
@@ -246,6 +262,7 @@ impl ReclaimRules {
     /// Of 7.3, for generations.
     pub(crate) fn generations_7_3() -> ReclaimRules {
         ReclaimRules {
+            anon_only: AnonOnly::Strict,
             compact_gap: CompactGap::Capped,
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,

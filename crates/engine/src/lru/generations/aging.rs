@@ -23,11 +23,14 @@ pub(crate) struct Aging {
 impl Core {
     /// How much a pass may scan at this priority.
     ///
-    /// What a removed group has left is all to go: nobody uses it. [6.12 4.4; mglru-2026 2.1]
+    /// What a removed group has left is all to go: nobody uses it. [6.12 4.4; mglru-2026 2.1, 2.12]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let rules = self.generation_rules(lruvec);
         let memcg = self.lruvecs[lruvec].memcg;
         let generations = self.generations(lruvec);
+        if self.wants_anon_strictly(memcg, sc) && !self.can_reclaim_anon(lruvec, sc) {
+            return 0;
+        }
         let types = Core::evictable_types(swappiness);
         let is_pinned = rules.pass.scan_budget == ScanBudget::Pinned;
         if !is_pinned && generations.counted(types) <= rules.spared() {

@@ -227,9 +227,15 @@ impl Core {
         }
     }
 
-    /// Swappiness, or 0 while swap has no room for a batch and there is no slower memory.
+    /// Swappiness, or 0 while anonymous memory can't be reclaimed, if file memory may stand in for it.
     pub(crate) fn effective_swappiness(&self, lruvec: LruvecId, sc: &ScanControl) -> u8 {
-        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
-        if sc.may_swap && has_room { sc.by.swappiness } else { 0 }
+        let is_strict = self.wants_anon_strictly(self.lruvecs[lruvec].memcg, sc);
+        if is_strict || self.can_reclaim_anon(lruvec, sc) { sc.by.swappiness } else { 0 }
+    }
+
+    /// Whether swap has room for a batch, or there is slower memory.
+    pub(super) fn can_reclaim_anon(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        let has_room = || self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
+        sc.may_swap && has_room()
     }
 }

@@ -514,3 +514,40 @@ fn a_page_that_gets_no_slot_is_counted_where_the_limit_is_and_where_it_failed() 
     ",
     );
 }
+
+/// Half of a group is file memory, half anonymous memory, and a request is for the latter alone: what it gets from each.
+#[test]
+fn a_request_for_anonymous_memory_only_takes_no_files_since_7_2() {
+    for (policy, rule, swap, expected, anon, file) in [
+        ("classic@6.12", "absent", 64, "Invalid", 64, 64),
+        ("classic@6.12", "or_file", 0, "reclaimed 44", 64, 20),
+        ("classic@6.12", "strict", 0, "reclaimed 0", 64, 64),
+        ("classic@6.12", "strict", 256, "reclaimed 63", 1, 64),
+        ("mglru@6.16", "or_file", 0, "reclaimed 64", 64, 0),
+        ("mglru@6.16", "strict", 0, "reclaimed 0", 64, 64),
+        ("mglru@2026", "strict", 0, "reclaimed 0", 64, 64),
+        ("mglru@2026", "strict", 256, "reclaimed 62", 2, 64),
+    ] {
+        let swap_on = if swap > 0 { format!("swap {swap} sync") } else { String::new() };
+        check(&format!(
+            "
+            config policy={policy} reclaim.anon_only={rule} folio_batch=1 charge_stock=1
+            {swap_on}
+            group job
+            file data 64
+            task t in job
+            t open data as f
+            t anon 64 as a
+            t read f 0..64
+            t write a 0..64
+            flush
+            t sets job reclaim 32 swappiness=max => {expected}
+            flush
+            cat job anon                         => {}
+            cat job file                         => {}
+        ",
+            anon * 4096,
+            file * 4096
+        ));
+    }
+}

@@ -16,7 +16,7 @@
 //! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
 //! | `free` | free pages of the machine |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
-//! | `T sets PATH FILE PAGES` | writes a limit or `memory.reclaim` (without the `memory.`) |
+//! | `T sets PATH FILE PAGES [OPTIONS]` | writes a limit or `memory.reclaim` (without the `memory.`) |
 //! | `T moves PATH` | its process joins another group |
 //! | `T adj N` | `oom_score_adj` of its process |
 //! | `oom-group PATH` | sets `memory.oom.group` |
@@ -412,12 +412,17 @@ impl Machine {
             }
             ["read", object, pages] => self.accesses(task, object, range(pages), false),
             ["write", object, pages] => self.accesses(task, object, range(pages), true),
-            ["sets", path, file, pages] => {
+            ["sets", path, file, pages, options @ ..] => {
                 let file = format!("/sys/fs/cgroup/{path}/memory.{file}");
                 let bytes =
                     if *pages == "max" { "max".to_owned() } else { (number(pages) * PAGE_SIZE).to_string() };
-                let step = self.engine.write_file(task, &file, &bytes).unwrap();
-                self.go_on(task, step)
+                let value = [&[bytes.as_str()], options].concat().join(" ");
+                match self.engine.write_file(task, &file, &value) {
+                    Ok(step) => self.go_on(task, step),
+                    Err(error) => {
+                        format!("{error:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+                    }
+                }
             }
             ["mlock", object] => {
                 self.advise(task, object, "0", |engine, object, _| engine.mlock(task, object))

@@ -172,6 +172,8 @@ fn decision_kind(event: &ListsEvent) -> Option<usize> {
             ScanBalance::CacheTrim => 15,
             ScanBalance::Fraction { .. } => 16,
             ScanBalance::FileIsTiny => 17,
+            ScanBalance::AnonOnly => 18,
+            ScanBalance::Nothing => 19,
         }),
     }
 }

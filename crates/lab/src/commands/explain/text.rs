@@ -601,6 +601,8 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
     let how = match balance {
         ScanBalance::NoSwap => "file only, for want of swap".to_string(),
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
+        ScanBalance::AnonOnly => "anon only, as was asked for".to_string(),
+        ScanBalance::Nothing => "nothing: anon only was asked for, and there is no swap".to_string(),
         ScanBalance::Equal => "both types in full, at the last priority".to_string(),
         ScanBalance::FileIsTiny => {
             "anon only: with all its file pages the machine would be short of memory".to_string()

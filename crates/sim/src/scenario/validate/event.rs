@@ -148,13 +148,18 @@ impl Check<'_> {
     fn reclaim_value(&mut self, prefix: &str, value: &Scalar) {
         let text = value.to_string();
         let (size, options) = text.split_at(text.find(" swappiness=").unwrap_or(text.len()));
-        let swappiness =
-            options.trim().strip_prefix("swappiness=").map_or(Some(0), |number| number.parse::<u8>().ok());
+        let swappiness = match options.trim().strip_prefix("swappiness=") {
+            // Whether the group's kernel knows it is found out when it is written.
+            None | Some("max") => Some(0),
+            Some(number) => number.parse::<u8>().ok(),
+        };
         let message = match (size.parse::<Size>(), swappiness) {
             (Err(error), _) => error.to_string(),
             (Ok(size), _) if size.pages_floor() == 0 => format!("{size} is less than a page"),
             (Ok(_), Some(0..=200)) => return,
-            (Ok(_), _) => format!("`{}` is not `swappiness=` and a number from 0 to 200", options.trim()),
+            (Ok(_), _) => {
+                format!("`{}` is not `swappiness=` and a number from 0 to 200, or `max`", options.trim())
+            }
         };
         let problem = Problem::new(format!("{prefix}.value"), format!("`value`: {message}"));
         self.report(problem.help("write it as the kernel takes it: \"64MiB\" or \"64MiB swappiness=60\""));
