@@ -44,6 +44,7 @@ impl List {
     }
 
     pub(crate) fn push_head(&mut self, links: &mut impl Links, item: u32) {
+        debug_assert_ne!(self.head, item, "it is on the list already");
         *links.links_mut(item) = (NONE, self.head);
         match self.head {
             NONE => self.tail = item,

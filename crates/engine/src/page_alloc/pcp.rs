@@ -201,7 +201,11 @@ impl Pcp {
     ) {
         let mut left = pages.min(self.count);
         let mut list = list_of(order, kind);
+        let mut looked_at = 0;
         while left > 0 {
+            // A block freed twice tears the list.
+            assert!(looked_at < LISTS, "{left} pages are on no list of the CPU that holds them");
+            looked_at += 1;
             let order = order_of(list);
             while left > 0
                 && let Some(pfn) = self.lists[list].pop_tail(folios)
