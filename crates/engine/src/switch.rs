@@ -164,8 +164,8 @@ pub const SWITCHES: &[Switch] = &[
         "A walk passes by page tables in which the last one found fewer than one young entry in eight."),
     switch!("harvest.look_around", bool harvest.look_around, Some(("mechanisms.toml", "false")),
         "Where the reverse map finds a young entry, the 64 around it are looked at too."),
-    switch!("harvest.mm_skip", bool harvest.mm_skip, Some(("mechanisms.toml", "false")),
-        "A walk passes by address spaces that have not run since the last one."),
+    switch!("harvest.mm_skip", bool harvest.mm_skip, Some(("groups-by-age.toml", "false")),
+        "A walk passes by address spaces that have not run since the last one. What it leaves out has no young entries, so this saves time, and changes what is reclaimed where walks overtake each other."),
     switch!("lru.lists", Lru: lru, Some(("mechanisms.toml", "two_lists")),
         "Which lists there are, whatever the other three seams do."),
     Switch {

@@ -79,6 +79,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.node[].reserved", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].distance", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].cpus", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].interleave_weight", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].cpus", "machine.cpus=4096"),
     ("machine.node[].read_latency", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].write_latency", "machine.node=[{ memory = \"1GiB\" }]"),

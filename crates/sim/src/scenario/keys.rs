@@ -272,7 +272,8 @@ mod tests {
             Accepts::Bool => json!(true),
             Accepts::Choice(words) => json!(words[0]),
             Accepts::Policy => json!("lru"),
-            Accepts::Integer(min, _) => json!(min),
+            // Not the least, which often is the default that need not be written.
+            Accepts::Integer(min, max) => json!(max.min(min + 1)),
             Accepts::Size(min, _) => json!(min),
             Accepts::Time(min, _) => json!(TimeSpan(min).to_string()),
             Accepts::Number(min, _) => json!(min),

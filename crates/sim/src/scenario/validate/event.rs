@@ -101,7 +101,7 @@ impl Check<'_> {
                     value = as_number(value);
                     Some(Accepts::Integer(0, 1))
                 }
-                Some(Holds::Nodes) => return self.nodes(&key, &value.to_string()),
+                Some(Holds::Nodes) => return self.cpuset_mems(&key, &value.to_string()),
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },

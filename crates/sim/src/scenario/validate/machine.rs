@@ -185,6 +185,9 @@ impl Check<'_> {
                     self.holds_a_fault(&format!("{prefix}.{name}"), name, value);
                 }
             }
+            if let Some(nodes) = memcg.files.get("cpuset.mems") {
+                self.cpuset_mems(&format!("{prefix}.cpuset.mems"), &nodes.to_string());
+            }
         }
     }
 

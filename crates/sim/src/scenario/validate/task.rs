@@ -78,6 +78,13 @@ impl Check<'_> {
         self.has_room_where_bound(prefix, task);
     }
 
+    /// Nodes of a group: those of its parent where none are named.
+    pub(super) fn cpuset_mems(&mut self, key: &str, list: &str) {
+        if !list.trim().is_empty() {
+            self.nodes(key, list);
+        }
+    }
+
     /// A list of nodes that exist.
     pub(super) fn nodes(&mut self, key: &str, list: &str) {
         let count = self.scenario.machine.node_sizes().len();
