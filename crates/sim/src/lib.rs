@@ -8,6 +8,20 @@
 //! In reading order:
 #![forbid(unsafe_code)]
 
+/// The names of a table's rows, as a table of their own.
+macro_rules! names_of {
+    ($rows:expr) => {{
+        let mut names = [""; $rows.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = $rows[at].name;
+            at += 1;
+        }
+        names
+    }};
+}
+use names_of;
+
 pub mod scenario; // what is to be simulated, as plain data
 pub mod device; // when a block transfer is done, and whether it fails
 pub mod memory; // how fast the memory of a node is

@@ -189,15 +189,7 @@ impl Preset {
 
 impl DeviceSpec {
     /// The names [`DeviceSpec::preset`] knows.
-    pub const PRESETS: &[&str] = &{
-        let mut names = [""; PRESETS.len()];
-        let mut index = 0;
-        while index < names.len() {
-            names[index] = PRESETS[index].name;
-            index += 1;
-        }
-        names
-    };
+    pub const PRESETS: &[&str] = &crate::names_of!(PRESETS);
 
     /// The preset of this name.
     pub fn preset(name: &str) -> Option<DeviceSpec> {

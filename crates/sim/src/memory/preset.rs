@@ -97,15 +97,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &{
-    let mut names = [""; PRESETS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = PRESETS[at].name;
-        at += 1;
-    }
-    names
-};
+pub(super) const NAMES: &[&str] = &crate::names_of!(PRESETS);
 
 #[cfg(test)]
 mod tests {
