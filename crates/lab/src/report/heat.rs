@@ -6,8 +6,9 @@ use std::fmt::Write;
 use super::escape::html;
 use crate::print::figures;
 
-/// Pixels of a cell, of the addresses beside it, and of the times below.
-const CELL: (f64, f64) = (24.0, 9.0);
+/// Pixels of all, of a row, of the addresses beside it, and of the times below.
+const WIDTH: f64 = 900.0;
+const ROW: f64 = 9.0;
 const ADDRESSES: f64 = 110.0;
 const TIMES: f64 = 26.0;
 
@@ -29,50 +30,48 @@ pub(crate) struct Heat {
 impl Heat {
     pub(super) fn to_html(&self) -> String {
         let columns = self.accesses.first().map_or(0, Vec::len);
-        let (width, height) =
-            (ADDRESSES + CELL.0 * columns as f64, CELL.1 * self.accesses.len() as f64 + TIMES);
+        let column_width = (WIDTH - ADDRESSES) / columns.max(1) as f64;
+        let height = ROW * self.accesses.len() as f64 + TIMES;
         let most = self.accesses.iter().flatten().copied().max().unwrap_or(0).max(1);
         // A tenth of the accesses is half as dark, by and large: counts of pages differ by orders of magnitude.
         let shade = |accesses: u64| (accesses as f64).ln_1p() / (most as f64).ln_1p();
         let mut svg = format!(
-            "<svg class=\"heat\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
+            "<svg class=\"heat\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
             html(&format!("{}. {}", self.title, self.says))
         );
         for (row, (accesses, promoted)) in self.accesses.iter().zip(&self.promoted).enumerate() {
-            let y = CELL.1 * row as f64;
+            let y = ROW * row as f64;
             for (column, (&accesses, &promoted)) in accesses.iter().zip(promoted).enumerate() {
-                let x = ADDRESSES + CELL.0 * column as f64;
+                let x = ADDRESSES + column_width * column as f64;
                 if accesses > 0 {
                     _ = write!(
                         svg,
-                        "<rect class=\"warm\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" opacity=\"{:.2}\"><title>{} accesses, {} \
+                        "<rect class=\"warm\" x=\"{x:.1}\" y=\"{y}\" width=\"{column_width:.1}\" height=\"{ROW}\" opacity=\"{:.2}\"><title>{} accesses, {} \
                          pages promoted</title></rect>",
-                        CELL.0,
-                        CELL.1,
                         0.08 + 0.92 * shade(accesses),
                         figures::count(accesses),
                         figures::count(promoted)
                     );
                 }
                 if promoted > 0 {
-                    let (x, y) = (x + CELL.0 / 2.0, y + CELL.1 / 2.0);
-                    _ = write!(svg, "<circle class=\"promoted\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>");
+                    let (x, y) = (x + column_width / 2.0, y + ROW / 2.0);
+                    _ = write!(svg, "<circle class=\"promoted\" cx=\"{x:.1}\" cy=\"{y}\" r=\"2.5\"/>");
                 }
             }
         }
         let bottom = height - TIMES / 3.0;
         for column in [0, columns / 2, columns] {
             let at = figures::time(self.span_ns * column as u64);
-            let x = ADDRESSES + CELL.0 * column as f64;
+            let x = ADDRESSES + column_width * column as f64;
             let anchor = if column == columns { "end" } else { "start" };
             _ = write!(
                 svg,
-                "<text class=\"tick\" text-anchor=\"{anchor}\" x=\"{x}\" y=\"{bottom}\">{at}</text>"
+                "<text class=\"tick\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{bottom}\">{at}</text>"
             );
         }
         for row in [0, self.accesses.len() / 2, self.accesses.len().saturating_sub(1)] {
             let pages = figures::count(self.row_pages * row as u64);
-            let y = CELL.1 * (row as f64 + 1.0);
+            let y = ROW * (row as f64 + 1.0);
             _ = write!(
                 svg,
                 "<text class=\"tick\" text-anchor=\"start\" x=\"0\" y=\"{y}\">page {pages}</text>"

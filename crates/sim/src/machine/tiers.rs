@@ -129,12 +129,15 @@ impl TieredMemory {
                     longer += u64::from(pages) * self.load.longer(at, node, Moves::Page, true);
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
-                Op::FreeFrame { pfn, .. } => {
+                Op::FreeFrame { pfn, pages } => {
                     self.came.remove(&pfn);
+                    (0..pages).for_each(|page| self.hindsight.note_free(Pfn(pfn.0 + page)));
                     continue;
                 }
                 Op::Copy { from, to, pages } => {
                     self.note_copy(from, to, pages.into(), at, &node_of);
+                    let frames = (0..pages).map(|page| (Pfn(from.0 + page), Pfn(to.0 + page)));
+                    frames.for_each(|(from, to)| self.hindsight.note_copy(from, to));
                     let (from, to) = (node_of(from), node_of(to));
                     self.touches[from.index()].pages[0] += u64::from(pages);
                     self.touches[to.index()].pages[1] += u64::from(pages);
@@ -207,7 +210,8 @@ impl TieredMemory {
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();
-        report.best_fast_share = self.hindsight.best_share(fast_pages, promoted);
+        let best = self.hindsight.best_share(fast_pages, promoted);
+        report.best_fast_share = best.map(|best| best.max(report.fast_share().unwrap_or(0.0)));
         report
     }
 }
@@ -257,7 +261,7 @@ impl Machine {
                     hints.access(at, cpu, pfn, place, weight);
                 }
                 let is_fast = memory.is_top_tier[node.index()];
-                memory.hindsight.note(self.engine.page_key(task.runner.id, access), at, is_fast);
+                memory.hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
             }
         }
         let longer = memory.load.access(at, span, &memory.touches);
