@@ -39,7 +39,7 @@ const DEMOTION: (&str, &str) = ("kernel.numa.demotion_enabled", "true");
 const TIERING: (&str, &str) = ("sysctl.kernel.numa_balancing", "2");
 
 const SOURCES: [Noticing; 5] = [
-    Noticing { name: "nobody", sets: &[] },
+    Noticing { name: "no migration", sets: &[] },
     Noticing { name: "demotion only", sets: &[DEMOTION] },
     Noticing { name: "hint faults", sets: &[DEMOTION, TIERING] },
     Noticing {
@@ -76,6 +76,20 @@ const KNOBS_TOLD: usize = 3;
 struct Ratio {
     fast: u64,
     slow: u64,
+}
+
+impl Ratio {
+    /// The part of fast memory.
+    fn share(self) -> f64 {
+        self.fast as f64 / (self.fast + self.slow) as f64
+    }
+
+    /// Fast and slow memory, in whole mebibytes as far as that goes.
+    fn of(self, memory: Size) -> (Size, Size) {
+        const UNIT: u64 = 1 << 20;
+        let fast = memory.0 / (self.fast + self.slow) * self.fast / UNIT * UNIT;
+        (Size(fast), Size(memory.0 - fast))
+    }
 }
 
 impl std::fmt::Display for Ratio {
@@ -139,6 +153,10 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         let known = MemorySpec::PRESETS.join(", ");
         return Err(Failure::Input(anyhow!("--device {unknown}: there is no such memory; known: {known}")));
     }
+    let loss = args.loss;
+    ensure_input(loss.is_finite() && loss >= 0.0, || {
+        format!("--loss {loss}: percent are wanted, 0 or more")
+    })?;
     let source = read(args)?;
     let base = load(&source, &args.options, &[])?;
     let memory = match &args.memory {
@@ -148,6 +166,15 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         None => Size(base.machine.node_sizes().iter().map(|size| size.0).sum()),
     };
     let base = with_memory(&base, &[json!({ "memory": memory.to_string(), "cpus": base.machine.cpus })])?;
+    let problems = base.validate();
+    let told = || {
+        let problem = &problems[0];
+        format!(
+            "with all its memory on one fast node: {}: {}; the nodes here are not the scenario's: take out what names them",
+            problem.key, problem.message
+        )
+    };
+    ensure_input(problems.is_empty(), told)?;
     let plan =
         Plan { name: name_of(&args.scenario), repeat: 1, jobs: args.jobs, output: &args.options.output };
     let mut asked = Vec::new();
@@ -235,12 +262,10 @@ fn divided(
     device: &str,
     source: usize,
 ) -> Result<Scenario, Failure> {
-    /// Whole mebibytes.
-    const UNIT: u64 = 1 << 20;
-    let fast = memory.0 / (ratio.fast + ratio.slow) * ratio.fast / UNIT * UNIT;
+    let (fast, slow) = ratio.of(memory);
     let nodes = [
-        json!({ "memory": Size(fast).to_string(), "cpus": base.machine.cpus }),
-        json!({ "memory": Size(memory.0 - fast).to_string(), "preset": device }),
+        json!({ "memory": fast.to_string(), "cpus": base.machine.cpus }),
+        json!({ "memory": slow.to_string(), "preset": device }),
     ];
     let scenario = with(with_memory(base, &nodes)?, SOURCES[source].sets);
     let problems = scenario.validate();
@@ -291,7 +316,21 @@ fn throughput(runs: &Runs) -> Option<f64> {
 
 /// In percent, with a sign.
 fn signed(percent: f64) -> String {
-    format!("{percent:+.1} %")
+    if is_any(percent) { format!("{percent:+.1} %") } else { "0.0 %".to_string() }
+}
+
+/// Whether so many percent are to be seen.
+fn is_any(percent: f64) -> bool {
+    percent.abs() >= 0.05
+}
+
+/// How much longer, in words.
+fn longer(percent: f64) -> String {
+    match is_any(percent) {
+        true if percent > 0.0 => format!("takes {percent:.1} % longer than"),
+        true => format!("takes {:.1} % less time than", -percent),
+        false => "takes as long as".to_string(),
+    }
 }
 
 impl Advice<'_> {
@@ -322,8 +361,7 @@ impl Advice<'_> {
     fn advised(&self, device: &str) -> Option<(usize, f64)> {
         let good = self.ratios().into_iter().filter_map(|ratio| Some((ratio, self.best(ratio, device)?)));
         let good = good.filter(|(_, (_, loss))| *loss < self.args.loss);
-        let share = |ratio: Ratio| ratio.fast as f64 / (ratio.fast + ratio.slow) as f64;
-        good.min_by(|(one, _), (other, _)| share(*one).total_cmp(&share(*other))).map(|(_, best)| best)
+        good.min_by(|(one, _), (other, _)| one.share().total_cmp(&other.share())).map(|(_, best)| best)
     }
 
     /// The first device's advice, or else what loses least.
@@ -350,31 +388,37 @@ impl Advice<'_> {
             story.push(match self.advised(device) {
                 Some((at, loss)) => {
                     let cell = &self.cells[at];
+                    let (fast, slow) = cell.ratio.of(self.memory);
                     format!(
-                        "{device}: {} of fast to slow memory takes {} longer than fast memory alone; {}{}",
+                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory alone; {}{}{}",
                         cell.ratio,
-                        signed(loss),
+                        longer(loss),
                         match cell.source {
-                            0 => "nobody need look for hot pages.".to_string(),
+                            0 => "pages need not migrate.".to_string(),
+                            1 => "demotion is enough, nobody need look for hot pages.".to_string(),
                             source => format!("hot pages are found by {}.", SOURCES[source].name),
                         },
                         self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
+                        match self.ratios().iter().any(|ratio| ratio.share() < cell.ratio.share()) {
+                            true => "",
+                            false => " Less fast memory was not tried.",
+                        }
                     )
                 }
-                None => format!("{device}: no ratio tried stays below {} % longer.", self.args.loss),
+                None => format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss),
             });
         }
         let knobs: Vec<String> = self
             .knobs()
             .iter()
             .take(KNOBS_TOLD)
-            .filter(|(_, change)| change.abs() >= 0.1)
+            .filter(|(_, change)| is_any(*change))
             .map(|(turned, change)| format!("{} = {}: {}", turned.key, turned.value, signed(*change)))
             .collect();
         let at = self.cells[self.at].name();
         story.push(match knobs.is_empty() {
-            true => format!("At {at} no knob changes the time by a thousandth."),
-            false => format!("Knobs that change the time most at {at}: {}.", knobs.join("; ")),
+            true => format!("No knob tried changes the time ({at})."),
+            false => format!("Knobs that change the time most ({at}): {}.", knobs.join("; ")),
         });
         story
     }
@@ -384,7 +428,7 @@ impl Advice<'_> {
         let tiers = cell.result()?.tiers.as_ref()?;
         let (hits, best) = (tiers.fast_hit_ratio?, tiers.offline_fast_hit_ratio?);
         Some(format!(
-            "Fast memory serves {} of accesses; who knew them beforehand would have served {} with as many promotions.",
+            "Fast memory serves {} of accesses; with as many promotions it could serve {} at most.",
             figures::percent(hits),
             figures::percent(best)
         ))
@@ -425,12 +469,13 @@ impl Advice<'_> {
         std::iter::once(heading.map(str::to_string).to_vec()).chain(self.cells.iter().map(row)).collect()
     }
 
+    /// A row a knob that changes anything.
     fn knob_table(&self) -> Vec<Vec<String>> {
         let heading = ["knob", "value", "takes longer"].map(str::to_string).to_vec();
-        let rows = self
-            .knobs()
-            .into_iter()
-            .map(|(turned, change)| vec![turned.key.to_string(), turned.value.to_string(), signed(change)]);
+        let rows =
+            self.knobs().into_iter().filter(|(_, change)| is_any(*change)).map(|(turned, change)| {
+                vec![turned.key.to_string(), turned.value.to_string(), signed(change)]
+            });
         std::iter::once(heading).chain(rows).collect()
     }
 
@@ -438,7 +483,7 @@ impl Advice<'_> {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {} of memory, of which a part is slower; compared with all of it fast, seed {}.\n",
+            "{}: {} of memory, a part of it slower, compared with all of it fast; seed {}\n",
             self.args.scenario.display(),
             self.memory,
             self.scenario.seed
@@ -451,12 +496,11 @@ impl Advice<'_> {
             "\nHow much longer it takes, by the best source:\n\n{}",
             table::layout(&self.overview(), 1)
         );
-        let _ = write!(
-            text,
-            "\nKnobs at {}:\n\n{}",
-            self.cells[self.at].name(),
-            table::layout(&self.knob_table(), 2)
-        );
+        let knobs = self.knob_table();
+        if knobs.len() > 1 {
+            let at = self.cells[self.at].name();
+            let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", table::layout(&knobs, 2));
+        }
         let failed = self.cells.iter().filter(|cell| !cell.runs.failures.is_empty());
         text + &output::failed(failed.map(|cell| format!("{}: {}", cell.name(), cell.runs.failures[0])))
     }

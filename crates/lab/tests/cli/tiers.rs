@@ -316,3 +316,87 @@ fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
     let whole = times(&[]);
     assert!(whole[1] > 1.1 && whole[2] < whole[1], "{whole:?}");
 }
+
+/// Pages of a file that come and go, on memory that is too small for them, and some that are used more than others.
+const CHURN: &str = r#"
+[machine]
+cpus = 2
+memory = "24MiB"
+
+[[swap]]
+size = "64MiB"
+
+[[task]]
+name = "reader"
+loops = 3
+
+[[task.object]]
+channel = "file"
+size = "32MiB"
+share = 2
+workload = { pattern = "zipf", alpha = 0.9, ops = 8000 }
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+workload = { pattern = "sequential" }
+"#;
+
+#[test]
+fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_best() {
+    let directory = with_scenario(CHURN);
+    let advise = |arguments: &[&str]| {
+        let always = ["advise-tier", "scenario.toml", "--ratio", "1:1,1:3", "--device", "cxl-1.1"];
+        check_success(&pageout(directory.path(), &[&always, arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise(&["--json", "--loss", "50"])).unwrap();
+    let runs = told["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2 * 5, "ratios and sources");
+    for run in runs {
+        let tiers = &run["tiers"];
+        let (hits, best) = (tiers["fast_hit_ratio"].as_f64(), tiers["offline_fast_hit_ratio"].as_f64());
+        let (hits, best) = (hits.unwrap(), best.unwrap());
+        assert!(0.0 < hits && hits <= best && best <= 1.0, "{run}");
+    }
+    assert!(runs.iter().any(|run| run["tiers"]["demoted"].as_u64() > Some(100)), "{told}");
+    assert_eq!(told["advice"][0]["advised"]["ratio"], "1:3", "the least fast memory that is fast enough");
+    let text = advise(&["--loss", "50", "--report", "advice.html"]);
+    for part in [
+        "24MiB of memory",
+        "cxl-1.1: with 6MiB of fast and 18MiB of slow memory (1:3) it takes",
+        "was not tried",
+    ] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{text}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
+    assert!(page.contains("By ratio and memory") && page.contains("6MiB of fast"), "{page}");
+}
+
+#[test]
+fn what_advise_tier_cannot_do_is_refused() {
+    let bound = CHURN.replace("name = \"reader\"", "name = \"reader\"\nmembind = \"1\"");
+    let bound = bound.replace(
+        "memory = \"24MiB\"",
+        "[[machine.node]]\nmemory = \"24MiB\"\n[[machine.node]]\nmemory = \"24MiB\"\npreset = \"cxl-1.1\"",
+    );
+    for (scenario, arguments, parts) in [
+        (CHURN, &["--device", "cxl-9"][..], &["--device cxl-9", "known: dram, ", "pmem"][..]),
+        (CHURN, &["--device", "dram"], &["on dram", "all memory of this machine is in its top tier"]),
+        (CHURN, &["--ratio", "0:1"], &["--ratio 0:1", "fast to slow memory is wanted, as 1:2"]),
+        (CHURN, &["--ratio", "1:999"], &["1:999 of 24MiB on cxl-1.1", "too small"]),
+        (CHURN, &["--memory", "much"], &["--memory much", "is not a size"]),
+        (CHURN, &["--loss", "nan"], &["--loss NaN", "0 or more"]),
+        (CHURN, &["--report", "advice.txt"], &["ends in .html"]),
+        (
+            &CHURN.replace("[[swap]]", "[[swpa]]"),
+            &[],
+            &["unknown key `swpa`", "scenario.toml:6", "did you mean `swap`?"],
+        ),
+        (&bound, &[], &["membind", "there is no node 1", "take out what names them"]),
+    ] {
+        let directory = with_scenario(scenario);
+        let output = pageout(directory.path(), &[&["advise-tier", "scenario.toml"], arguments].concat());
+        check_failure(&output, 2, parts);
+    }
+    check_failure(&pageout(with_scenario(CHURN).path(), &["advise-tier", "no.toml"]), 2, &["no.toml"]);
+}

@@ -23,7 +23,7 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
             table(
                 "Knobs",
                 &format!(
-                    "What each changes alone, at {}. Below 0 it is faster.",
+                    "What each changes alone ({}). Below 0 it is faster. Those that change nothing are left out.",
                     advice.cells[advice.at].name()
                 ),
                 advice.knob_table(),
@@ -31,7 +31,7 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
             ),
             table(
                 "All runs",
-                "Fast hits: accesses that fast memory served. At best: what it would have served with as many promotions, had all accesses been known beforehand.",
+                "Fast hits: accesses that fast memory served. At best: what it could have served at most with as many promotions, had all accesses been known beforehand.",
                 advice.details(),
                 3,
             ),
