@@ -89,15 +89,21 @@ impl MappedWords<'_> {
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
     /// leaving a fault to take, where the page isn't mapped, is marked for a hint fault, or is the shared page of zeroes and would be
     /// written.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch(&mut self, page: u64, write: bool) -> bool {
-        let Some(word) = self.words.get_mut(page as usize) else { return false };
-        let (bits, forbidden) = if write {
-            (Word::YOUNG | Word::DIRTY, Word::ZERO | Word::PROT_NONE)
+        let (bits, looked_at) = if write {
+            (Word::YOUNG | Word::DIRTY, Word::PRESENT | Word::ZERO | Word::PROT_NONE)
         } else {
-            (Word::YOUNG, Word::PROT_NONE)
+            (Word::YOUNG, Word::PRESENT | Word::PROT_NONE)
         };
-        if *word & (Word::PRESENT | forbidden) != Word::PRESENT {
+        self.touch_if(page, looked_at, Word::PRESENT, bits)
+    }
+
+    /// Sets these bits where of those that are looked at exactly the wanted ones are set: one look at the word, whatever the rule.
+    #[inline(always)]
+    fn touch_if(&mut self, page: u64, looked_at: u64, wanted: u64, bits: u64) -> bool {
+        let Some(word) = self.words.get_mut(page as usize) else { return false };
+        if *word & looked_at != wanted {
             return false;
         }
         *word |= bits;
@@ -110,10 +116,15 @@ impl MappedWords<'_> {
 
     /// The same in a shared mapping of a regular file: an entry that is clean is write-protected, so that the first store
     /// faults and is counted. [6.12 machine 5.1]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch_shared(&mut self, page: u64, write: bool) -> bool {
-        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
-        (!write || word.is_dirty()) && self.touch(page, write)
+        const DIRTIED: u64 = Word::PRESENT | Word::DIRTY;
+        let (looked_at, wanted) = if write {
+            (DIRTIED | Word::ZERO | Word::PROT_NONE, DIRTIED)
+        } else {
+            (Word::PRESENT | Word::PROT_NONE, Word::PRESENT)
+        };
+        self.touch_if(page, looked_at, wanted, Word::YOUNG)
     }
 
     /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
