@@ -2,14 +2,14 @@
 # Fuzzes: every target of fuzz/ for SECONDS each, as many at a time as there are CPUs. Fails on the first crash, and says
 # how to see it again.
 #
-#   ci/fuzz.sh [SECONDS [TARGET...]]      60 seconds, all targets
+#   ci/fuzz.sh [SECONDS [TARGET...]]      30 seconds, all targets
 #
 # Stable Rust is enough: LLVM's coverage pass is asked for by name, and libFuzzer comes with a crate. `--target` keeps the
 # flags away from build scripts and procedural macros, which could not be linked with them.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 
-seconds=60
+seconds=30
 if [[ $# -gt 0 ]]; then
     seconds=$1
     shift
