@@ -13,7 +13,7 @@ mod page; // the same as a page
 
 use std::fmt::Write;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow};
 use pageout_sim::memory::MemorySpec;
 use pageout_sim::scenario::{Node, Scalar, Scenario, Size};
 use serde_json::{Value, json};
@@ -185,8 +185,8 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
             }
         }
     }
-    let scenarios: Vec<Scenario> = asked.iter().map(|(.., scenario)| scenario.clone()).collect();
-    let all: Vec<Scenario> = std::iter::once(base.clone()).chain(scenarios).collect();
+    let divided = asked.iter().map(|(.., scenario)| scenario);
+    let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
     let mut results = plan.run(&all)?.into_iter();
     let all_fast = results.next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {
@@ -246,8 +246,10 @@ fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Result<Scenario, Failure
     let nodes: Result<Vec<Node>, _> = nodes.iter().cloned().map(serde_json::from_value).collect();
     scenario.machine.node = nodes.context("a node of a size and a preset").map_err(Failure::Input)?;
     scenario.machine.memory = None;
+    // Of knobs, those that turn something on. How much of it there is stays the scenario's own.
+    let switches = KNOBS.iter().filter(|(key, _)| key.starts_with("kernel.numa."));
     let keys: Vec<&str> =
-        SOURCES.iter().flat_map(|source| source.sets).chain(&KNOBS[4..6]).map(|set| set.0).collect();
+        SOURCES.iter().flat_map(|source| source.sets).chain(switches).map(|set| set.0).collect();
     let is_ours = |table: &str, name: &str| keys.iter().any(|key| key.strip_prefix(table) == Some(name));
     scenario.kernel.switches.0.retain(|(name, _)| !is_ours("kernel.", name));
     scenario.sysctl.0.retain(|(name, _)| !is_ours("sysctl.", name));
@@ -275,11 +277,7 @@ fn divided(
 }
 
 fn ensure_input(holds: bool, message: impl FnOnce() -> String) -> Result<(), Failure> {
-    let check = || -> anyhow::Result<()> {
-        ensure!(holds, message());
-        Ok(())
-    };
-    check().map_err(Failure::Input)
+    if holds { Ok(()) } else { Err(Failure::Input(anyhow!(message()))) }
 }
 
 fn with(mut scenario: Scenario, sets: &[(&str, &str)]) -> Scenario {
