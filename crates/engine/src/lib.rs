@@ -54,7 +54,7 @@ pub use config::{
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
-pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
+pub use lru::{Arrival, Deactivation, GenerationInfo, Lru, PlaceRule};
 pub use machine::op::{FullPlug, IoError, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{

@@ -1,12 +1,14 @@
 //! Notes on what a run leaves out or does not do. The result has them every time its user would miss something.
 
-use pageout_engine::{CgroupFile, Config, Holds};
+use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, OomRule, Scalar, Scenario, SwapKind};
 use serde::Serialize;
 
+use super::run_result::{Counters, counter};
 use crate::print::{figures, output};
+use crate::scenario::switches;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,6 +26,9 @@ const NAMED: usize = 3;
 const FILE_SHARE: f64 = 0.1;
 const SWAP_SHARE: f64 = 0.01;
 
+/// Share of the scanned pages that is activated, below which it hardly matters that active ones don't age.
+const ACTIVATED_SHARE: f64 = 0.05;
+
 /// What can be told before the run.
 pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
     [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario)]
@@ -33,10 +38,11 @@ pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
 }
 
 /// What the run has shown, behind what could be told before.
-pub(crate) fn of_run(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Vec<Note> {
+pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Vec<Note> {
     let mut notes = of_scenario(scenario);
     notes.extend(no_readahead(scenario, report));
-    notes.extend(no_swap_readahead(scenario, report, pages_swapped_in));
+    notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
+    notes.extend(no_flush(scenario, report, engine, vmstat));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
             "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
@@ -166,4 +172,22 @@ fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64
         figures::count(pages_swapped_in)
     );
     Some(Note { about: "swap readahead", text })
+}
+
+/// Two lists age by sizes as of the last flush of statistics, and so does a short run's reclaim by those of an empty machine.
+fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Option<Note> {
+    let period = engine.stat_flush_period().filter(|&period| report.end < period)?;
+    let has_two_lists = switches::policy_of(scenario).lru == Lru::TwoLists;
+    let of = |name| counter(vmstat, name).unsigned_abs();
+    let scanned = of("pgscan_file") + of("pgscan_anon");
+    if !has_two_lists || figures::share(of("pgactivate"), scanned) < ACTIVATED_SHARE {
+        return None;
+    }
+    let text = format!(
+        "Reclaim's statistics are flushed every {}, and the run ended after {}: reclaim went by the sizes that lists had before, \
+         so active pages hardly aged. What a machine settles at shows in a longer run.",
+        figures::time(period.0),
+        figures::time(report.end.0)
+    );
+    Some(Note { about: "statistics", text })
 }

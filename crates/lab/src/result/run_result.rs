@@ -404,9 +404,8 @@ impl RunResult {
         });
         let memcgs = memcgs.collect();
         let vmstat = counters(&read(machine, "/proc/vmstat"));
-        let pages_swapped_in = counter(&vmstat, "pswpin").unsigned_abs();
         RunResult {
-            notes: notes::of_run(scenario, &report, pages_swapped_in),
+            notes: notes::of_run(scenario, &report, machine.engine(), &vmstat),
             complete,
             ended,
             question: scenario.question.clone(),
