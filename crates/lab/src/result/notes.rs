@@ -185,7 +185,7 @@ fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Coun
     }
     let text = format!(
         "Reclaim's statistics are flushed every {}, and the run ended after {}: reclaim went by the sizes that lists had before, \
-         so active pages hardly aged. What a machine settles at shows in a longer run.",
+         so active pages hardly aged. What a machine settles at shows in a longer run, or with kernel.memcg.stat_flush = \"live\".",
         figures::time(period.0),
         figures::time(report.end.0)
     );
