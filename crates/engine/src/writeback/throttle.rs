@@ -231,7 +231,7 @@ impl Core {
 
     fn sleep(&mut self, throttle: &mut DirtyThrottle, asleep: Asleep) -> ThrottleStep {
         throttle.asleep = Some(asleep);
-        ThrottleStep::Sleep(Nanos::from_ticks(asleep.pause.max(1) as u64, self.config.hz))
+        ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.now, self.config.hz))
     }
 
     /// Where a wb stands in a domain, and what that makes of the rate.
@@ -271,6 +271,14 @@ fn look_after(thresh: u64, dirty: u64) -> u64 {
     if thresh > dirty { 1 << ((thresh - dirty).ilog2() / 2) } else { 1 }
 }
 
+/// How long a timer of so many ticks takes that is set now. It goes off at a tick, when as many whole ones have passed. So it takes up to
+/// one more; and all of one more for who was woken by the last tick, as who sleeps again and again is. (Recorded writers asked for one
+/// tick 2070 times, and slept for two 1884 times, for more 156 times.) [recorded: ground truth `ft-dirty`]
+fn until_tick_after(ticks: u64, now: Nanos, hz: u32) -> Nanos {
+    let passed = now.0 / Nanos::from_ticks(1, hz).0;
+    Nanos(Nanos::from_ticks(passed + ticks + 1, hz).0 - now.0)
+}
+
 /// `rate`: what the task is to get now; `ratelimit`: what all get at the setpoint.
 fn pauses(hz: u64, wb_dirty: u64, average: u64, ratelimit: u64, rate: u64) -> Pauses {
     // A device shall not fall idle while those sleep that feed it.
@@ -304,6 +312,14 @@ mod tests {
     #[test]
     fn the_next_look_comes_after_the_root_of_the_room() {
         assert_eq!([look_after(4_200, 100), look_after(101, 100), look_after(5, 9)], [64, 1, 1]);
+    }
+
+    #[test]
+    fn a_sleep_of_some_ticks_ends_at_the_tick_after_them() {
+        let (ms, hz) = (Nanos::SECOND.0 / 1000, 250);
+        let sleeps = [(1, 0), (1, 1), (1, 3), (1, 4), (5, 7)]
+            .map(|(ticks, now)| until_tick_after(ticks, Nanos(now * ms), hz).0 / ms);
+        assert_eq!(sleeps, [8, 7, 5, 8, 21]);
     }
 
     #[test]
