@@ -26,3 +26,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine \
 cargo run --locked --release --bin pageout -- validate ground-truth/tiering
 # zswap in front of a disk: what is stored, loaded and written back.
 cargo run --locked --release --bin pageout -- validate ground-truth/zswap
+# A file that is read and written: dirty pages, who writes them, and what reclaim makes of them.
+cargo run --locked --release --bin pageout -- validate ground-truth/dirty

@@ -148,10 +148,6 @@ impl<'a> Plan<'a> {
         tolerances: &Tolerances,
     ) -> anyhow::Result<Result<Plan<'a>, Unplayable>> {
         let class = tolerances.class_of(recording, run)?;
-        if let Some(limit) = class.limits.later() {
-            let limit = format!("the limit `{limit}` of class `{}`", class.name);
-            return Ok(Err(Unplayable::Missing(vec![limit])));
-        }
         if run.is_of_balancing() {
             let reason = format!(
                 "class `{}` has no limit on `promoted`, which memory tiering is judged by",

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::reads::{self, Reads};
 use super::recording::{is_repeat, read_json};
+use super::rig::Played;
 
 /// The answers of a folder.
 pub(crate) struct Answers {
@@ -156,12 +157,19 @@ impl Answers {
     }
 
     /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.
-    pub(crate) fn misses(&self, answer: &Answer, sequence: &[Access]) -> anyhow::Result<Option<MissMap>> {
+    /// A write that brings in a whole page of its own reads nothing, so it is no miss.
+    pub(crate) fn misses(&self, answer: &Answer, played: &Played) -> anyhow::Result<Option<MissMap>> {
+        let sequence = &played.sequence;
         if let Some(path) = &answer.misses_file {
             return self.miss_map(path, sequence.len()).map(Some);
         }
         let Some(stream) = self.stream(answer)? else { return Ok(None) };
-        missed_by_stream(&stream, sequence).map(Some).with_context(|| {
+        let missed = missed_by_stream(&stream, sequence).map(|mut missed| {
+            let whole = sequence.iter().map(|access| played.is_written_whole(access));
+            missed.iter_mut().zip(whole).for_each(|(missed, is_whole)| *missed &= !is_whole);
+            Some(missed)
+        });
+        missed.with_context(|| {
             let path = answer.page_cache_stream.as_deref().unwrap_or(Path::new(""));
             let path = self.dir.join(path);
             format!("{} is damaged, or of another run than {}", path.display(), answer.id)

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::recording::{Recording, Run};
 
@@ -64,18 +63,15 @@ pub(crate) struct Limits {
     /// Which of `classic` and `mglru` it is, for a run.
     #[serde(skip)]
     pub(crate) swapped: Option<f64>,
-    // Limits on what mechanisms do that are not modelled yet.
-    activity_mglru: Option<IgnoredAny>,
-    activity_classic: Option<IgnoredAny>,
+    /// Of dirty pages of files: on those that are dirtied, written, met by reclaim and rotated, by the family of the run's policy.
+    activity_classic: Option<f64>,
+    activity_mglru: Option<f64>,
+    /// Which of these two it is, for a run.
+    #[serde(skip)]
+    pub(crate) dirtied: Option<f64>,
 }
 
 impl Limits {
-    /// One that nothing can be judged by yet.
-    pub(crate) fn later(&self) -> Option<&'static str> {
-        let all = [("activity_mglru", &self.activity_mglru), ("activity_classic", &self.activity_classic)];
-        all.into_iter().find_map(|(key, limit)| limit.as_ref().map(|_| key))
-    }
-
     /// Those that are set, by their keys.
     fn fractions(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = [
@@ -91,6 +87,8 @@ impl Limits {
             ("pgrotated", self.pgrotated),
             ("promoted", self.promoted),
             ("faults", self.faults),
+            ("activity_classic", self.activity_classic),
+            ("activity_mglru", self.activity_mglru),
         ];
         all.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
     }
@@ -127,6 +125,9 @@ const BALANCED: usize = 20;
 /// Of a run whose pages are compressed on their way to swap: as many as of an envelope.
 const COMPRESSED: usize = 16;
 
+/// Of a run that writes to files.
+const DIRTIED: usize = 32;
+
 /// A run's class.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
@@ -140,7 +141,9 @@ impl Class {
         let of_machine = self.limits.shares.map(|_| MACHINES);
         let of_balancing = self.limits.promoted.map(|_| BALANCED);
         let of_compressed = self.limits.swapped.map(|_| COMPRESSED);
-        self.limits.phases.or(of_machine).or(of_balancing).or(of_compressed).unwrap_or(1)
+        let of_dirtied = self.limits.dirtied.map(|_| DIRTIED);
+        let all = [self.limits.phases, of_machine, of_balancing, of_compressed, of_dirtied];
+        all.into_iter().flatten().next().unwrap_or(1)
     }
 }
 
@@ -197,7 +200,9 @@ impl Tolerances {
                 && rule.traced.is_none_or(|traced| traced == (run.rep == "t"))
             {
                 let mut limits = self.class[&rule.class].clone();
-                limits.swapped = if run.policy.starts_with("mglru") { limits.mglru } else { limits.classic };
+                let is_mglru = run.policy.starts_with("mglru");
+                limits.swapped = if is_mglru { limits.mglru } else { limits.classic };
+                limits.dirtied = if is_mglru { limits.activity_mglru } else { limits.activity_classic };
                 limits.misses = limits.misses.or(limits.swapped);
                 if !recording.is_repeated(run) {
                     limits.phases = limits.phases_single.or(limits.phases);

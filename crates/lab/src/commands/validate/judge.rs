@@ -7,7 +7,9 @@
 
 mod balancing; // figures of memory tiering
 mod compressed; // figures of pages that are compressed on their way to swap
+mod dirtied; // figures of pages of files that are written
 mod machine; // figures of a whole machine
+mod median; // several simulations, judged like one
 
 use pageout_workload::Access;
 use serde::Serialize;
@@ -66,6 +68,8 @@ enum Group {
     Swapped,
     /// The same, by a limit of its own.
     Rotated,
+    /// What becomes of dirty pages of files; judged where the class says so.
+    Dirtied,
     /// Judged by the exact class and by envelopes only.
     Other,
     /// Shown only: what other groups and programs have is counted in it, too.
@@ -100,6 +104,9 @@ const COUNTERS: &[(&str, Group)] = &[
     ("zswpwb", Group::Swapped),
     ("slabs_scanned", Group::Gauge),
     ("nr_vmscan_write", Group::Other),
+    (IMMEDIATE, Group::Dirtied),
+    ("nr_dirtied", Group::Dirtied),
+    ("nr_written", Group::Dirtied),
     ("nr_anon_pages", Group::Gauge),
     ("nr_mapped", Group::Gauge),
     ("nr_file_pages", Group::Gauge),
@@ -126,6 +133,8 @@ const GENERATIONS: &[[&str; 3]] = &[
     ["4th youngest anon", "4th youngest file", "4th youngest age"],
 ];
 
+/// Dirty pages that reclaim met, and wants rotated when they are written.
+const IMMEDIATE: &str = "nr_vmscan_immediate_reclaim";
 const SCANNED: &str = "scanned";
 const STOLEN: &str = "stolen";
 const REFAULTS: &str = "refaults";
@@ -179,12 +188,13 @@ pub(crate) fn judge(
     let answer = answers.of(&run.id);
     // Which accesses of a run of memory tiering faulted depends on its scans to the millisecond.
     let is_of_balancing = run.is_of_balancing();
-    let real_map = if is_of_balancing { None } else { answers.misses(answer, &played[0].sequence)? };
+    let real_map = if is_of_balancing { None } else { answers.misses(answer, &played[0])? };
     let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
     let mut rows = match () {
         () if is_of_balancing => comparison.balancing(),
         () if run.is_of_machine() => comparison.machine()?,
         () if class.limits.swapped.is_some() => comparison.compressed()?,
+        () if class.limits.dirtied.is_some() => comparison.dirtied()?,
         () if class.limits.phases.is_some() => comparison.envelope()?,
         () => comparison.single(&played[0])?,
     };
@@ -314,7 +324,8 @@ impl Comparison<'_> {
             Group::Misses => limits.counters.or(limits.misses),
             Group::Activity => limits.counters.or(limits.activity),
             Group::Swapped => limits.counters.or(limits.swapped),
-            Group::Rotated => limits.counters.or(limits.swapped.and(limits.pgrotated)),
+            Group::Rotated => limits.counters.or(limits.swapped.and(limits.pgrotated)).or(limits.dirtied),
+            Group::Dirtied => limits.dirtied,
             Group::Other => limits.counters,
             Group::Gauge => None,
         }
@@ -355,7 +366,8 @@ impl Comparison<'_> {
                 // Of scanned pages only the envelope is asked.
                 let is_close = group == Group::Misses && name != SCANNED;
                 let row = self.enclosed(name, &simulated, median, real, repeats, is_close);
-                rows.push(if group == Group::Gauge { row.not_judged() } else { row });
+                let is_shown = matches!(group, Group::Gauge | Group::Dirtied);
+                rows.push(if is_shown { row.not_judged() } else { row });
             }
         }
         rows.extend(self.generations(&self.played[median]));
@@ -400,7 +412,7 @@ impl Comparison<'_> {
         let mut repeats = Vec::new();
         for repeat in self.answers.repeats(self.answer) {
             if repeat.id != self.answer.id {
-                repeats.extend(self.answers.misses(repeat, &self.played[0].sequence)?);
+                repeats.extend(self.answers.misses(repeat, &self.played[0])?);
             }
         }
         let with_repeats: Vec<f64> = repeats.iter().map(|repeat| share(repeat, real)).collect();
@@ -423,12 +435,12 @@ impl Comparison<'_> {
     fn repeats(&self, of: impl Fn(&Answer, Option<&MissMap>) -> Option<f64>) -> anyhow::Result<[f64; 2]> {
         let mut values = Vec::new();
         for repeat in self.answers.repeats(self.answer) {
-            let map = self.answers.misses(repeat, &self.played[0].sequence)?;
+            let map = self.answers.misses(repeat, &self.played[0])?;
             values.extend(of(repeat, map.as_ref()));
         }
         // A run recorded once, with a trace, has no repeats: it stands for itself.
         if values.is_empty() {
-            let map = self.answers.misses(self.answer, &self.played[0].sequence)?;
+            let map = self.answers.misses(self.answer, &self.played[0])?;
             values.extend(of(self.answer, map.as_ref()));
         }
         Ok(span(values.into_iter()))
@@ -437,8 +449,9 @@ impl Comparison<'_> {
     /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of a hole at page 0.
     fn comparable_misses(&self, played: &Played) -> MissMap {
         let is_hole = |access: &Access| access.page() == 0 && played.hole == Some(access.object());
-        // The first access to a page always misses; if no block was read for it, there is none.
+        // The first access to a page always misses; if no block was read for it, there is none. But what was written has one.
         let first = played.sequence.iter().position(is_hole);
+        let first = first.filter(|&at| !played.sequence[at].is_write());
         let is_unseen = first.zip(self.real_map.as_ref()).is_some_and(|(first, real_map)| !real_map[first]);
         let accesses = played.missed.iter().zip(played.sequence.iter());
         accesses.map(|(&missed, access)| missed && !(is_unseen && is_hole(access))).collect()
@@ -461,6 +474,11 @@ fn span(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, largest], value| {
         [least.min(value), largest.max(value)]
     })
+}
+
+/// The group of a counter; of what is none of them, none.
+fn group_of(name: &str) -> Option<Group> {
+    COUNTERS.iter().find(|(known, _)| *known == name).map(|&(_, group)| group)
 }
 
 fn lag(name: &str) -> f64 {

@@ -27,10 +27,19 @@ pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
 }
 
 /// What of a run's accesses is not modelled.
-pub(super) fn mechanisms_of_accesses(objects: &[Object], sequence: &[Access]) -> Option<String> {
-    let writes_back =
-        |access: &Access| access.is_write() && !objects[access.object() as usize].may_be_written();
-    sequence.iter().any(writes_back).then(|| "writes to files and their writeback".to_string())
+pub(super) fn mechanisms_of_accesses(
+    run: &Run,
+    objects: &[Object],
+    sequence: &[Access],
+) -> Option<&'static str> {
+    let written = |is_one: fn(&Object) -> bool| {
+        sequence.iter().any(|access| access.is_write() && is_one(&objects[access.object() as usize]))
+    };
+    let is_out_of_reach = [
+        (written(Object::is_read_ahead), "writes to files that are read ahead"),
+        (run.is_of_machine() && written(Object::is_regular_file), "writes to files on a whole machine"),
+    ];
+    is_out_of_reach.into_iter().find(|(is_needed, _)| *is_needed).map(|(_, what)| what)
 }
 
 fn is_count(word: &str) -> bool {

@@ -85,9 +85,9 @@ impl Object {
         }
     }
 
-    /// In anonymous memory, or a file of that type.
-    pub(super) fn may_be_written(&self) -> bool {
-        matches!(self.kind, Kind::Tmpfs | Kind::Anon)
+    /// A file with blocks of its own, to which what is written goes back.
+    pub(super) fn is_regular_file(&self) -> bool {
+        !matches!(self.kind, Kind::Tmpfs | Kind::Anon)
     }
 
     pub(super) fn is_mapped_file(&self) -> bool {

@@ -11,6 +11,7 @@ mod readahead; // runs with readahead, call by call
 mod serve; // accesses outside any machine
 mod snapshot; // counters at a moment
 mod stage; // the engine before the first access
+mod writers; // runs that write to files
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use pageout_workload as workload;
 pub(super) use self::serve::transfer_of;
 use self::stage::Stage;
 use super::missing;
-use super::object::Object;
+use super::object::{Kind, Object};
 use super::reads::Reads;
 use super::recording::{Recording, Run};
 use crate::failure::told;
@@ -45,10 +46,19 @@ pub(crate) struct Played {
     pub(crate) sequence: Arc<[workload::Access]>,
     /// The object whose file may have a hole at page 0: reading it misses, but needs no block.
     pub(crate) hole: Option<u32>,
+    /// By object, whether it is written in whole pages by write(2).
+    pub(crate) whole_writes: Vec<bool>,
     /// Of a whole machine.
     pub(crate) machine: Option<OfMachine>,
     /// Of a run of memory tiering: how many pages more the fast node holds at the end.
     pub(crate) moved_to_fast_node: Option<i64>,
+}
+
+impl Played {
+    /// An access writes a whole page, so that nothing of it has to be read.
+    pub(crate) fn is_written_whole(&self, access: &workload::Access) -> bool {
+        access.is_write() && self.whole_writes.get(access.object() as usize).copied().unwrap_or(false)
+    }
 }
 
 /// What only a whole machine has.
@@ -155,8 +165,8 @@ impl<'a> Playable<'a> {
         let read = |objects: &[Object], sequence: &str, ops| {
             let sequence = recording.sequence(&run.id, sequence, ops)?;
             check_sequence(objects, &sequence)?;
-            match missing::mechanisms_of_accesses(objects, &sequence) {
-                Some(missing) => Err(Unplayable::Missing(vec![missing])),
+            match missing::mechanisms_of_accesses(run, objects, &sequence) {
+                Some(missing) => Err(Unplayable::Missing(vec![missing.to_string()])),
                 None => Ok(sequence),
             }
         };
@@ -184,6 +194,16 @@ impl<'a> Playable<'a> {
 
     fn is_read_ahead(&self) -> bool {
         self.objects.iter().any(Object::is_read_ahead)
+    }
+
+    fn whole_writes(&self) -> Vec<bool> {
+        self.objects.iter().map(|object| object.kind == Kind::Read).collect()
+    }
+
+    /// It writes to files, whose pages are written back.
+    fn dirties_files(&self) -> bool {
+        let is_of_file = |access: &workload::Access| self.objects[access.object() as usize].is_regular_file();
+        self.sequence.iter().any(|access| access.is_write() && is_of_file(access))
     }
 }
 

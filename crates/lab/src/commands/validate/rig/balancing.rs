@@ -98,6 +98,7 @@ fn round(
         generations: Vec::new(),
         sequence: Arc::clone(sequence),
         hole: None,
+        whole_writes: playable.whole_writes(),
         machine: None,
         moved_to_fast_node: Some(moved),
     };

@@ -30,7 +30,7 @@ use super::super::script::Script;
 use super::serve::serve;
 use super::snapshot::Snapshot;
 use super::stage::{PROGRAM_PAGES, Stage};
-use super::{Playable, Played, Unplayable, Unrecorded};
+use super::{Playable, Played, Unplayable, Unrecorded, writers};
 
 const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
@@ -60,10 +60,18 @@ impl Stage {
         if run.swap == "disk" {
             spec.swaps = self.swap.into_iter().map(|swap| (swap, 0)).collect();
         }
+        let dirties = playable.dirties_files();
+        if dirties {
+            spec.costs = writers::costs();
+        }
         let before = Snapshot::take(&self.engine, self.group);
         let stream = script.stream();
         let source = Box::new(move |_| Ok(Box::new(stream.clone()) as Box<dyn workload::AccessStream>));
         let mut player = TaskSpec::new(self.task, &run.workload, GROUP_PATH, self.channels, source);
+        if dirties {
+            player.think_time = writers::pace(run);
+            points = writers::window_starts(&points);
+        }
         player.pace = Pace::Timetable(points);
         match flushes {
             Some(flushes) => {
@@ -108,6 +116,7 @@ impl Stage {
             generations,
             sequence: sequence.clone(),
             hole: self.hole,
+            whole_writes: playable.whole_writes(),
             machine: None,
             moved_to_fast_node: None,
         })

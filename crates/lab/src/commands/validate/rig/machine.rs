@@ -232,6 +232,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         generations: machine.engine().lru_gen(MemcgId::ROOT, NodeId(0)),
         sequence: playable.sequence.clone(),
         hole: None,
+        whole_writes: playable.whole_writes(),
         machine: Some(OfMachine { free: watcher.free, pressure, missed_by_second }),
         moved_to_fast_node: None,
     })

@@ -50,6 +50,7 @@ impl Stage {
             generations: self.engine.lru_gen(self.group, NodeId(0)),
             sequence: sequence.clone(),
             hole: None,
+            whole_writes: playable.whole_writes(),
             machine: None,
             moved_to_fast_node: None,
         })
