@@ -8,6 +8,9 @@
 //! and waiting. Whoever submits one more sleeps until there is room. So reclaim can't run far ahead of the device with scattered
 //! writes. (Neighbouring writes are one request, so the limit matters little to them.)
 //!
+//! Where requests wait under a scheduler, a new one that continues a waiting one, or ends where that begins, becomes part of it: it
+//! costs its transfer, and no slot and no latency of its own (`merge.rs`).
+//!
 //! Every request occupies a bus shared by all, for `bytes / bandwidth` or for `1 / iops_max`, whichever is longer. This bounds
 //! throughput, however deep the queue. Then comes a latency drawn from the device's distribution. A request never overtakes
 //! another on its way to a slot. So the time of completion is known at submission, and nothing is simulated in between.
@@ -15,8 +18,8 @@
 //! The median of a distribution is the time of a single 4 KiB request on an idle device, transfer included: devices are measured
 //! that way ([`DeviceSpec::latency_covers`]).
 //!
-//! Not modelled: merging beyond what the machine submits as one request, reordering (elevators, head scheduling), caches,
-//! garbage collection, and any difference between a busy and an idle device other than its queue.
+//! Not modelled: reordering (elevators, head scheduling), caches, garbage collection, and any difference between a busy and an idle
+//! device other than its queue.
 //!
 //! The end of a request is handled on the CPU that submitted it, or, where a device has fewer interrupts than the machine CPUs, by
 //! chance on another ([`DeviceSpec::remote_completions`]).
@@ -26,6 +29,7 @@
 
 mod draw;
 mod fault;
+mod merge;
 mod preset;
 mod remote;
 mod spec;
@@ -44,6 +48,7 @@ use pageout_workload::rng::SplitMix64;
 use crate::latency::{LatencyHistogram, LatencySummary};
 use draw::Draw;
 use fault::Faults;
+use merge::Waiting;
 use remote::Remote;
 
 /// Whether a request reads or writes.
@@ -81,6 +86,11 @@ impl Request {
     fn bytes(&self) -> u64 {
         u64::from(self.blocks) * spec::BLOCK_BYTES
     }
+
+    /// The block behind it.
+    fn end(&self) -> u64 {
+        self.block + u64::from(self.blocks)
+    }
 }
 
 /// What became of a request.
@@ -109,8 +119,8 @@ pub struct Device {
     remote: Option<Remote>,
     /// Ends of the requests in service, earliest first; never more than `queue_depth`.
     slots: BinaryHeap<Reverse<Nanos>>,
-    /// When each request that waits for a slot will get it, in order.
-    waiting: VecDeque<Nanos>,
+    /// Requests that wait for a slot, in the order in which they will get one.
+    waiting: VecDeque<Waiting>,
     bus_free: Nanos,
     /// Where the previous request ended: the next block of its area.
     head: Option<(Area, u64)>,
@@ -142,6 +152,7 @@ struct Stats {
     errors: u64,
     busy: Nanos,
     queue_wait: Nanos,
+    merged: u64,
     blocks_read: u64,
     blocks_written: u64,
     read: LatencyHistogram,
@@ -163,6 +174,8 @@ pub struct DeviceReport {
     pub pages_written: u64,
     /// Requests that failed.
     pub errors: u64,
+    /// Requests that became part of one that waited, and are none of those above.
+    pub merged: u64,
     /// Time during which at least one request was in service.
     pub busy: Nanos,
     /// Time that requests spent waiting for a slot or the bus, summed over requests.
@@ -199,18 +212,23 @@ impl Device {
     pub fn submit(&mut self, now: Nanos, request: Request) -> Completion {
         assert!(now >= self.submitted_last, "request at {now:?} after one at {:?}", self.submitted_last);
         self.submitted_last = now;
+        if self.spec.merges
+            && let Some(completion) = self.merge(now, request)
+        {
+            return completion;
+        }
 
         let slot_free = self.take_slot(now);
-        let admitted = self.admit(now, slot_free);
         let start = slot_free.max(self.bus_free);
         self.bus_free = start + self.occupancy(request);
         let at = self.bus_free + self.latency(request);
         self.slots.push(Reverse(at));
-        self.head = Some((request.area, request.block + u64::from(request.blocks)));
+        self.head = Some((request.area, request.end()));
 
         let failed = self.faults.strike(request);
         self.account(now, start, at, request, failed);
         let remote = self.remote.as_mut().and_then(Remote::draw);
+        let admitted = self.admit(now, Waiting { request, slot_free, at, remote });
         Completion { at, failed, admitted, remote }
     }
 
@@ -229,6 +247,7 @@ impl Device {
             pages_read: self.stats.blocks_read,
             pages_written: self.stats.blocks_written,
             errors: self.stats.errors,
+            merged: self.stats.merged,
             busy: Nanos(self.stats.busy.0.saturating_sub(ahead.0)),
             queue_wait: self.stats.queue_wait,
         }
@@ -245,19 +264,24 @@ impl Device {
         }
     }
 
-    /// When there is room for a request that will get its slot at `slot_free`.
-    fn admit(&mut self, now: Nanos, slot_free: Nanos) -> Nanos {
-        if slot_free <= now {
+    /// When there is room for a request that arrives now.
+    fn admit(&mut self, now: Nanos, request: Waiting) -> Nanos {
+        if request.slot_free <= now {
             return now;
         }
-        while self.waiting.front().is_some_and(|&start| start <= now) {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back(slot_free);
+        self.forget_served(now);
+        self.waiting.push_back(request);
         let most = self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize;
         // Once that one is served, no more than `most` wait.
         let last_ahead = self.waiting.len().checked_sub(most + 1);
-        last_ahead.map_or(now, |at| self.waiting[at])
+        last_ahead.map_or(now, |at| self.waiting[at].slot_free)
+    }
+
+    /// Those that have their slot by now wait no more.
+    fn forget_served(&mut self, now: Nanos) {
+        while self.waiting.front().is_some_and(|request| request.slot_free <= now) {
+            self.waiting.pop_front();
+        }
     }
 
     /// How long a request holds the bus.
@@ -294,9 +318,13 @@ impl Device {
         *blocks += u64::from(request.blocks);
         stats.errors += u64::from(failed);
         stats.queue_wait += Nanos(start.0 - now.0);
-        // Requests start in order, so the union of their intervals grows at its end only.
-        stats.busy += Nanos(at.0.saturating_sub(start.max(self.busy_until).0));
-        self.busy_until = self.busy_until.max(at);
+        self.note_busy(start, at);
+    }
+
+    /// It serves a request from `start` to `end`. They start in order, so the union of their times grows at its end only.
+    fn note_busy(&mut self, start: Nanos, end: Nanos) {
+        self.stats.busy += Nanos(end.0.saturating_sub(start.max(self.busy_until).0));
+        self.busy_until = self.busy_until.max(end);
     }
 }
 

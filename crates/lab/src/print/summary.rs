@@ -409,6 +409,9 @@ fn readahead_line(readahead: ReadaheadResult) -> String {
 fn device_text(device: &DeviceResult, end_ns: u64) -> String {
     let busy = figures::percent(figures::share(device.busy_ns, end_ns));
     let mut text = format!("device {}: busy {busy} of the time", device.name);
+    if device.merged > 0 {
+        let _ = write!(text, ", {} requests joined one that waited", figures::count(device.merged));
+    }
     if device.errors > 0 {
         let _ = write!(text, ", {} requests failed", figures::count(device.errors));
     }

@@ -152,6 +152,7 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.add("read p99", device.reads.p99_ns as f64, Unit::Nanoseconds);
         list.add("write p99", device.writes.p99_ns as f64, Unit::Nanoseconds);
         list.add("busy", device.busy_ns as f64, Unit::Nanoseconds);
+        list.add("merged", device.merged as f64, Unit::Count);
         list.add("errors", device.errors as f64, Unit::Count);
     }
     list.metrics

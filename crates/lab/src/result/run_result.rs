@@ -191,6 +191,8 @@ pub(crate) struct DeviceResult {
     pub(crate) pages_read: u64,
     pub(crate) pages_written: u64,
     pub(crate) errors: u64,
+    /// Requests that became part of one that waited.
+    pub(crate) merged: u64,
     pub(crate) busy_ns: u64,
     pub(crate) queue_wait_ns: u64,
 }
@@ -549,6 +551,7 @@ fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
         pages_read: device.pages_read,
         pages_written: device.pages_written,
         errors: device.errors,
+        merged: device.merged,
         busy_ns: device.busy.0,
         queue_wait_ns: device.queue_wait.0,
     }

@@ -33,6 +33,8 @@ pub struct DeviceSpec {
     pub nr_requests: u32,
     /// Blocks in one request at most (`max_sectors_kb`); greater than 0. What is larger is submitted in pieces. 320 by default.
     pub request_pages_max: u32,
+    /// Whether a request becomes part of a neighbour that waits, as under the scheduler of a disk with one queue.
+    pub merges: bool,
     /// Bytes whose transfer the latencies above contain already, because they were measured with requests of that size.
     pub latency_covers: u64,
     /// Requests that fail; none by default.

@@ -17,6 +17,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         iops_max: None,
         queue_depth,
         nr_requests: 128,
+        merges: false,
         request_pages_max: 320,
         latency_covers: 4096,
         faults: Vec::new(),
@@ -80,6 +81,91 @@ fn a_deep_queue_is_bound_by_requests_a_second() {
     assert_eq!(ends[999], 999 * 10_000 + 20_000);
 }
 
+/// Where neighbours that wait are merged: one page takes `L`, of which `T` on the bus.
+mod merging {
+    use super::*;
+
+    const L: u64 = 100_000;
+    const T: u64 = 4_096;
+
+    fn merging(queue_depth: u32) -> Device {
+        device(DeviceSpec { merges: true, ..plain(queue_depth, L) })
+    }
+
+    /// Submitted at once, in this order: for how long the device is busy, how many were requests of their own, how many were merged.
+    fn busy(mut device: Device, blocks: &[u64]) -> (u64, u64, u64) {
+        let submissions: Vec<(u64, u64)> = blocks.iter().map(|&block| (0, block)).collect();
+        let last = ends(&mut device, &submissions).into_iter().max().unwrap();
+        let report = device.report(Nanos(u64::MAX));
+        assert!(last <= report.busy.0, "done at {last}, and busy until {}", report.busy);
+        assert_eq!(report.pages_read, blocks.len() as u64);
+        assert_eq!(report.read.count + report.merged, blocks.len() as u64);
+        (report.busy.0, report.read.count, report.merged)
+    }
+
+    #[test]
+    fn neighbours_cost_their_transfer_and_strangers_a_request_each() {
+        for n in [3, 10, 200] {
+            // The first is served at once; the others are one request: 2 L + (n - 2) T. Alone each they take n L.
+            let forwards: Vec<u64> = (0..n).collect();
+            let submissions: Vec<(u64, u64)> = forwards.iter().map(|&block| (0, block)).collect();
+            assert_eq!(ends(&mut merging(1), &submissions).pop(), Some(2 * L + (n - 2) * T));
+            assert_eq!(busy(merging(1), &forwards), (2 * L + (n - 2) * T, 2, n - 2));
+            let backwards: Vec<u64> = (0..n).rev().collect();
+            assert_eq!(busy(merging(1), &backwards), busy(merging(1), &forwards));
+            let apart: Vec<u64> = (0..n).map(|block| 2 * block).collect();
+            assert_eq!(busy(merging(1), &apart), (n * L, n, 0));
+            assert_eq!(busy(device(plain(1, L)), &forwards), (n * L, n, 0), "nothing in front of it merges");
+        }
+    }
+
+    #[test]
+    fn any_request_that_waits_is_joined_and_not_the_last_one_alone() {
+        // Three stretches side by side: the first page of the first stretch is served, and two and its rest wait.
+        let woven: Vec<u64> = (0..60).map(|index| index % 3 * 1_000 + index / 3).collect();
+        assert_eq!(busy(merging(1), &woven), (4 * L + 56 * T, 4, 56));
+    }
+
+    #[test]
+    fn a_merged_request_is_no_larger_than_a_request_may_be() {
+        let longest = u64::from(plain(1, L).request_pages_max);
+        let pages: Vec<u64> = (0..2 + longest).collect();
+        assert_eq!(busy(merging(1), &pages), (3 * L + (longest - 1) * T, 3, longest - 1));
+    }
+
+    #[test]
+    fn what_is_served_already_is_joined_by_none_and_neither_is_another_kind() {
+        let mut device = merging(1);
+        assert_eq!(ends(&mut device, &[(0, 0), (L / 2, 1), (L, 2)]), [L, 2 * L, 3 * L]);
+        let write = Request { direction: Direction::Write, ..read(3) };
+        assert_eq!(device.submit(Nanos(L), write).at, Nanos(4 * L), "a write is no part of a read");
+        let other = Request { area: OTHER, block: 4, ..write };
+        assert_eq!(device.submit(Nanos(L), other).at, Nanos(5 * L), "files lie apart");
+        assert_eq!(device.report(Nanos(u64::MAX)).merged, 0);
+    }
+
+    #[test]
+    fn what_was_told_stays_and_whoever_comes_later_pays_for_the_transfer() {
+        let mut device = merging(1);
+        assert_eq!(ends(&mut device, &[(0, 0), (0, 100), (0, 200)]), [L, 2 * L, 3 * L]);
+        assert_eq!(ends(&mut device, &[(0, 101), (0, 102)]), [2 * L + T, 2 * L + 2 * T]);
+        assert_eq!(ends(&mut device, &[(0, 300)]), [4 * L + 2 * T]);
+    }
+
+    #[test]
+    fn whoever_is_merged_needs_no_room() {
+        let mut device = device(DeviceSpec { merges: true, nr_requests: 2, ..plain(1, L) });
+        let mut admitted = |block| device.submit(Nanos(0), read(block)).admitted.0;
+        assert_eq!([0, 10, 11, 12, 20].map(&mut admitted), [0, 0, 0, 0, L]);
+    }
+
+    #[test]
+    fn a_deep_queue_that_is_never_full_merges_nothing() {
+        let blocks: Vec<u64> = (0..32).collect();
+        assert_eq!(busy(merging(32), &blocks), (31 * T + L, 32, 0));
+    }
+}
+
 #[test]
 fn a_large_request_pays_for_every_byte() {
     let mut device = device(plain(1, 10_000));
@@ -137,7 +223,7 @@ fn the_virtio_preset_reproduces_its_row() {
 fn the_same_seed_draws_the_same_latencies_and_devices_differ() {
     let run = |seed, index| {
         let mut device = Device::new(preset("virtio"), seed, index).unwrap();
-        (0..100).map(|block| device.submit(Nanos(0), read(block)).at).collect::<Vec<_>>()
+        (0..100).map(|block| device.submit(Nanos(0), read(2 * block)).at).collect::<Vec<_>>()
     };
     assert_eq!(run(1, 0), run(1, 0));
     assert_ne!(run(1, 0), run(2, 0));
@@ -181,7 +267,7 @@ fn a_share_of_requests_ends_elsewhere_and_a_larger_share_holds_the_smaller_one()
         let mut local = device(preset("virtio"));
         let both = (0..10_000).map(|block| {
             let [remote, local] =
-                [&mut remote, &mut local].map(|device| device.submit(Nanos(0), read(block)));
+                [&mut remote, &mut local].map(|device| device.submit(Nanos(0), read(2 * block)));
             assert_eq!((remote.at, local.remote), (local.at, None));
             remote.remote.is_some()
         });
@@ -227,13 +313,14 @@ fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server(
     // M/D/1: load * service / (2 * (1 - load)) = 0.8 * 100 us / 0.4.
     const SERVICE: u64 = 100_000;
     const REQUESTS: u64 = 500_000;
-    for seed in 1..=3 {
-        let mut device = device(plain(1, SERVICE));
+    for (seed, merges) in [(1, false), (2, false), (3, true)] {
+        let mut device = device(DeviceSpec { merges, ..plain(1, SERVICE) });
         let mut rng = SplitMix64::new(seed);
         let mut now = 0.0;
         for block in 0..REQUESTS {
             now -= libm::log(1.0 - rng.unit()) * SERVICE as f64 / 0.8;
-            device.submit(Nanos(now as u64), read(block));
+            // Strangers, which no scheduler merges.
+            device.submit(Nanos(now as u64), read(2 * block));
         }
         let report = device.report(Nanos(now as u64));
         let load = report.busy.0 as f64 / now;

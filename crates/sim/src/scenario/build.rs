@@ -513,6 +513,7 @@ impl Device {
             write_bandwidth,
             queue_depth,
             nr_requests,
+            merges,
             iops,
             fail_reads,
             fail_writes,
@@ -530,6 +531,7 @@ impl Device {
         spec.write_bandwidth = write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
         spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
         spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
+        spec.merges = merges.unwrap_or(spec.merges);
         spec.iops_max = iops.or(spec.iops_max);
         spec.request_pages_max = self.bdi().io_pages;
         spec.remote_completions = remote_completions.map_or(0.0, |share| share.0);

@@ -33,6 +33,8 @@ section! {
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
             "Requests served and waiting at the same time. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
+        merges: Option<bool>, [absent "true where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Bool,
+            "Whether a request becomes part of one that waits for a slot and is its neighbour, as under the scheduler of a disk with one queue. false: as with nomerges, or no scheduler.";
         read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
@@ -103,6 +105,7 @@ impl Device {
             ("write_bandwidth", Some(rate(preset.write_bandwidth))),
             ("queue_depth", preset.queue_depth.map(depth)),
             ("nr_requests", preset.nr_requests.map(depth)),
+            ("merges", Some((preset.merges.value.to_string(), preset.merges.source))),
             ("iops", preset.iops.map(count)),
             ("", preset.tail.map(rare)),
         ];
@@ -209,6 +212,7 @@ mod tests {
             assert_eq!(told.read_bandwidth, spec.read_bandwidth);
             assert_eq!(told.write_bandwidth, spec.write_bandwidth);
             assert_eq!((told.queue_depth, told.nr_requests), (spec.queue_depth, spec.nr_requests));
+            assert_eq!(told.merges, spec.merges);
             assert!(spec.iops_max.is_none() || told.iops_max == spec.iops_max);
         }
     }

@@ -161,6 +161,7 @@ pub(super) fn instant_disk() -> DeviceSpec {
         iops_max: None,
         queue_depth: u32::MAX,
         nr_requests: u32::MAX,
+        merges: false,
         request_pages_max: Bdi::NO_READAHEAD.io_pages,
         latency_covers: u64::MAX,
         faults: Vec::new(),
