@@ -3,16 +3,16 @@
 //!
 //! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
 //! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more
-//! memory: WORKINGSET is set as it comes back. So is submitting a read in which there is such a page, which takes time where the
-//! device has no room for it. A first read is plain I/O. Reclaim that a user asked for (`memory.reclaim`,
-//! `lru_gen`, a lowered limit) holds nobody up who wanted memory.
+//! memory: WORKINGSET is set as it comes back. So is submitting a read in which there is such a page. That takes time where the
+//! device has no room for it, and where it is all there is to the read, because the page is decompressed. A first read is plain I/O.
+//! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) holds nobody up who wanted memory.
 
 use crate::machine::step::Memstall;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::serve::engine::Engine;
 use crate::serve::miss::Found;
 use crate::serve::task::{Stage, Task};
-use crate::units::TaskId;
+use crate::units::{Pfn, TaskId};
 
 impl Engine {
     /// The memstall section that a task is in, between two steps.
@@ -37,6 +37,13 @@ impl Engine {
             | Stage::Exited => false,
         };
         reclaims.then_some(Memstall::Reclaim)
+    }
+
+    /// Whether a page that has just been read was in the working set: submitting its read was a memstall section, and that is all
+    /// of the read where no device is waited for.
+    #[inline]
+    pub fn is_refault(&self, pfn: Pfn) -> bool {
+        self.core.memory.has_use(pfn, UseBits::WORKINGSET)
     }
 
     /// Whether the page that an access waits for is being read, and was in the working set.

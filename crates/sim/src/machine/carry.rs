@@ -17,6 +17,8 @@ pub(super) struct Settled {
     pub(super) spent: Nanos,
     /// Reclaim calls that ended in it.
     pub(super) reclaim_calls: u64,
+    /// As much of that as pages of the working set took that were decompressed to be read.
+    pub(super) refaults: Nanos,
     /// Until when whoever made it sleeps because a device has no room for more requests; the past where all have.
     pub(super) admitted: Nanos,
 }
@@ -35,13 +37,19 @@ impl Machine {
         let priced = self.costs.price(work);
         let reclaim_calls = work.reclaim_calls - self.reclaim_calls;
         let mut spent = Nanos(priced.0 - self.priced.0);
-        let mut admitted = Nanos::ZERO;
+        let (mut admitted, mut refaults) = (Nanos::ZERO, Nanos::ZERO);
         (self.priced, self.reclaim_calls) = (priced, work.reclaim_calls);
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
             let ops = std::mem::take(&mut self.ops);
             for op in &ops {
-                spent += self.carried.add(op, &self.costs);
+                let took = self.carried.add(op, &self.costs);
+                spent += took;
+                if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
+                    && self.engine.is_refault(pfn)
+                {
+                    refaults += took;
+                }
             }
             if let Some(memory) = &mut self.memory {
                 spent += memory.carry_out(&ops, self.agenda.now(), spent, |pfn| self.engine.node_of(pfn));
@@ -59,7 +67,7 @@ impl Machine {
         if self.tells_story {
             self.hand_over_story(task, cpu, spent, reclaim_calls, observer);
         }
-        Settled { spent, reclaim_calls, admitted }
+        Settled { spent, reclaim_calls, refaults, admitted }
     }
 
     /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them. Returns when there

@@ -4,6 +4,7 @@ use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId, W
 
 use super::Machine;
 use super::carry::Settled;
+use super::threads::THREAD;
 use crate::psi::{Doing, Resource};
 use crate::report::{Pressure, Stall};
 use crate::runner::{Next, Runner, State};
@@ -74,7 +75,8 @@ impl Machine {
         self.tell(at, id, cpu, doing);
     }
 
-    /// A step of a runner has ended. What is reclaimed in a step is stalled for all of it.
+    /// A step of a runner has ended. What is reclaimed in a step is stalled for all of it, and what is decompressed for as long as that
+    /// takes.
     #[inline]
     pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, settled: &Settled) {
         let Runner { id, cpu, clock, memstall: before, .. } = *self.runner_mut(index);
@@ -93,7 +95,13 @@ impl Machine {
         if before.is_some() != during {
             self.tell(began, id, cpu, running(during));
         }
-        if during && after.is_none() {
+        // The kernel's threads read nothing back for themselves; zswap's reads what it writes to the device.
+        let reads = !during && settled.refaults > Nanos::ZERO && index < THREAD;
+        if reads {
+            // Where in the step does not matter.
+            self.tell(Nanos(clock.0 - settled.refaults.0), id, cpu, running(true));
+        }
+        if (during || reads) && after.is_none() {
             self.tell(clock, id, cpu, running(false));
         }
         self.runner_mut(index).memstall = after;

@@ -1,7 +1,10 @@
 //! Pressure as a machine's tasks bring it about.
 
 use pageout_engine::{CpuId, Nanos};
+use pageout_sim::scenario::Scenario;
 use pageout_sim::{Pressure, Report, TimedAction, TimedEvent};
+use pageout_workload::Access;
+use pageout_workload::rng::SplitMix64;
 
 use crate::rig::{Rig, pages};
 
@@ -65,6 +68,70 @@ fn refaults_of_the_working_set_are_want_of_memory_and_first_reads_are_not() {
     let stalled_reading = |report: &Report| of(report, "/job").memory.some.0 - report.tasks[0].reclaim_time.0;
     assert!(stalled_reading(&once) < 1_000, "{once:?}");
     assert!(stalled_reading(&often) > often.tasks[0].io_wait.0 / 100, "{often:?}");
+}
+
+/// Stretches of four pages: of a hot part of 400 pages twice as often as of a cold one. 500 fit, so that active pages leave and come back.
+fn hot_and_cold(stretches: u64) -> Vec<Access> {
+    let mut rng = SplitMix64::new(1);
+    let stretch = |_| if rng.below(3) == 0 { 100 + rng.below(300) } else { rng.below(100) };
+    pages((0..stretches).map(stretch).flat_map(|stretch| stretch * 4..stretch * 4 + 4))
+}
+
+#[test]
+fn who_waits_for_pages_of_the_working_set_lacks_memory_and_for_first_reads_only_io_read_ahead_or_not() {
+    let run = |ra_pages: u32, accesses: Vec<Access>| {
+        let mut rig = Rig::new();
+        rig.limit("/job", 500);
+        let file = rig.file_read_ahead(10_000, ra_pages);
+        rig.reader("reader", "/job", file, accesses, 1);
+        let report = rig.run();
+        let (task, pressure) = (&report.tasks[0], of(&report, "/job"));
+        assert!(is_close(pressure.io.some, task.io_wait), "{pressure:?} {task:?}");
+        (pressure.memory.some.0 - task.reclaim_time.0, task.io_wait.0)
+    };
+    for ra_pages in [0, 32] {
+        let (stalled, waited) = run(ra_pages, pages(0..8_000));
+        assert!(stalled < 1_000 && waited > 1_000_000, "{ra_pages} ahead, once: {stalled} of {waited}");
+        let (stalled, waited) = run(ra_pages, hot_and_cold(50_000));
+        assert!(stalled > waited / 50 && stalled < waited, "{ra_pages} ahead, again: {stalled} of {waited}");
+    }
+}
+
+#[test]
+fn who_decompresses_pages_of_the_working_set_lacks_memory_and_no_io() {
+    let run = |ops: u64| {
+        let text = format!(
+            r#"{{
+                "swap": [{{"kind": "zram", "size": "64MiB"}}],
+                "memcg": [{{"path": "/job", "memory.max": "4MiB"}}],
+                "task": [{{"name": "writer", "memcg": "/job", "think_time": "100us", "object":
+                    [{{"channel": "anonymous", "size": "8MiB", "workload": {{"pattern": "zipf", "ops": {ops}}}}}]}}]
+            }}"#
+        );
+        let scenario: Scenario = serde_json::from_str(&text).unwrap();
+        assert_eq!(scenario.validate(), []);
+        let mut machine = scenario.build().unwrap();
+        machine.run(&mut ()).unwrap();
+        let vmstat = machine.read_file("/proc/vmstat").unwrap();
+        let count = |name: &str| {
+            let line = vmstat.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().parse::<u64>().unwrap()
+        };
+        let report = machine.report();
+        let (task, pressure) = (&report.tasks[0], of(&report, "/job"));
+        assert_eq!(pressure.io.some, Nanos::ZERO);
+        assert_eq!(pressure.memory.some, pressure.memory.full);
+        let (swapped_in, restored) = (count("pswpin "), count("workingset_restore_anon "));
+        let (_, decompressing) = report.spent.iter().find(|(of, _)| *of == "decompressed").unwrap();
+        let stalled = pressure.memory.full.0.saturating_sub(task.reclaim_time.0);
+        (stalled, swapped_in, decompressing.0 * restored / swapped_in.max(1))
+    };
+    let (stalled, swapped_in, restoring) = run(8_000);
+    assert!(stalled < 1_000 && swapped_in > 100 && restoring == 0, "{stalled} ns, {swapped_in} pages");
+    let (stalled, swapped_in, restoring) = run(100_000);
+    assert!(restoring > 1_000_000, "{restoring} ns, {swapped_in} pages");
+    // One in 32 belongs to a step that reclaims, and so is a part of that.
+    assert!(stalled > restoring / 10 * 9 && stalled <= restoring, "{stalled} of {restoring} ns");
 }
 
 #[test]

@@ -52,8 +52,13 @@ impl Rig {
     }
 
     pub(crate) fn file(&mut self, pages: u64) -> FileId {
-        let spec =
-            FileSpec { name: "data".to_string(), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
+        self.file_read_ahead(pages, 0)
+    }
+
+    /// A file that is read ahead by so many pages at most.
+    pub(crate) fn file_read_ahead(&mut self, pages: u64, ra_pages: u32) -> FileId {
+        let bdi = Bdi { ra_pages, ..Bdi::NO_READAHEAD };
+        let spec = FileSpec { name: "data".to_string(), pages, kind: FileKind::Regular, bdi };
         let file = self.engine.file_create(spec).unwrap();
         self.spec.files.push((file, 0));
         file
