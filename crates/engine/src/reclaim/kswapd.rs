@@ -431,6 +431,7 @@ impl Core {
     }
 
     fn balance_end(&mut self, run: &mut Balance, node: NodeId) -> u8 {
+        self.release_isolated(&mut run.sc);
         for &(zone, boost) in &run.boosts {
             self.memory.zones.lower_boost(node, zone, boost);
         }

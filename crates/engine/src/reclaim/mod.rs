@@ -176,6 +176,7 @@ impl Core {
                 self.flush_memcg_stats(sc.by.target);
             }
         }
+        self.release_isolated(sc);
         self.work.reclaim_calls += 1;
         self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.

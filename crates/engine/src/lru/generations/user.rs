@@ -205,6 +205,7 @@ impl Core {
                     return WorkStep::Again;
                 }
                 self.unplug(&mut sc.plug);
+                self.release_isolated(sc);
                 WorkStep::Done(Ok(sc.nr_reclaimed))
             }
         }
