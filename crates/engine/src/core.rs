@@ -113,6 +113,9 @@ pub(crate) struct Core {
     pub(crate) isolated: Vec<Pfn>,
     #[cfg(test)]
     pub(crate) mutant: Option<crate::testing::Mutant>,
+    /// Migrations that are to fail.
+    #[cfg(any(test, feature = "fault-injection"))]
+    pub(crate) refusals: crate::migrate::Refusals,
 }
 
 impl Core {
@@ -169,6 +172,8 @@ impl Core {
             isolated: Vec::new(),
             #[cfg(test)]
             mutant: None,
+            #[cfg(any(test, feature = "fault-injection"))]
+            refusals: crate::migrate::Refusals::default(),
             config,
         })
     }

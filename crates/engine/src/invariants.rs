@@ -30,7 +30,7 @@ impl Core {
         self.check_kmem();
         self.check_swap();
         self.check_zswap();
-        self.check_pghot();
+        self.check_pghot(&folios);
         for file in &self.memory.files {
             file.index.check_invariants();
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
@@ -41,10 +41,14 @@ impl Core {
         assert_eq!(shadow_only, self.shadow_nodes.len(), "shadow-only index nodes and their queue");
     }
 
-    /// Only lower tiers have records, and what is ready is found.
-    fn check_pghot(&self) {
+    /// Only folios of lower tiers have records, each by its first frame, and what is ready is found.
+    fn check_pghot(&self, folios: &[Vec<Pfn>]) {
         for (pfn, record) in self.pghot.records.iter() {
             assert!(self.lower_tiers.holds(pfn), "{pfn:?} of the top tier has a record: {record:?}");
+            if self.config.pghot_clear_stale {
+                let is_folio = folios.iter().any(|of_node| of_node.binary_search(&pfn).is_ok());
+                assert!(is_folio, "{pfn:?} is no folio, and has a record: {record:?}");
+            }
         }
         self.pghot.records.check_invariants();
     }

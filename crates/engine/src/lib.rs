@@ -64,6 +64,7 @@ pub use machine::work::{Work, WorkFor};
 pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::Advice;
 pub use memory::table::ReadaheadStats;
+pub use migrate::MigrateStep;
 pub use numa_balancing::PromotionThreshold;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};

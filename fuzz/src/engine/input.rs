@@ -6,8 +6,8 @@
 
 use arbitrary::{Result, Unstructured};
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, PROFILES, Policy, SWITCHES,
-    StatFlush, SwapKind, SwapSpec,
+    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Policy,
+    SWITCHES, StatFlush, SwapKind, SwapSpec,
 };
 
 /// A machine to build.
@@ -122,6 +122,10 @@ impl Setup {
             },
             // Zones, marks and the pages that CPUs keep, as they are by default.
             demotion_enabled: kernel & 32 != 0,
+            numa_balancing: if kernel & 64 != 0 { 2 } else { 0 },
+            pagecache_promotion_enabled: kernel & 64 != 0,
+            pghot_record_fma_enable: kernel >> 7,
+            pghot_record_hintfaults_enable: kernel >> 7,
             layout: Layout {
                 memory_types: vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)],
                 ..Layout::default()
@@ -289,6 +293,11 @@ pub(super) enum Action {
         group: u8,
     },
     FlushStats,
+    /// Of eight migrations in a row, those whose bits are set fail at a step.
+    Refuse {
+        step: MigrateStep,
+        pattern: u8,
+    },
     /// Writes `compact_memory`.
     Compact {
         task: u8,
@@ -351,7 +360,11 @@ impl Action {
             240..242 => Action::Swappiness { task, value: b % 201 },
             242 => Action::WriteOddity { task, group: object, file: b, text: c },
             243..246 => Action::Read { group: a },
-            246..248 => Action::FlushStats,
+            246 => Action::FlushStats,
+            247 => {
+                let step = MigrateStep::ALL[usize::from(a) % MigrateStep::ALL.len()];
+                Action::Refuse { step, pattern: b }
+            }
             248 if object == 0 => Action::Compact { task },
             248 => Action::Hugepages { task, order: b % 10 + 1, blocks: c & 7 },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },

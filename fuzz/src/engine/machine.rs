@@ -2,6 +2,7 @@
 //! machine does.
 
 mod act; // what happens, one action after the other
+mod counters; // what must hold of counters
 mod ending; // everything comes to rest and is read back
 mod groups; // groups and the processes in them
 mod tasks; // what each is doing, and what its accesses find
@@ -40,6 +41,8 @@ pub(super) struct Machine {
     /// An access has failed for want of memory.
     is_out_of_memory: bool,
     actions: u32,
+    /// Counters as of the last action.
+    counted: Vec<i64>,
     /// Tasks that were killed in the present step.
     killed: Vec<usize>,
     /// Writes have ended in the present step, before their batch was over.
@@ -74,6 +77,7 @@ impl Machine {
             high_used: false,
             is_out_of_memory: false,
             actions: 0,
+            counted: vec![0; Stat::ALL.len()],
             killed: Vec::new(),
             ended_early,
             show,
@@ -130,6 +134,7 @@ impl Machine {
         if self.show || self.actions <= 32 || self.actions.is_multiple_of(8) {
             self.engine.check_invariants();
         }
+        self.check_counters();
         let kernel = self.kernel_frames();
         let free = self.engine.vmstat(Stat::NrFreePages);
         // A task that is charging a page has its frame in its hands, and nothing in it, and so have the pages that it has gathered

@@ -18,6 +18,7 @@ mod kcompactd; // a thread a node makes blocks for requests to come
 mod nodes; // folios go to another node
 mod offline; // a node leaves the machine
 mod promote; // to one of the top tier
+mod refusal; // failures on demand, at each step
 
 pub(crate) use compaction::{
     CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
@@ -26,6 +27,9 @@ pub(crate) use direct::{DirectCompactStep, DirectCompaction};
 pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
 pub(crate) use nodes::BATCH_MAX;
 pub(crate) use nodes::NotMigrated;
+pub use refusal::MigrateStep;
+#[cfg(any(test, feature = "fault-injection"))]
+pub(crate) use refusal::Refusals;
 
 use crate::core::Core;
 use crate::machine::op::Op;
@@ -38,7 +42,7 @@ use crate::units::{FileId, Pfn};
 impl Core {
     /// Takes a folio off its list for migration; false where it is on none.
     pub(crate) fn migrate_isolate(&mut self, pfn: Pfn) -> bool {
-        if !self.memory.folios[pfn].has(FolioFlags::LRU) {
+        if !self.memory.folios[pfn].has(FolioFlags::LRU) || self.is_refused(MigrateStep::Isolate) {
             return false;
         }
         self.tell(pfn, |_| PageEvent::Isolated);
@@ -51,6 +55,9 @@ impl Core {
     pub(crate) fn migrate_put_back(&mut self, pfn: Pfn) {
         self.count_isolated(pfn, -1);
         self.lru_add(pfn);
+        if self.is_refused(MigrateStep::PutBack) {
+            self.lru_add_drain();
+        }
     }
 
     /// Keeps an isolated folio for longer than a call: nobody drops or moves it meanwhile.
@@ -73,26 +80,32 @@ impl Core {
     /// frame stays free: false.
     pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
         let is_moved = self.move_folio(from, to);
+        if !is_moved {
+            let folio = &self.memory.folios[from];
+            let (node, pages) = (folio.node, folio.pages() as i64);
+            self.count_node(node, Stat::PgmigrateFail, pages);
+        }
         self.migrate_put_back(if is_moved { to } else { from });
         is_moved
     }
 
-    /// The same, but the folio stays in the hands of who isolated it.
+    /// The same, but the folio stays in the hands of who isolated it, who counts it if it has not moved.
     pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn) -> bool {
         let folio = self.memory.folios[from];
         let pages = folio.pages() as i64;
-        if self.is_held(&folio) {
-            self.count_node(folio.node, Stat::PgmigrateFail, pages);
+        if self.is_held(&folio) || self.is_refused(MigrateStep::Unmap) {
             return false;
         }
         self.move_mappings(&folio, from, to);
-        if folio.has(FolioFlags::INDEXED) {
-            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
-            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
+        if self.is_refused(MigrateStep::Copy) {
+            self.move_mappings(&folio, to, from);
+            return false;
         }
-        if folio.has(FolioFlags::SWAPCACHE) {
-            let index = self.memory.swap.index_mut(folio.swap);
-            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
+        self.move_in_caches(&folio, to);
+        if self.is_refused(MigrateStep::Remap) {
+            self.move_in_caches(&folio, from);
+            self.move_mappings(&folio, to, from);
+            return false;
         }
         let node = self.memory.folios[to].node;
         self.memory.folios[to] = folio;
@@ -123,6 +136,18 @@ impl Core {
     pub(crate) fn is_held(&self, folio: &Folio) -> bool {
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
         folio.refs > 0 || folio.flags().intersects(held)
+    }
+
+    /// Makes the index of its file, or the swap cache, lead to the new frame.
+    fn move_in_caches(&mut self, folio: &Folio, to: Pfn) {
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
+            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
+        }
+        if folio.has(FolioFlags::SWAPCACHE) {
+            let index = self.memory.swap.index_mut(folio.swap);
+            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
+        }
     }
 
     /// Makes every page-table entry lead to the new frame, as it is.

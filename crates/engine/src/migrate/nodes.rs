@@ -12,6 +12,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{Folio, FolioFlags};
+use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
@@ -40,6 +41,9 @@ impl Core {
         vma: Option<(MmId, usize)>,
         to: NodeId,
     ) -> Result<(), NotMigrated> {
+        if self.is_refused(MigrateStep::Prepare) {
+            return Err(NotMigrated::Again);
+        }
         let folio = self.memory.folios[pfn];
         let is_file = !folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
         let is_code = |(mm, vma): (MmId, usize)| self.memory.mm(mm).vmas[vma].executable;
@@ -76,7 +80,7 @@ impl Core {
     }
 
     /// Whether a node stays balanced if it receives a folio: some zone of it is above its high mark then.
-    fn has_room_for(&self, node: NodeId, order: u8) -> bool {
+    pub(crate) fn has_room_for(&self, node: NodeId, order: u8) -> bool {
         let zones = self.memory.zones.of_node(node);
         zones.iter().any(|zone| {
             let mark = zone.mark(Watermark::High) + (1 << order);
@@ -93,7 +97,11 @@ impl Core {
             let folio = self.memory.folios[pfn];
             let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
             let request = Request { order: folio.order, ..Request::movable(gfp, to) };
-            match self.alloc_pages(&request, folio.memcg) {
+            let target = match self.is_refused(MigrateStep::Allocate) {
+                true => None,
+                false => self.alloc_pages(&request, folio.memcg),
+            };
+            match target {
                 Some(target) => {
                     if self.migrate_folio(pfn, target) {
                         moved += folio.pages();

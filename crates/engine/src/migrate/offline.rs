@@ -87,8 +87,10 @@ impl Core {
             let request = |to| Request { order: folio.order, ..Request::movable(gfp, to) };
             match nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg)) {
                 Some(target) => {
-                    let is_moved = self.migrate_folio(pfn, target);
-                    assert!(is_moved, "nobody holds it");
+                    if !self.migrate_folio(pfn, target) {
+                        self.free_folio(target);
+                        left += folio.pages();
+                    }
                 }
                 None => {
                     self.migrate_put_back(pfn);

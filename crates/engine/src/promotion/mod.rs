@@ -67,6 +67,11 @@ impl SetAside {
 /// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio.
 pub(crate) struct LowerTierFrames {
     /// By section; nodes begin with one of their own.
+    /// The folios, in the order in which they were read.
+    pub(crate) fn folios(&self) -> impl Iterator<Item = Pfn> {
+        self.folios.iter().map(|&(pfn, _)| pfn)
+    }
+
     sections: Vec<bool>,
 }
 

@@ -16,6 +16,13 @@ pub(crate) struct Promoting {
     order: PromotionOrder,
 }
 
+impl Promoting {
+    /// Those that have yet to go.
+    pub(crate) fn folios(&self) -> impl Iterator<Item = Pfn> {
+        self.folios.as_slice().iter().map(|&(pfn, _)| pfn)
+    }
+}
+
 impl Core {
     /// Whether reads look for pages to promote.
     #[inline]

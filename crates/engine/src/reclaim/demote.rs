@@ -18,6 +18,7 @@
 use crate::core::Core;
 use crate::lru::Round;
 use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::shrink::ReclaimStat;
@@ -113,8 +114,10 @@ impl Core {
                 return true;
             }
             let Some(to) = self.alloc_demote_folio(target, allowed, pfn) else { return true };
-            let is_moved = self.move_folio(pfn, to);
-            assert!(is_moved, "nobody holds it");
+            if !self.move_folio(pfn, to) {
+                self.free_folio(to);
+                return true;
+            }
             // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
             sc.isolated[folio.lru_type() as usize] -= folio.pages();
             self.migrate_put_back(to);
@@ -149,6 +152,9 @@ impl Core {
     }
 
     fn alloc_demote_folio(&mut self, target: NodeId, allowed: &[NodeId], pfn: Pfn) -> Option<Pfn> {
+        if self.is_refused(MigrateStep::Allocate) {
+            return None;
+        }
         let folio = self.memory.folios[pfn];
         // It neither reclaims nor has anyone reclaim, and leaves reserves alone: it is an opportunity, no need.
         let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;

@@ -563,6 +563,7 @@ impl Engine {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
     pub fn check_invariants(&self) {
         self.core.check_invariants();
+        self.check_set_aside();
     }
 }
 

@@ -1,10 +1,13 @@
 //! What a task does for tiers of memory before it returns to user space: it promotes what it has set aside.
 
 use crate::machine::step::{Access, Served, Step};
+use crate::memory::folio::FolioFlags;
 use crate::promotion::Promoting;
 use crate::serve::engine::Engine;
 use crate::serve::task::Stage;
-use crate::units::{Pfn, TaskId};
+use crate::stat::ISOLATED;
+use crate::units::{NodeId, Pfn, TaskId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is promoted, and the access that is complete but for that.
 pub(crate) struct PromotionWork {
@@ -41,6 +44,38 @@ impl Engine {
             let mut aside = std::mem::take(&mut self.tasks[task.index()].aside);
             self.core.promotion_candidate(pfn, &mut aside);
             self.tasks[task.index()].aside = aside;
+        }
+    }
+
+    /// The folios that tasks have in their hands, to be promoted when their calls are over.
+    fn set_aside(&self) -> impl Iterator<Item = Pfn> {
+        self.tasks.iter().flat_map(|task| {
+            let promoting = match &task.stage {
+                Stage::Promote(work) => Some(work.promoting.folios()),
+                _ => None,
+            };
+            task.aside.folios().chain(promoting.into_iter().flatten())
+        })
+    }
+
+    /// How many pages of each node and type those are. Panics unless they are in nobody else's hands.
+    pub(crate) fn pages_set_aside(&self) -> BTreeMap<(NodeId, usize), i64> {
+        let (mut seen, mut pages) = (BTreeSet::new(), BTreeMap::new());
+        for pfn in self.set_aside() {
+            let folio = &self.core.memory.folios[pfn];
+            assert!(seen.insert(pfn), "{pfn:?} is set aside twice");
+            assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is set aside and on a list");
+            assert!(folio.refs > 0, "{pfn:?} is set aside, and nobody knows");
+            *pages.entry((folio.node, folio.lru_type() as usize)).or_default() += folio.pages() as i64;
+        }
+        pages
+    }
+
+    /// Panics unless what tasks have set aside counts as isolated.
+    pub(super) fn check_set_aside(&self) {
+        for ((node, kind), held) in self.pages_set_aside() {
+            let (name, counted) = (ISOLATED[kind].name(), self.core.node_stat(node, ISOLATED[kind]));
+            assert!(counted >= held, "{name} of {node:?} is {counted}, tasks alone have {held}");
         }
     }
 

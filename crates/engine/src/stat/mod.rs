@@ -166,6 +166,16 @@ impl Stat {
     pub fn is_in_vmstat(self) -> bool {
         !matches!(self, Stat::Kernel | Stat::SlabReclaimable | Stat::Zswap | Stat::Zswapped)
     }
+
+    /// Whether it says how much there is, and so goes up and down. The others count events, and never go down.
+    pub fn is_gauge(self) -> bool {
+        let is_event = matches!(
+            self,
+            Stat::NrDirtied | Stat::NrWritten | Stat::NrVmscanWrite | Stat::NrVmscanImmediateReclaim
+        );
+        let is_named_so = self.name().starts_with("nr_") || self == Stat::WorkingsetNodes;
+        !self.is_in_vmstat() || is_named_so && !is_event
+    }
 }
 
 /// How many counters there are.

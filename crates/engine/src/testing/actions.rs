@@ -5,7 +5,7 @@
 //! choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
 
 use crate::memory::mm::Advice;
-use crate::{Bdi, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
+use crate::{Bdi, MigrateStep, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
 use proptest::prelude::*;
 
 /// A machine to build.
@@ -15,6 +15,8 @@ pub(crate) struct Setup {
     pub(crate) memory: u64,
     /// Half of it is slow, and reclaim demotes.
     pub(crate) demotes: bool,
+    /// What else there is where memory has tiers; its slow node has all of `memory`.
+    pub(crate) tiers: Option<Tiers>,
     /// `memory.max` of the two groups, in pages.
     pub(crate) limits: [u64; 2],
     /// The second group is a child of the first.
@@ -43,6 +45,17 @@ pub(crate) struct Setup {
     pub(crate) oom_kill: bool,
     pub(crate) policy: Policy,
     pub(crate) advice: Advice,
+}
+
+/// Slow memory beside fast memory, and who brings pages back from it besides hint faults.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tiers {
+    /// Pages of fast memory.
+    pub(crate) fast: u64,
+    /// Readers of files do.
+    pub(crate) page_cache: bool,
+    /// kmigrated does, and hint faults tell it.
+    pub(crate) tracking: bool,
 }
 
 /// The objects that each task has.
@@ -163,6 +176,16 @@ pub(crate) enum Action {
         task: usize,
     },
     FlushStats,
+    /// Time passes, and the timer interrupts a task.
+    Tick {
+        task: usize,
+        ms: u64,
+    },
+    /// Of eight migrations in a row, those whose bits are set fail at a step.
+    Refuse {
+        step: MigrateStep,
+        pattern: u8,
+    },
     /// Writes `lru_gen/enabled`.
     Switch {
         task: usize,
@@ -236,6 +259,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 memory,
                 // A third of the machines, without a draw of its own.
                 demotes: sizes.1 == 64,
+                tiers: None,
                 // Stacks and page tables of three tasks leave some room.
                 limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
                 nested,
@@ -298,5 +322,37 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),
         2 => (task(), 0..2usize, prop_oneof![Just(None), (2..4u64).prop_map(Some)])
             .prop_map(|(task, group, evicts)| Action::LruGen { task, group, evicts }),
+    ]
+}
+
+/// A machine with fast and slow memory, on which what is used goes up and what is not goes down.
+pub(crate) fn tiered_setup() -> impl Strategy<Value = Setup> {
+    (setup(), 60..120u64, any::<bool>(), any::<bool>()).prop_map(|(setup, fast, page_cache, tracking)| {
+        let tiers = Some(Tiers { fast, page_cache, tracking });
+        // Limits that let both groups fill fast memory.
+        let limits = setup.limits.map(|pages| 4 * pages);
+        Setup { demotes: true, memory: 4096, limits, tiers, ..setup }
+    })
+}
+
+/// What happens there: time passes, and migrations fail, now at one step and now at another.
+pub(crate) fn tiered_action() -> impl Strategy<Value = Action> {
+    // Mostly none of them, or one in eight: where all fail, nothing else happens any more.
+    let one = (0..8u32).prop_map(|bit| 1 << bit);
+    let pattern = prop_oneof![6 => Just(0u8), 6 => one, 2 => any::<u8>(), 1 => Just(u8::MAX)];
+    let hot = (0..TASKS, kind(), 0..4u64).prop_map(|(task, kind, page)| Action::Access {
+        task,
+        kind,
+        page,
+        write: false,
+        wanted: 1,
+        patience: 100,
+    });
+    prop_oneof![
+        16 => action(),
+        20 => hot,
+        4 => (0..TASKS, 1..1500u64).prop_map(|(task, ms)| Action::Tick { task, ms }),
+        2 => (prop::sample::select(&MigrateStep::ALL[..]), pattern)
+            .prop_map(|(step, pattern)| Action::Refuse { step, pattern }),
     ]
 }

@@ -13,6 +13,7 @@
 //! [`Checks::All`] adds what a machine may expect of the operations themselves.
 
 mod act; // what happens, one action after the other
+mod counters; // what must hold of counters
 mod ending; // everything comes to rest and is read back
 mod tasks; // what each is doing, and what its accesses find
 mod transfers; // what frames, slots and devices hold, and what moves between them
@@ -77,6 +78,8 @@ pub(crate) struct Machine {
     high_used: bool,
     /// All of its pages fit into memory, so that only groups are ever short of it.
     has_room: bool,
+    /// Counters as of the last action.
+    counted: Vec<i64>,
     /// Pages that the engine's events say are in page caches.
     cached: BTreeSet<(FileId, u64)>,
     ops: Vec<Op>,
@@ -86,9 +89,17 @@ impl Machine {
     pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
         let types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
         let mut engine = Engine::new(Config {
-            node_pages: if setup.demotes { vec![setup.memory / 2; 2] } else { vec![setup.memory] },
+            node_pages: match setup.tiers {
+                Some(tiers) => vec![tiers.fast, setup.memory],
+                None if setup.demotes => vec![setup.memory / 2; 2],
+                None => vec![setup.memory],
+            },
             layout: Layout { memory_types: types, ..Layout::default() },
             demotion_enabled: setup.demotes,
+            numa_balancing: if setup.tiers.is_some() { 2 } else { 0 },
+            pagecache_promotion_enabled: setup.tiers.is_some_and(|tiers| tiers.page_cache),
+            pghot_record_fma_enable: setup.tiers.map_or(0, |tiers| tiers.tracking.into()),
+            pghot_record_hintfaults_enable: setup.tiers.map_or(0, |tiers| tiers.tracking.into()),
             cpus: setup.cpus,
             swappiness: setup.swappiness,
             folio_batch: setup.folio_batch,
@@ -157,7 +168,8 @@ impl Machine {
             has_untold_error: false,
             now: Nanos::ZERO,
             high_used: false,
-            has_room: setup.memory >= 4096,
+            has_room: setup.memory >= 4096 && setup.tiers.is_none(),
+            counted: vec![0; Stat::ALL.len()],
             cached: BTreeSet::new(),
             ops: Vec::new(),
         };

@@ -3,9 +3,10 @@
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
 //! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
 
-use super::actions::{Action, Setup, action, setup};
+use super::actions::{Action, Setup, action, setup, tiered_action, tiered_setup};
 use super::machine::{Checks, Machine};
 use super::mutant::Mutant;
+use crate::{MigrateStep, Stat};
 use proptest::collection::vec;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -18,11 +19,19 @@ use std::sync::Once;
 const ACTIONS: usize = 600;
 
 fn random_run(seed: u64) -> (Setup, Vec<Action>) {
+    draw(seed, (setup(), vec(action(), 1..ACTIONS)))
+}
+
+/// The same on a machine with tiers of memory, on which migrations fail.
+fn tiered_run(seed: u64) -> (Setup, Vec<Action>) {
+    draw(seed, (tiered_setup(), vec(tiered_action(), 1..ACTIONS)))
+}
+
+fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let inputs = (setup(), vec(action(), 1..ACTIONS));
     inputs.new_tree(&mut runner).expect("nothing is filtered").current()
 }
 
@@ -47,9 +56,18 @@ pub(super) fn first_failure(
     checks: Checks,
     seeds: Range<u64>,
 ) -> Option<(u64, String)> {
+    first_failure_of(random_run, mutant, checks, seeds)
+}
+
+fn first_failure_of(
+    run: fn(u64) -> (Setup, Vec<Action>),
+    mutant: Option<Mutant>,
+    checks: Checks,
+    seeds: Range<u64>,
+) -> Option<(u64, String)> {
     quietly(|| {
         seeds.into_iter().find_map(|seed| {
-            let (setup, actions) = random_run(seed);
+            let (setup, actions) = run(seed);
             Some((seed, failure(&setup, &actions, mutant, checks)?))
         })
     })
@@ -104,12 +122,41 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte() {
+    check(random_run, 1000);
+}
+
+#[test]
+fn migrations_that_fail_at_any_step_leave_everything_as_it_was() {
+    check(tiered_run, 400);
+}
+
+/// What the runs above are about does happen in them.
+#[test]
+fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
+    let mut failed = [0; MigrateStep::ALL.len()];
+    let [mut promoted, mut demoted] = [0; 2];
+    for seed in 0..60 {
+        let (setup, actions) = tiered_run(seed);
+        let mut machine = Machine::new(&setup, None, Checks::Contents);
+        actions.into_iter().for_each(|action| machine.perform(action));
+        for (sum, of_run) in failed.iter_mut().zip(machine.engine.core.refusals.failed) {
+            *sum += of_run;
+        }
+        promoted += machine.engine.vmstat(Stat::PgpromoteSuccess);
+        demoted +=
+            machine.engine.vmstat(Stat::PgdemoteKswapd) + machine.engine.vmstat(Stat::PgdemoteProactive);
+    }
+    assert!(failed.iter().all(|&failed| failed > 20), "{failed:?}, in the order of {:?}", MigrateStep::ALL);
+    assert!(promoted > 15 && demoted > 200, "{promoted} promoted, {demoted} demoted");
+}
+
+fn check(random: fn(u64) -> (Setup, Vec<Action>), runs: u64) {
     let seeds = match number("PAGEOUT_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("PAGEOUT_RUNS").unwrap_or(1000),
+        None => 0..number("PAGEOUT_RUNS").unwrap_or(runs),
     };
-    let Some((seed, _)) = first_failure(None, Checks::All, seeds) else { return };
-    let (setup, actions) = random_run(seed);
+    let Some((seed, _)) = first_failure_of(random, None, Checks::All, seeds) else { return };
+    let (setup, actions) = random(seed);
     let actions = quietly(|| shrink(&setup, actions));
     eprintln!("PAGEOUT_SEED={seed} fails; shrunk to {setup:#?}");
     for action in &actions {

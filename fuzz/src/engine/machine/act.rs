@@ -3,7 +3,7 @@
 use pageout_engine::*;
 
 use super::Machine;
-use super::tasks::{Doing, Object};
+use super::tasks::{Doing, Object, State};
 use crate::engine::contents::Page;
 use crate::engine::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
 use crate::engine::input::Action;
@@ -174,6 +174,7 @@ impl Machine {
             }
             Action::Replace { group } => self.replace_group(usize::from(group) % self.groups.len()),
             Action::FlushStats => self.engine.flush_stats(),
+            Action::Refuse { step, pattern } => self.engine.refuse_migrations(step, pattern),
             Action::Compact { task } => {
                 let Some(task) = self.idle(task) else { return };
                 let step = self.engine.write_file(TaskId(task as u32), "/proc/sys/vm/compact_memory", "1");
@@ -185,7 +186,15 @@ impl Machine {
                 let step = self.engine.write_file(TaskId(task as u32), &path, &blocks.to_string());
                 self.advanced(task, Doing::Reclaim, step.expect("it takes a number"), false);
             }
-            Action::Tick { nanos } => self.pass(Nanos(self.now.0 + nanos)),
+            Action::Tick { nanos } => {
+                self.pass(Nanos(self.now.0 + nanos));
+                // Whoever is idle has run all the time, and returns to user space now.
+                for &(task, _) in &self.runs_in {
+                    if self.tasks[task].state == State::Idle {
+                        self.engine.scan_tick(TaskId(task as u32), self.now);
+                    }
+                }
+            }
             Action::Spawn { parent, policy, cpu } => {
                 if self.groups.len() < GROUPS_MAX && self.tasks.len() < TASKS_MAX {
                     let memcg = self.create_group(parent, policy);

@@ -50,6 +50,7 @@ impl Machine {
         }
         let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
         self.engine.check_invariants();
+        self.check_nothing_isolated();
         for page in self.store.pages() {
             let is_left = drained && matches!(page, Page::Anon(..));
             assert!(!is_left, "{page:?} is kept though it was unmapped");

@@ -119,6 +119,8 @@ impl Machine {
                 }
             }
             Action::FlushStats => self.engine.flush_stats(),
+            Action::Tick { task, ms } => self.tick(TaskId(task as u32), ms),
+            Action::Refuse { step, pattern } => self.engine.refuse_migrations(step, pattern),
             Action::Switch { task, caps } => {
                 if let Some(task) = self.idle(task) {
                     let path = "/sys/kernel/mm/lru_gen/enabled";
@@ -137,6 +139,16 @@ impl Machine {
         self.release_killed();
         if self.checks == Checks::All {
             self.engine.check_invariants();
+            self.check_counters();
+        }
+    }
+
+    /// Time passes, and a task has run in all of it.
+    fn tick(&mut self, task: TaskId, ms: u64) {
+        self.now = self.now + Nanos(1_000_000 * ms);
+        self.engine.set_now(self.now);
+        if self.idle(task.index()).is_some() {
+            self.engine.scan_tick(task, self.now);
         }
     }
 

@@ -1,0 +1,86 @@
+//! Failures on demand: a migration can be made to fail at each of its steps, so that tests see what is left behind.
+//!
+//! ```text
+//!   prepare ─▶ isolate ─▶ allocate ─▶ unmap ─▶ copy ─▶ remap ─▶ put back
+//! ```
+//! In a kernel all but the last can fail. Here nobody comes between the steps of a move, so from `unmap` on nothing fails by itself: what was
+//! already done is taken back. Putting back can't fail anywhere; there the batch that the folio is put into is emptied at once.
+//!
+//! A program that is built to run scenarios has none of it: the question is answered with no before anyone asks.
+
+use crate::core::Core;
+#[cfg(any(test, feature = "fault-injection"))]
+use crate::serve::engine::Engine;
+
+/// A step of a migration that can be made to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MigrateStep {
+    /// The look at whether the folio may go, and whether there is room.
+    Prepare,
+    /// Taking it off its list.
+    Isolate,
+    /// A frame on the node where it goes.
+    Allocate,
+    /// Before any page-table entry is changed.
+    Unmap,
+    /// When page tables lead to the new frame, and its file's index or the swap cache still to the old one.
+    Copy,
+    /// When everything leads to the new frame.
+    Remap,
+    /// Its way back to a list: the per-CPU batch is emptied at once.
+    PutBack,
+}
+
+impl MigrateStep {
+    /// All of them, in their order.
+    pub const ALL: [MigrateStep; 7] = [
+        MigrateStep::Prepare,
+        MigrateStep::Isolate,
+        MigrateStep::Allocate,
+        MigrateStep::Unmap,
+        MigrateStep::Copy,
+        MigrateStep::Remap,
+        MigrateStep::PutBack,
+    ];
+}
+
+/// Which of the next migrations fail at which step.
+#[cfg(any(test, feature = "fault-injection"))]
+#[derive(Default)]
+pub(crate) struct Refusals {
+    /// By step: the lowest bit is the next one's, and goes round.
+    patterns: [u8; MigrateStep::ALL.len()],
+    /// By step: how many have failed.
+    #[cfg(test)]
+    pub(crate) failed: [u64; MigrateStep::ALL.len()],
+}
+
+impl Core {
+    /// Whether a migration is to fail at this step now.
+    #[cfg(any(test, feature = "fault-injection"))]
+    pub(crate) fn is_refused(&mut self, step: MigrateStep) -> bool {
+        let pattern = &mut self.refusals.patterns[step as usize];
+        *pattern = pattern.rotate_right(1);
+        let is_refused = pattern.leading_zeros() == 0;
+        #[cfg(test)]
+        {
+            self.refusals.failed[step as usize] += u64::from(is_refused);
+        }
+        is_refused
+    }
+
+    /// Whether a migration is to fail at this step now: never, but in tests.
+    #[cfg(not(any(test, feature = "fault-injection")))]
+    #[inline(always)]
+    pub(crate) fn is_refused(&self, _: MigrateStep) -> bool {
+        false
+    }
+}
+
+#[cfg(any(test, feature = "fault-injection"))]
+impl Engine {
+    /// Makes migrations fail at a step: of eight in a row those whose bits are set, again and again. The lowest bit is the next one's.
+    pub fn refuse_migrations(&mut self, step: MigrateStep, pattern: u8) {
+        self.core.refusals.patterns[step as usize] = pattern;
+    }
+}

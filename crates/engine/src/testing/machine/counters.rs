@@ -1,0 +1,35 @@
+//! What must hold of counters, seen from outside.
+
+use super::Machine;
+use crate::Stat;
+use crate::stat::ISOLATED;
+
+impl Machine {
+    /// Panics if an event was taken back, if more was promoted than was asked about, or if pages that are in nobody's hands count as isolated.
+    pub(super) fn check_counters(&mut self) {
+        for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {
+            let now = self.engine.vmstat(stat);
+            assert!(stat.is_gauge() || now >= *before, "{} falls from {before} to {now}", stat.name());
+            assert!(now >= 0, "{} is {now}", stat.name());
+            *before = now;
+        }
+        let count = |stat| self.engine.vmstat(stat);
+        // A node this small never has so much free that nobody asks.
+        let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
+        assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
+        if self.tasks.iter().all(|task| task.is_at_rest()) {
+            self.check_isolated();
+        }
+    }
+
+    /// Nobody is in the middle of anything: what is isolated is what readers have set aside in calls that are not over.
+    fn check_isolated(&self) {
+        let held = self.engine.pages_set_aside();
+        for node in self.engine.core.memory.nodes() {
+            for (kind, stat) in ISOLATED.into_iter().enumerate() {
+                let held = held.get(&(node, kind)).copied().unwrap_or_default();
+                assert_eq!(self.engine.node_stat(node, stat), held, "{} of {node:?} at rest", stat.name());
+            }
+        }
+    }
+}
