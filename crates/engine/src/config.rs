@@ -10,7 +10,7 @@ use crate::pghot::{
     DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule,
 };
 use crate::policy::Policy;
-use crate::promotion::{PromotionOrder, PromotionTarget};
+use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 use crate::switch::{Values, choice};
 use crate::tiers::AccessCoordinate;
 use crate::units::{Nanos, NodeId, SECTION_FRAMES};
@@ -238,6 +238,9 @@ parameters! {
     Kernel "numa.pagecache_promotion_order": pagecache_promotion_order: PromotionOrder = PromotionOrder::Tail, Values::Choice(PromotionOrder::NAMES), "",
         "Whether pages are promoted in the order in which they were read (tail), or the last one first (head), which is dearer."
         "tail, since the third posting.";
+    Kernel "numa.pagecache_promotion_when": pagecache_promotion_when: PromotionWhen = PromotionWhen::Return, Values::Choice(PromotionWhen::NAMES), "",
+        "When pages that are read again are promoted: when their reader returns from its system call (return), or in the middle of the access (access). Who reads a page holds it, so that none moves in the middle of an access."
+        "return: the postings put promotion off because who marks a page accessed may hold locks that promotion needs, too.";
     Kernel "numa.pagecache_promotion_target": pagecache_promotion_target: PromotionTarget = PromotionTarget::Chosen, Values::Choice(PromotionTarget::NAMES), "",
         "Whether each page goes to the node that was chosen when it was read, or all go to the node where the task then runs."
         "chosen: the posting has local, and moves pages to a node that nobody chose where a task changes its node in the middle of a call.";

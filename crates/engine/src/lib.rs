@@ -72,7 +72,7 @@ pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use pghot::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
 pub use policy::{PROFILES, Policy, Profile};
-pub use promotion::{PromotionOrder, PromotionTarget};
+pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 pub use reclaim::{
     AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
     KswapdActivity, Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,

@@ -35,6 +35,16 @@ choice! {
 }
 
 choice! {
+    /// When a page goes.
+    PromotionWhen {
+        /// When its reader returns to user space.
+        Return = "return",
+        /// At once, in the middle of the access that finds it hot.
+        Access = "access",
+    }
+}
+
+choice! {
     /// Which node a page goes to.
     PromotionTarget {
         /// The one that was chosen when it was set aside.
@@ -57,6 +67,11 @@ impl SetAside {
         self.folios.is_empty()
     }
 
+    /// The folios, in the order in which they were read.
+    pub(crate) fn folios(&self) -> impl Iterator<Item = Pfn> {
+        self.folios.iter().map(|&(pfn, _)| pfn)
+    }
+
     /// Pages set aside.
     #[inline]
     pub(crate) fn pages(&self) -> u64 {
@@ -67,11 +82,6 @@ impl SetAside {
 /// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio.
 pub(crate) struct LowerTierFrames {
     /// By section; nodes begin with one of their own.
-    /// The folios, in the order in which they were read.
-    pub(crate) fn folios(&self) -> impl Iterator<Item = Pfn> {
-        self.folios.iter().map(|&(pfn, _)| pfn)
-    }
-
     sections: Vec<bool>,
 }
 

@@ -5,7 +5,7 @@ use crate::lru::Lru;
 use crate::memory::folio::FolioFlags;
 use crate::migrate::BATCH_MAX;
 use crate::pghot::Source;
-use crate::promotion::{PromotionOrder, PromotionTarget, SetAside};
+use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen, SetAside};
 use crate::stat::Stat;
 use crate::units::{NodeId, Pfn};
 
@@ -65,6 +65,11 @@ impl Core {
             return;
         }
         self.migrate_keep(pfn);
+        if self.config.pagecache_promotion_when == PromotionWhen::Access {
+            // The page is its reader's as long as the access lasts, and so it stays where it is.
+            self.promote_prepared(&[pfn], here);
+            return self.migrate_kept(pfn);
+        }
         aside.folios.push((pfn, here));
         aside.pages += folio.pages();
     }
