@@ -109,13 +109,15 @@ impl Core {
                 let first = Pfn(section * SECTION_FRAMES);
                 let hot = self.pghot.records.take_hot_blocks(first);
                 is_any_hot |= hot != 0;
+                if hot == 0 && walk != HotWalk::All {
+                    continue;
+                }
                 let of_section =
                     (0..u64::BITS).map(|block| (block, first.0 + block * PAGEBLOCK_PAGES as u32));
                 match walk {
                     HotWalk::Blocks => blocks.extend(
                         of_section.filter(|(block, _)| hot >> block & 1 == 1).map(|(_, pfn)| Pfn(pfn)),
                     ),
-                    HotWalk::Sections if hot == 0 => {}
                     // Where nothing was ever reported there is nothing to find: it only takes time.
                     HotWalk::All if !self.pghot.records.has_section(first) => {
                         passed += u64::from(SECTION_FRAMES)
