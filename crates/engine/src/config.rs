@@ -218,10 +218,10 @@ parameters! {
         "How much a node of the top tier takes by promotion."
         "65536, which is no limit, is the kernel's.";
     Kernel "numa.promotion_threshold": promotion_threshold: PromotionThreshold = PromotionThreshold::RateLimit, Values::Choice(PromotionThreshold::NAMES), "",
-        "What decides how recently a page of slow memory must have been used to be promoted where fast memory is short. rate_limit: a step more or less in a scan_period_max, by how much the rate limit refuses. capacity: once a second, so that what is hot is no more than what is free or inactive there. In no kernel."
+        "What decides how recently a page of slow memory must have been used to be promoted where fast memory is short. rate_limit: a step more or less in a scan_period_max, by how much the rate limit refuses. capacity: once a second, so that what is hot is no more than what is free or inactive there. active: not when, but whether it is on an active list; one that is not becomes active, as TPP has it. The last two are in no kernel."
         "rate_limit, as all kernels have it.";
     Kernel "numa.promotion_governor_ms": promotion_governor_ms: u32 = 0, Values::Number(0, 60_000), "ms",
-        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. From the third window on in which as many leave as come, promotion is halved again and again, down to a 64th; calm windows give it back by eighths. 1000 is what it is made for. 0: off. In no kernel."
+        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. 1000 is what it is made for. 0: off. In no kernel."
         "0: no kernel has it.";
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
         "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."

@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Whether a node stays balanced if it receives a folio: some zone of it is above its high mark then.
-    pub(crate) fn has_room_for(&self, node: NodeId, order: u8) -> bool {
+    fn has_room_for(&self, node: NodeId, order: u8) -> bool {
         let zones = self.memory.zones.of_node(node);
         zones.iter().any(|zone| {
             let mark = zone.mark(Watermark::High) + (1 << order);

@@ -1,14 +1,15 @@
 //! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap 3.3, 3.4]
 
-use super::governor::Traffic;
+use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;
 use super::threshold::PromotionKnobs;
 use super::{PromotionThreshold, ThreadScan};
 use crate::core::Core;
+use crate::memory::folio::UseBits;
 use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
+use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::pghot::{HintFaultRule, Source};
 use crate::stat::Stat;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
@@ -95,9 +96,25 @@ impl Core {
             self.numa_balancing.nodes[to.index()].reset_threshold();
             return true;
         }
+        if self.config.promotion_threshold == PromotionThreshold::Active {
+            let is_active = self.is_active(pfn);
+            if !is_active {
+                self.lru_activate(pfn);
+            }
+            return is_active;
+        }
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
         let pages = self.memory.folios[pfn].pages();
         self.is_hot(to, pages, time.latency(stored, now_ms), &knobs)
+    }
+
+    /// Whether a page is on an active list, or in one of the two youngest generations.
+    fn is_active(&self, pfn: Pfn) -> bool {
+        let place = self.memory.places.get(pfn);
+        match &self.lruvecs[self.lruvec_of(pfn)].generations {
+            Some(generations) if place.is_listed() => generations.seqs_of(place).0 + 1 >= generations.max_seq,
+            _ => self.memory.has_use(pfn, UseBits::ACTIVE),
+        }
     }
 
     /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`
@@ -121,6 +138,8 @@ impl Core {
     fn is_hot(&mut self, to: NodeId, pages: u64, age_ms: u64, knobs: &PromotionKnobs) -> bool {
         let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
         match self.config.promotion_threshold {
+            // Whoever found it hot has looked at its list.
+            PromotionThreshold::Active => return true,
             PromotionThreshold::RateLimit => {
                 self.numa_balancing.nodes[to.index()].adjust_threshold(knobs, candidates, now_ms);
             }
@@ -162,10 +181,10 @@ impl Core {
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
         let candidates = self.promotion_candidates(to);
         self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
-            || self.config.promotion_governor_ms > 0 && !self.governor_admits(to, pages, now_ms)
+            || self.config.promotion_governor_ms > 0 && !self.governor_admits(to, now_ms)
     }
 
-    fn governor_admits(&mut self, to: NodeId, pages: u64, now_ms: u64) -> bool {
+    fn governor_admits(&mut self, to: NodeId, now_ms: u64) -> bool {
         let vmstat = &self.vmstat[to.index()];
         let count = |stat: Stat| vmstat[stat as usize] as u64;
         let demoted =
@@ -174,10 +193,14 @@ impl Core {
             promoted: count(Stat::PgpromoteSuccess),
             demoted: demoted.into_iter().map(count).sum(),
         };
-        let zones = self.memory.zones.of_node(to).iter();
-        let enough = zones.map(|zone| zone.mark(Watermark::Promo) - zone.mark(Watermark::High)).sum();
+        let zones = self.memory.zones.of_node(to);
+        let promo = |zone: &Zone| zone.mark(Watermark::Promo);
+        let at_once = zones.iter().map(|zone| promo(zone) - zone.mark(Watermark::High)).sum();
+        // Below its promo mark kswapd may be making it, and who takes it from under its hands has it make more.
+        let is_free = |zone: &Zone| zone.watermark_ok(0, promo(zone) + 1, ZoneType::Movable, Rights::empty());
+        let arrival = Arrival { now_ms, traffic, at_once, has_room: zones.iter().any(is_free) };
         let length_ms = self.config.promotion_governor_ms.into();
-        self.numa_balancing.governors[to.index()].admits(length_ms, enough, traffic, pages, now_ms)
+        self.numa_balancing.governors[to.index()].admits(length_ms, &arrival)
     }
 
     fn promotion_candidates(&self, node: NodeId) -> u64 {

@@ -1,26 +1,29 @@
 //! The thrash governor: promotion slows down where as many pages leave fast memory as come. [tiering 9.3, beyond all kernels]
 //!
 //! ```text
-//!   so many promoted as kswapd makes room for twice, in a window or more, and with half of what was before:
-//!     demoted >= 0.8 promoted   exchange    the third in a row, and each one after it, halves what a window lets in
-//!                                           (a 64th of what came before at least)
-//!     demoted <  0.5 promoted   room        an eighth more
-//!   a window that refused nobody            an eighth more, until nothing is governed
+//!   is there room?  yes ─▶ a page may come: nobody leaves for it
+//!                   no  ─▶ so all room that was made has been taken. Twice what kswapd makes room for, or more, in a window or more:
+//!       demoted >= 0.8 promoted   exchange    three windows of it are a habit: what may leave in a window is halved, and is halved again
+//!                                             after each window that refuses anyone (a 64th of what came before at least)
+//!       demoted <  0.5 promoted   room        no habit any more, and an eighth more
+//!     may others leave for it? ── what has left is not paid off by what may ─▶ refused
+//!   a window that refused nobody              an eighth more, until nothing is governed
 //! ```
 //! A node whose pages are all in use gains nothing by taking others in for them: each promotion is paid for twice, by its own copy and by that
-//! of the page that leaves. A hot set that moves looks the same for as long as it moves, so two judgements are free.
+//! of the page that leaves. A hot set that moves looks the same for as long as it moves, so two windows are free.
 //!
-//! kswapd makes room for many pages at once. So traffic is judged by pages and not by time, or what comes between two of its runs would
-//! look like room.
+//! What is governed is how often room is made, not who takes it. kswapd makes room for a thousand pages at once, and what nobody took of that
+//! would lie idle for minutes: fast memory that serves no access. And traffic is judged when that room is used up, or what comes between
+//! two runs of kswapd would look like room.
 //!
 //! *When not to use it:* where a hot set as large as fast memory moves all the time, and what moves it is worth more than copies cost.
 
 /// Demotions that make an exchange, in tenths of promotions, and fewer than which are room.
 const EXCHANGE_TENTHS: u64 = 8;
 const ROOM_TENTHS: u64 = 5;
-/// So many exchanges in a row are a habit.
+/// So many windows of exchange in a row are a habit.
 const HABIT: u32 = 3;
-/// What is let in falls to this part at most.
+/// What may leave falls to this part at most.
 const FLOOR: u64 = 64;
 /// Or grows by this part.
 const GROWTH: u64 = 8;
@@ -32,6 +35,18 @@ pub(crate) struct Traffic {
     pub(crate) demoted: u64,
 }
 
+/// Who wants to come, and what there is for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now_ms: u64,
+    /// Of all time.
+    pub(crate) traffic: Traffic,
+    /// For how many kswapd makes room, at least.
+    pub(crate) at_once: u64,
+    /// Nobody has to leave for them.
+    pub(crate) has_room: bool,
+}
+
 /// What a node of the top tier lets in.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Governor {
@@ -39,81 +54,108 @@ pub(crate) struct Governor {
     judged_ms: u64,
     before: Traffic,
     judged: Traffic,
-    /// The window under way: what it has let in, and whether it has refused anyone.
+    /// The window under way, and whether it has refused anyone.
     window_ms: u64,
-    granted: u64,
     has_refused: bool,
-    /// Exchanges in a row.
+    /// Windows of exchange in a row.
     exchanges: u32,
     budget: Option<Budget>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Budget {
-    /// Pages a window.
+    /// Pages that may leave in a window.
     pages: u64,
-    /// How many came before it was first cut.
+    /// How many came in one before it was first cut.
     uncut: u64,
+    /// What has left, less what might: in pages times the length of a window. As of when, and of which demotions.
+    owed: u64,
+    paid_ms: u64,
+    demoted: u64,
+}
+
+impl Budget {
+    fn pay(&mut self, window_ms: u64, arrival: &Arrival) {
+        self.owed = self.owed.saturating_sub(self.pages * (arrival.now_ms - self.paid_ms));
+        self.owed += (arrival.traffic.demoted - self.demoted) * window_ms;
+        (self.paid_ms, self.demoted) = (arrival.now_ms, arrival.traffic.demoted);
+    }
 }
 
 impl Governor {
-    /// Whether so many more pages may come. `at_once`: how many kswapd makes room for. `traffic`: of all time.
-    pub(crate) fn admits(
-        &mut self,
-        window_ms: u64,
-        at_once: u64,
-        traffic: Traffic,
-        pages: u64,
-        now_ms: u64,
-    ) -> bool {
-        self.judge(window_ms, at_once, traffic, now_ms);
-        let windows = now_ms.saturating_sub(self.window_ms) / window_ms;
+    /// Whether more pages may come.
+    pub(crate) fn admits(&mut self, window_ms: u64, arrival: &Arrival) -> bool {
+        let windows = arrival.now_ms.saturating_sub(self.window_ms) / window_ms;
         if windows > 0 {
+            if self.has_refused && self.exchanges >= HABIT {
+                self.cut();
+            }
             // Nobody asked in those after the one under way.
             let calm = windows - u64::from(self.has_refused);
             (0..calm.min(u64::from(u64::BITS) * GROWTH)).for_each(|_| self.grow());
-            (self.window_ms, self.granted, self.has_refused) = (now_ms, 0, false);
+            if windows > 1 {
+                // Nobody has come for a while: what is judged begins now.
+                (self.judged_ms, self.before) = (arrival.now_ms, arrival.traffic);
+            }
+            (self.window_ms, self.has_refused) = (arrival.now_ms, false);
         }
-        let admits = self.budget.is_none_or(|budget| self.granted + pages <= budget.pages);
-        self.granted += if admits { pages } else { 0 };
+        if arrival.has_room {
+            return true;
+        }
+        self.judge(window_ms, arrival);
+        let Some(budget) = &mut self.budget else { return true };
+        budget.pay(window_ms, arrival);
+        let admits = budget.owed == 0;
         self.has_refused |= !admits;
         admits
     }
 
-    fn judge(&mut self, window_ms: u64, at_once: u64, traffic: Traffic, now_ms: u64) {
-        let windows = now_ms.saturating_sub(self.judged_ms) / window_ms;
-        let promoted = traffic.promoted - self.before.promoted;
-        if windows == 0 || promoted == 0 || promoted < 2 * at_once {
+    /// All room that was made has been taken.
+    fn judge(&mut self, window_ms: u64, arrival: &Arrival) {
+        let Arrival { now_ms, traffic, at_once, .. } = *arrival;
+        let came = traffic.promoted - self.before.promoted;
+        if came == 0 {
+            // Nothing to judge yet: it begins now.
+            (self.judged_ms, self.before) = (now_ms, traffic);
             return;
         }
-        self.judged.promoted = self.judged.promoted / 2 + promoted;
-        self.judged.demoted = self.judged.demoted / 2 + traffic.demoted - self.before.demoted;
+        let windows = now_ms.saturating_sub(self.judged_ms) / window_ms;
+        if windows == 0 || came < 2 * at_once {
+            return;
+        }
+        let left = traffic.demoted - self.before.demoted;
+        self.judged.promoted = self.judged.promoted / 2 + came;
+        self.judged.demoted = self.judged.demoted / 2 + left;
         (self.judged_ms, self.before) = (now_ms, traffic);
-        let Traffic { promoted: came, demoted: left } = self.judged;
-        if 10 * left >= EXCHANGE_TENTHS * came {
-            self.exchanges += 1;
-            self.cut(promoted / windows);
-        } else if 10 * left < ROOM_TENTHS * came {
+        let Traffic { promoted, demoted } = self.judged;
+        if 10 * demoted >= EXCHANGE_TENTHS * promoted {
+            self.exchanges = self.exchanges.saturating_add(u32::try_from(windows).unwrap_or(u32::MAX));
+            if self.exchanges >= HABIT && self.budget.is_none() {
+                let rate = came / windows;
+                // What has left for those who came last is still to be paid.
+                let owed = left * window_ms;
+                let (pages, paid_ms, demoted) = (rate, now_ms, traffic.demoted);
+                self.budget = Some(Budget { pages, uncut: rate, owed, paid_ms, demoted });
+                self.cut();
+            }
+        } else if 10 * demoted < ROOM_TENTHS * promoted {
             self.exchanges = 0;
             self.grow();
         }
     }
 
-    /// Exchange has become a habit, or not yet. `rate`: what has come in a window.
-    fn cut(&mut self, rate: u64) {
-        if self.exchanges < HABIT {
-            return;
+    fn cut(&mut self) {
+        if let Some(budget) = &mut self.budget {
+            budget.pages = (budget.pages / 2).max(budget.uncut / FLOOR).max(1);
         }
-        let Budget { pages, uncut } = self.budget.unwrap_or(Budget { pages: rate, uncut: rate });
-        self.budget = Some(Budget { pages: (pages / 2).max(uncut / FLOOR).max(1), uncut });
-        // The window in which that was seen was no calm one.
-        self.has_refused = true;
     }
 
     fn grow(&mut self) {
-        let Some(Budget { pages, uncut }) = self.budget else { return };
-        let pages = pages + pages.div_ceil(GROWTH);
-        self.budget = (pages < uncut).then_some(Budget { pages, uncut });
+        let Some(budget) = &mut self.budget else { return };
+        budget.pages += budget.pages.div_ceil(GROWTH);
+        if budget.pages >= budget.uncut {
+            (self.budget, self.exchanges) = (None, 0);
+        }
     }
 }
 
@@ -121,88 +163,104 @@ impl Governor {
 mod tests {
     use super::*;
 
-    /// A node in whose windows of a second so many pages want to come, and as many leave as come, or none.
+    /// A node in whose windows of a second so many pages want to come. kswapd makes room for a number of them at a time.
     struct Node {
         governor: Governor,
         traffic: Traffic,
         second: u64,
+        free: u64,
+        bulk: u64,
     }
 
     impl Node {
-        fn new() -> Node {
-            Node { governor: Governor::default(), traffic: Traffic::default(), second: 0 }
+        fn new(bulk: u64) -> Node {
+            Node { governor: Governor::default(), traffic: Traffic::default(), second: 0, free: 0, bulk }
         }
 
-        /// How many of those that want to come in a second do.
+        /// How many of those that want to come in a second do. Where nobody need leave for them there is always room.
         fn second(&mut self, wanted: u64, leaves: bool) -> u64 {
-            let mut came = 0;
+            let before = self.traffic.promoted;
             for at in 0..wanted {
+                let has_room = self.free > 0 || !leaves;
                 let now_ms = 1000 * self.second + 1000 * at / wanted;
-                if self.governor.admits(1000, 10, self.traffic, 1, now_ms) {
-                    came += 1;
+                let arrival = Arrival { now_ms, traffic: self.traffic, at_once: 10, has_room };
+                if !self.governor.admits(1000, &arrival) {
+                    continue;
+                }
+                if has_room {
                     self.traffic.promoted += 1;
-                    self.traffic.demoted += u64::from(leaves);
+                    self.free = self.free.saturating_sub(1);
+                } else {
+                    // Who finds no room comes again.
+                    self.free += self.bulk;
+                    self.traffic.demoted += self.bulk;
                 }
             }
             self.second += 1;
-            came
+            self.traffic.promoted - before
+        }
+
+        fn seconds(&mut self, count: u64, wanted: u64, leaves: bool) -> Vec<u64> {
+            (0..count).map(|_| self.second(wanted, leaves)).collect()
         }
     }
 
     #[test]
     fn what_comes_as_fast_as_it_leaves_is_halved_from_the_third_window_on_down_to_a_64th() {
-        let mut node = Node::new();
-        let came: Vec<u64> = (0..12).map(|_| node.second(1600, true)).collect();
-        // What has come is judged when the next page asks.
-        assert_eq!(came[..3], [1600, 1600, 1600]);
-        assert_eq!(came[3..], [800, 400, 200, 100, 50, 25, 25, 25, 25]);
+        let mut node = Node::new(1);
+        let came = node.seconds(20, 3200, true);
+        // Every other one finds no room, and what has come is judged by the first of these.
+        assert!(came[..3].iter().all(|&came| came >= 1599), "{came:?}");
+        assert!(came[3..10].iter().sum::<u64>() < 400, "those who came last are paid for: {came:?}");
+        assert!(came[10..].iter().all(|&came| (20..=26).contains(&came)), "{came:?}");
     }
 
     #[test]
     fn two_windows_of_exchange_are_a_hot_set_that_moves_and_cost_nothing() {
-        let mut node = Node::new();
+        let mut node = Node::new(1);
         for _ in 0..20 {
-            assert_eq!([node.second(1000, true), node.second(1000, true)], [1000, 1000]);
-            assert_eq!(node.second(1000, false), 1000);
+            let came = node.seconds(2, 2000, true);
+            assert!(came.iter().all(|&came| came >= 999), "{came:?}");
+            assert_eq!(node.seconds(2, 2000, false), [2000, 2000]);
         }
     }
 
     #[test]
-    fn room_gives_back_an_eighth_each_time_until_nothing_is_governed() {
-        let mut node = Node::new();
-        (0..12).for_each(|_| {
-            node.second(1600, true);
-        });
-        let came: Vec<u64> = (0..60).map(|_| node.second(1600, false)).collect();
-        assert!(came.windows(2).all(|pair| pair[0] <= pair[1]), "{came:?}");
-        assert_eq!(came[59], 1600);
-        assert!(came[8] < 100, "it takes as long as it took others to leave: {came:?}");
+    fn what_is_free_is_taken_however_many_have_left_for_it() {
+        let mut node = Node::new(1000);
+        node.seconds(40, 400, true);
+        assert!(node.governor.budget.is_some_and(|budget| budget.pages < 20), "{:?}", node.governor);
+        assert_eq!(node.free, 0, "nothing that kswapd has freed lies idle");
+        assert_eq!(node.second(400, false), 400);
+    }
+
+    #[test]
+    fn room_is_made_no_more_often_than_it_may_be() {
+        let mut node = Node::new(1000);
+        node.seconds(60, 400, true);
+        let before = node.traffic.demoted;
+        node.seconds(1000, 400, true);
+        let uncut = node.governor.budget.expect("it still is a habit").uncut;
+        let most = 1000 * (uncut / FLOOR).max(1) + 1000;
+        let left = node.traffic.demoted - before;
+        assert!((most / 2..=most).contains(&left), "{left} pages have left, {most} might");
+    }
+
+    #[test]
+    fn windows_that_refuse_nobody_give_back_an_eighth_each_until_nothing_is_governed() {
+        let mut node = Node::new(1);
+        node.seconds(14, 3200, true);
+        node.seconds(8, 3200, false);
+        assert!(node.governor.budget.is_some_and(|budget| budget.pages < 100), "{:?}", node.governor);
+        node.seconds(40, 3200, false);
+        assert_eq!(node.governor.budget, None);
     }
 
     #[test]
     fn where_nobody_asks_for_long_it_is_forgotten() {
-        let mut node = Node::new();
-        (0..12).for_each(|_| {
-            node.second(1600, true);
-        });
+        let mut node = Node::new(1);
+        node.seconds(14, 3200, true);
         node.second += 100;
-        assert_eq!(node.second(1600, true), 1600);
-    }
-
-    /// kswapd makes room for a hundred at a time: windows without any demotion between are no calm.
-    #[test]
-    fn fewer_pages_than_kswapd_makes_room_for_are_judged_together() {
-        let mut governor = Governor { budget: Some(Budget { pages: 5, uncut: 320 }), ..Governor::default() };
-        let mut traffic = Traffic::default();
-        for second in 1..400 {
-            for at in 0..40 {
-                let now_ms = 1000 * second + at;
-                if governor.admits(1000, 20, traffic, 1, now_ms) {
-                    traffic.promoted += 1;
-                    traffic.demoted += if traffic.promoted % 20 == 0 { 20 } else { 0 };
-                }
-            }
-        }
-        assert!(governor.budget.is_some_and(|budget| budget.pages <= 10), "{governor:?}");
+        assert!(node.second(3200, true) >= 1599);
     }
 }

@@ -36,6 +36,8 @@ choice! {
         RateLimit = "rate_limit",
         /// By room: so that pages as hot as that are no more than are free or inactive, within a second.
         Capacity = "capacity",
+        /// By its list: one that faults while it is active; another becomes active (TPP).
+        Active = "active",
     }
 }
 
