@@ -23,6 +23,7 @@
 //! puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
+mod arrivals;
 mod balancing;
 mod carry;
 mod error;

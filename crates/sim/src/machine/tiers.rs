@@ -2,11 +2,10 @@
 //!
 //! A machine of ordinary memory has none of this, and pays nothing for it.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Stat, Touched};
 
 use super::Machine;
+use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
@@ -27,10 +26,8 @@ pub(super) struct TieredMemory {
     latency: LatencyHistogram,
     /// Pages that went from one node to another, by both.
     moved: Vec<Vec<u64>>,
-    /// By frame: whether its page came from the top tier or went there, and when.
-    came: BTreeMap<Pfn, (bool, Nanos)>,
-    /// The same in the order in which they came, to forget them: a machine that promotes a large file would remember each of its pages.
-    arrivals: VecDeque<(Nanos, Pfn)>,
+    /// When pages came to the tier where they are.
+    arrivals: Arrivals,
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
@@ -101,8 +98,7 @@ impl TieredMemory {
             accessed: vec![Touches::default(); count],
             latency: LatencyHistogram::default(),
             moved: vec![vec![0; count]; count],
-            came: BTreeMap::new(),
-            arrivals: VecDeque::new(),
+            arrivals: Arrivals::default(),
             ping_pong: 0,
             shares: Shares { span: SPAN, counts: Vec::new() },
             hindsight: Hindsight::new(),
@@ -130,8 +126,10 @@ impl TieredMemory {
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
                 Op::FreeFrame { pfn, pages } => {
-                    self.came.remove(&pfn);
-                    (0..pages).for_each(|page| self.hindsight.note_free(Pfn(pfn.0 + page)));
+                    self.arrivals.take(pfn);
+                    if let Some(hindsight) = &mut self.hindsight {
+                        (0..pages).for_each(|page| hindsight.note_free(Pfn(pfn.0 + page)));
+                    }
                     continue;
                 }
                 Op::Copy { from, to, pages } => {
@@ -160,35 +158,16 @@ impl TieredMemory {
     fn note_copy(&mut self, from: Pfn, to: Pfn, pages: u64, at: Nanos, node_of: impl Fn(Pfn) -> NodeId) {
         let is_top = |pfn| self.is_top_tier[node_of(pfn).index()];
         let (was_top, now_top) = (is_top(from), is_top(to));
-        let before = self.came.remove(&from);
+        let before = self.arrivals.take(from);
         if was_top == now_top {
             if let Some(came) = before {
-                self.note_arrival(to, came);
+                self.arrivals.set(to, came);
             }
             return;
         }
         let is_back = before.is_some_and(|(to_top, then)| to_top != now_top && at.0 - then.0 <= PING_PONG.0);
         self.ping_pong += if is_back { pages } else { 0 };
-        self.note_arrival(to, (now_top, at));
-        self.forget_arrivals(at);
-    }
-
-    fn note_arrival(&mut self, pfn: Pfn, came: (bool, Nanos)) {
-        self.came.insert(pfn, came);
-        self.arrivals.push_back((came.1, pfn));
-    }
-
-    /// Forgets pages that can't be ping-pong any more, whoever asks: clocks of tasks are not quite alike, so twice the time is waited for.
-    fn forget_arrivals(&mut self, at: Nanos) {
-        while let Some(&(then, pfn)) = self.arrivals.front() {
-            if then.0 + 2 * PING_PONG.0 >= at.0 {
-                break;
-            }
-            self.arrivals.pop_front();
-            if self.came.get(&pfn).is_some_and(|came| came.1 == then) {
-                self.came.remove(&pfn);
-            }
-        }
+        self.arrivals.set(to, Arrival::new(now_top, at));
     }
 
     /// `fast_pages`: what the top tier has room for.
@@ -324,7 +303,6 @@ mod tests {
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
         copy(3, 103, 60);
         assert_eq!(memory.report(0, 0).promoted_and_demoted(), (1, 3));
-        assert_eq!((memory.came.len(), memory.arrivals.len()), (1, 1), "what came long ago is forgotten");
     }
 
     #[test]
