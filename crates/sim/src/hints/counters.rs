@@ -4,6 +4,7 @@
 //! already, an access of one takes back one of the other: who has the majority stays, and what is counted is less than what there was.
 
 use pageout_engine::{Nanos, Pfn};
+use pageout_workload::rng::SplitMix64;
 
 use super::CountSpec;
 
@@ -42,8 +43,7 @@ impl Counters {
             self.end_epoch(at);
         }
         let unit = pfn.0 / self.spec.unit_pages;
-        let place =
-            (u64::from(unit).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % self.counters.len();
+        let place = SplitMix64::new(unit.into()).below(self.counters.len() as u64) as usize;
         let (owner, count) = &mut self.counters[place];
         if *count == 0 {
             *owner = unit;

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use pageout_engine::{Nanos, Pfn};
 
 /// Windows at most.
+use pageout_workload::rng::SplitMix64;
 const WINDOWS: usize = 32;
 /// The first ones are so long.
 const SPAN: u64 = 1_000_000;
@@ -84,8 +85,7 @@ pub struct HeatMap {
 }
 
 fn hash(key: u64) -> u64 {
-    let mixed = (key ^ (key >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    SplitMix64::new(key).next_u64()
 }
 
 impl Hindsight {
