@@ -93,6 +93,8 @@ pub struct MachineSpec {
     pub page_stands_for: u64,
     /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
     pub memory: Vec<MemorySpec>,
+    /// Whether a run finds out what placement could have been at best. Default: yes.
+    pub hindsight: bool,
     /// What tells of accesses to it, if anybody listens and memory is not all alike. Default: `ibs`.
     pub hints: HintSpec,
 }
@@ -110,6 +112,7 @@ impl Default for MachineSpec {
             files: Vec::new(),
             swaps: Vec::new(),
             memory: Vec::new(),
+            hindsight: true,
             hints: HintSpec::default(),
         }
     }
@@ -182,8 +185,10 @@ impl Machine {
         let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
         let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
         let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
+        let memory =
+            tiers::TieredMemory::new(&spec.memory, spec.page_stands_for, is_top_tier, hints, spec.hindsight);
         Ok(Machine {
-            memory: tiers::TieredMemory::new(&spec.memory, spec.page_stands_for, is_top_tier, hints),
+            memory,
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
             kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],

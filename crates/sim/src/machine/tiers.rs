@@ -9,7 +9,7 @@ use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{Hindsight, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::memory::{HeatMap, Hindsight, MemoryLoad, MemorySpec, Moves, Touches};
 use crate::report::{NodeReport, Residency, TierReport};
 use crate::task::decode;
 
@@ -31,8 +31,8 @@ pub(super) struct TieredMemory {
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
-    /// Which pages were accessed when.
-    hindsight: Hindsight,
+    /// Which pages were accessed when, if somebody wants to know.
+    hindsight: Option<Hindsight>,
     residency: Residency,
     /// Buffer, by node.
     touches: Vec<Touches>,
@@ -88,6 +88,7 @@ impl TieredMemory {
         page_stands_for: u64,
         is_top_tier: Vec<bool>,
         hints: Hints,
+        hindsight: bool,
     ) -> Option<Box<TieredMemory>> {
         let load = MemoryLoad::new(nodes, page_stands_for)?;
         let count = nodes.len();
@@ -101,7 +102,7 @@ impl TieredMemory {
             arrivals: Arrivals::default(),
             ping_pong: 0,
             shares: Shares { span: SPAN, counts: Vec::new() },
-            hindsight: Hindsight::new(),
+            hindsight: hindsight.then(Hindsight::new),
             residency: Residency { span: Nanos(SPAN), pages: Vec::new() },
             touches: vec![Touches::default(); count],
         }))
@@ -134,8 +135,10 @@ impl TieredMemory {
                 }
                 Op::Copy { from, to, pages } => {
                     self.note_copy(from, to, pages.into(), at, &node_of);
-                    let frames = (0..pages).map(|page| (Pfn(from.0 + page), Pfn(to.0 + page)));
-                    frames.for_each(|(from, to)| self.hindsight.note_copy(from, to));
+                    if let Some(hindsight) = &mut self.hindsight {
+                        let frames = (0..pages).map(|page| (Pfn(from.0 + page), Pfn(to.0 + page)));
+                        frames.for_each(|(from, to)| hindsight.note_copy(from, to));
+                    }
                     let (from, to) = (node_of(from), node_of(to));
                     self.touches[from.index()].pages[0] += u64::from(pages);
                     self.touches[to.index()].pages[1] += u64::from(pages);
@@ -165,7 +168,7 @@ impl TieredMemory {
             }
             return;
         }
-        let is_back = before.is_some_and(|(to_top, then)| to_top != now_top && at.0 - then.0 <= PING_PONG.0);
+        let is_back = before.is_some_and(|came| came.to_top != now_top && came.is_within(PING_PONG, at));
         self.ping_pong += if is_back { pages } else { 0 };
         self.arrivals.set(to, Arrival::new(now_top, at));
     }
@@ -185,12 +188,11 @@ impl TieredMemory {
             latency: self.latency.summary(),
             hotness_bytes,
             best_fast_share: None,
-            heat: self.hindsight.heat_map(HEAT_ROWS),
+            heat: self.hindsight.as_ref().map_or_else(HeatMap::default, |all| all.heat_map(HEAT_ROWS)),
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();
-        let best = self.hindsight.best_share(fast_pages, promoted);
-        report.best_fast_share = best.map(|best| best.max(report.fast_share().unwrap_or(0.0)));
+        report.best_fast_share = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
         report
     }
 }
@@ -239,8 +241,10 @@ impl Machine {
                     let place = Place { node, is_top_tier, is_write: access.write };
                     hints.access(at, cpu, pfn, place, weight);
                 }
-                let is_fast = memory.is_top_tier[node.index()];
-                memory.hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
+                if let Some(hindsight) = &mut memory.hindsight {
+                    let is_fast = memory.is_top_tier[node.index()];
+                    hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
+                }
             }
         }
         let longer = memory.load.access(at, span, &memory.touches);
@@ -288,7 +292,8 @@ mod tests {
     #[test]
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
         let hints = Hints::new(HintSpec::default(), 1, 1, 2);
-        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], 1, vec![true, false], hints).unwrap();
+        let is_top_tier = vec![true, false];
+        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], 1, is_top_tier, hints, true).unwrap();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },

@@ -13,14 +13,16 @@
 //!
 //! Of more pages than are worth following, one in so many is, by a hash; capacity and promotions are then as much smaller (Waldspurger et al.,
 //! Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
-//! above this. What the run itself came to is a placement too, so no less is told.
+//! above this.
+//!
+//! Nothing is followed unless somebody wants to know: `machine.hindsight`.
 
 use std::collections::BTreeMap;
 
 use pageout_engine::{Nanos, Pfn};
+use pageout_workload::rng::SplitMix64;
 
 /// Windows at most.
-use pageout_workload::rng::SplitMix64;
 const WINDOWS: usize = 32;
 /// The first ones are so long.
 const SPAN: u64 = 1_000_000;

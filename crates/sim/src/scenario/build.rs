@@ -65,6 +65,7 @@ impl Scenario {
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
             memory: self.machine.node.iter().map(super::Node::spec).collect(),
+            hindsight: self.machine.hindsight,
             hints: self.machine.hints.spec(),
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;

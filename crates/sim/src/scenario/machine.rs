@@ -42,6 +42,8 @@ section! {
             "What happens when memory can't be had in any other way. end: the run ends and says what was short, because most scenarios are about memory that suffices. kill: a process is killed as Linux does it, the one that frees most, and the run goes on.";
         page_stands_for: u32, [unless 1] in Accepts::Integer(1, 65_536),
             "Each page stands for so many, and so does each access: whatever CPUs, memory and devices do for a page takes so much longer, while everything else keeps its time. So a machine with a 64th of the memory does in a second what the whole machine does, if files and processes are as much smaller. Latencies of accesses are those of so many.";
+        hindsight: bool, [unless true] in Accepts::Bool,
+            "Whether a run with slower memory finds out which part of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and looks at each access for that; false spares it.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
     }
