@@ -33,6 +33,7 @@ fn refused(scenario: &str, arguments: &[&str], parts: &[&str]) {
 fn what_moves_pages_between_tiers_is_refused_where_there_is_one() {
     for key in [
         "kernel.numa.demotion_enabled=true",
+        "kernel.numa.pagecache_promotion_enabled=true",
         "sysctl.kernel.numa_balancing=2",
         "sysctl.vm.pghot_record_hwhints_enable=1",
         "sysctl.vm.pghot_record_hintfaults_enable=1",
@@ -55,6 +56,25 @@ fn memory_without_bandwidth_or_latency_is_refused() {
     refused(&zero, &[], &["read_latency", "too small", "scenario.toml:10"]);
     let misspelt = TIERS.replace("\"cxl-1.1\"", "\"cxl-1.2\"");
     refused(&misspelt, &[], &["`cxl-1.2`", "did you mean `cxl-1.1`?", "scenario.toml:10"]);
+}
+
+/// Only what has to be there before the run begins: a file that is read may be larger than memory, which is what reclaim is for.
+#[test]
+fn what_is_larger_than_all_nodes_cannot_be_there_before_the_run_begins() {
+    let populated = |channel: &str, size: &str, node: u8| {
+        let of = TIERS.replace("\"anonymous\"", &format!("\"{channel}\"")).replace("96MiB", size);
+        of.replace("channel", &format!("populate_node = {node}\nchannel"))
+    };
+    for channel in ["mapped", "anonymous"] {
+        let parts = ["193MiB have no room on all nodes together, which have 192MiB", "scenario.toml:16"];
+        refused(&populated(channel, "193MiB", 1), &["--check"], &parts);
+    }
+    let swap = "[[swap]]\nsize = \"64MiB\"\n";
+    let fits = format!("{}{swap}", populated("anonymous", "193MiB", 1));
+    check_success(&pageout(with_scenario(&fits).path(), &["run", "scenario.toml", "--check"]));
+    refused(&populated("mapped", "8MiB", 2), &["--check"], &["there is no node 2", "nodes 0 to 1"]);
+    let read = TIERS.replace("\"anonymous\"", "\"file\"").replace("96MiB", "193MiB");
+    check_success(&pageout(with_scenario(&read).path(), &["run", "scenario.toml", "--check"]));
 }
 
 #[test]

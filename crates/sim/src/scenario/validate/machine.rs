@@ -108,11 +108,10 @@ impl Check<'_> {
         let promotes = |value: &Scalar| value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0);
         let is_true = |value: &Scalar| matches!(value, Scalar::Bool(true));
         let listens = |name: &str| sysctl.get(name).is_some_and(|value| value.to_string() == "1");
+        let is_on = |name: &str| kernel.switches.get(name).is_some_and(is_true);
         let asked = [
-            (
-                "kernel.numa.demotion_enabled",
-                kernel.switches.get("numa.demotion_enabled").is_some_and(is_true),
-            ),
+            ("kernel.numa.demotion_enabled", is_on("numa.demotion_enabled")),
+            ("kernel.numa.pagecache_promotion_enabled", is_on("numa.pagecache_promotion_enabled")),
             ("sysctl.kernel.numa_balancing", sysctl.get("kernel.numa_balancing").is_some_and(promotes)),
             ("sysctl.vm.pghot_record_hwhints_enable", listens("vm.pghot_record_hwhints_enable")),
             (PGTSCANS, listens("vm.pghot_record_pgtscans_enable")),

@@ -122,6 +122,30 @@ impl Check<'_> {
         }
     }
 
+    /// All its pages are to be there before the run begins: on which node first, and is there room for so many?
+    fn populated(&mut self, prefix: &str, object: &Object) {
+        let Some(node) = object.populate_node else { return };
+        let key = format!("{prefix}.populate_node");
+        self.nodes(&key, &node.to_string());
+        let room: u64 = self.scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+        let swap: u64 = match object.channel {
+            Channel::Anonymous => self.scenario.swap.iter().map(|swap| swap.size.0).sum(),
+            _ => 0,
+        };
+        let pages = self.scenario.files().object_pages(object).unwrap_or(0);
+        if pages > Size(room + swap).pages_floor() {
+            let message = format!(
+                "{} have no room on all nodes together, which have {}, and in {} of swap",
+                Size::from_pages(pages),
+                Size(room),
+                Size(swap)
+            );
+            let help = "make the object smaller or a [[machine.node]] larger; a file that is only read through \
+                        channel = \"file\" may be larger than memory";
+            self.report(Problem::new(key, message).help(help));
+        }
+    }
+
     fn threads(&mut self, prefix: &str, task: &Task) {
         let runners = task.runners();
         if runners > RUNNERS_MAX {
@@ -303,6 +327,7 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.populate_node"), "only a mapping can be populated");
             self.report(problem.help("for a file: let a task read it that the others run after"));
         }
+        self.populated(prefix, object);
         if object.partial_writes && channel != Channel::File {
             let message = "only write(2) to a regular file can be shorter than a page";
             let problem = Problem::new(format!("{prefix}.partial_writes"), message);
