@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, anyhow};
 use pageout_sim::memory::MemorySpec;
-use pageout_sim::scenario::{Node, Scalar, Scenario, Size};
+use pageout_sim::scenario::{Node, Scenario, Size};
 use serde_json::{Value, json};
 
 use crate::cli::AdviseTierArgs;
@@ -28,15 +28,47 @@ use crate::result::run_result::RunResult;
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::load::load;
 use crate::scenario::source::Source;
+use crate::scenario::switches::{Table, with_knob};
 
 /// Who notices that a page of slow memory is in use, and what is turned on for it.
 struct Noticing {
     name: &'static str,
-    sets: &'static [(&'static str, &'static str)],
+    sets: &'static [Knob],
 }
 
-const DEMOTION: (&str, &str) = ("kernel.numa.demotion_enabled", "true");
-const TIERING: (&str, &str) = ("sysctl.kernel.numa_balancing", "2");
+/// A knob and what it is set to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Knob {
+    table: Table,
+    name: &'static str,
+    value: &'static str,
+}
+
+impl Knob {
+    const fn kernel(name: &'static str, value: &'static str) -> Knob {
+        Knob { table: Table::Kernel, name, value }
+    }
+
+    const fn sysctl(name: &'static str, value: &'static str) -> Knob {
+        Knob { table: Table::Sysctl, name, value }
+    }
+
+    /// As it is written in a scenario.
+    fn key(&self) -> String {
+        let table = match self.table {
+            Table::Kernel => "kernel",
+            Table::Sysctl => "sysctl",
+        };
+        format!("{table}.{}", self.name)
+    }
+
+    fn set_in(&self, scenario: Scenario) -> Scenario {
+        with_knob(scenario, self.table, self.name, self.value)
+    }
+}
+
+const DEMOTION: Knob = Knob::kernel("numa.demotion_enabled", "true");
+const TIERING: Knob = Knob::sysctl("kernel.numa_balancing", "2");
 
 const SOURCES: [Noticing; 5] = [
     Noticing { name: "no migration", sets: &[] },
@@ -44,29 +76,29 @@ const SOURCES: [Noticing; 5] = [
     Noticing { name: "hint faults", sets: &[DEMOTION, TIERING] },
     Noticing {
         name: "hint faults and reads",
-        sets: &[DEMOTION, TIERING, ("kernel.numa.pagecache_promotion_enabled", "true")],
+        sets: &[DEMOTION, TIERING, Knob::kernel("numa.pagecache_promotion_enabled", "true")],
     },
     Noticing {
         name: "pghot",
         sets: &[
             DEMOTION,
             TIERING,
-            ("sysctl.vm.pghot_record_hintfaults_enable", "1"),
-            ("sysctl.vm.pghot_record_fma_enable", "1"),
+            Knob::sysctl("vm.pghot_record_hintfaults_enable", "1"),
+            Knob::sysctl("vm.pghot_record_fma_enable", "1"),
         ],
     },
 ];
 
 /// Knobs that are turned where the advice is, with values on both sides of what they are.
-const KNOBS: [(&str, &str); 8] = [
-    ("kernel.sched.numa_balancing.hot_threshold_ms", "250"),
-    ("kernel.sched.numa_balancing.hot_threshold_ms", "4000"),
-    ("kernel.sched.numa_balancing.scan_size_mb", "64"),
-    ("kernel.sched.numa_balancing.scan_size_mb", "1024"),
-    ("kernel.numa.promotion_threshold", "capacity"),
-    ("kernel.numa.promotion_governor_ms", "1000"),
-    ("kernel.reclaim.demotion_full", "reclaim_target"),
-    ("sysctl.vm.watermark_scale_factor", "100"),
+const KNOBS: [Knob; 8] = [
+    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "250"),
+    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "4000"),
+    Knob::kernel("sched.numa_balancing.scan_size_mb", "64"),
+    Knob::kernel("sched.numa_balancing.scan_size_mb", "1024"),
+    Knob::kernel("numa.promotion_threshold", "capacity"),
+    Knob::kernel("numa.promotion_governor_ms", "1000"),
+    Knob::kernel("reclaim.demotion_full", "reclaim_target"),
+    Knob::sysctl("vm.watermark_scale_factor", "100"),
 ];
 /// So many of them are told of.
 const KNOBS_TOLD: usize = 3;
@@ -121,9 +153,16 @@ struct Cell {
 
 /// A knob at another value.
 struct Turned {
-    key: &'static str,
-    value: &'static str,
+    knob: Knob,
     runs: Runs,
+}
+
+/// What is to be run: a part of memory slow, and a source on.
+struct Question {
+    ratio: Ratio,
+    device: String,
+    source: usize,
+    scenario: Scenario,
 }
 
 /// All that was found out.
@@ -140,15 +179,46 @@ struct Advice<'a> {
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
 pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
+    let ratios = checked(args)?;
+    let source = read(args)?;
+    let (base, memory) = all_fast(args, &source)?;
+    let questions = questions(args, &ratios, &base, memory)?;
+    let plan =
+        Plan { name: name_of(&args.scenario), repeat: 1, jobs: args.jobs, output: &args.options.output };
+    let divided = questions.iter().map(|question| &question.scenario);
+    let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
+    let mut results = plan.run(&all)?.into_iter();
+    let all_fast = results.next().expect("one was asked for");
+    if let Some(failure) = all_fast.failures.first() {
+        let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
+        return output::no_result(&args.options.output, failure, Value::Null);
+    }
+    let answered = |(question, runs): (&Question, Runs)| Cell {
+        ratio: question.ratio,
+        device: question.device.clone(),
+        source: question.source,
+        runs,
+    };
+    let cells = questions.iter().zip(results).map(answered).collect();
+    let mut advice = Advice { args, memory, scenario: base, all_fast, cells, at: 0, turned: Vec::new() };
+    advice.at = advice.chosen();
+    let here = &questions[advice.at].scenario;
+    let turned: Vec<Scenario> = KNOBS.iter().map(|knob| knob.set_in(here.clone())).collect();
+    let turned = KNOBS.into_iter().zip(plan.run(&turned)?);
+    advice.turned = turned.map(|(knob, runs)| Turned { knob, runs }).collect();
+    advice.tell(&source)?;
+    let failures: Vec<Failure> =
+        advice.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name())).collect();
+    verdict(&failures, all.len())
+}
+
+/// The ratios asked for, if all that was asked for can be.
+fn checked(args: &AdviseTierArgs) -> Result<Vec<Ratio>, Failure> {
     if let Some(path) = &args.page.report {
         check_name(path)?;
     }
-    let ratios: Vec<Ratio> = args
-        .ratio
-        .iter()
-        .map(|ratio| ratio.parse())
-        .collect::<anyhow::Result<_>>()
-        .map_err(Failure::Input)?;
+    let ratios = args.ratio.iter().map(|ratio| ratio.parse());
+    let ratios = ratios.collect::<anyhow::Result<_>>().map_err(Failure::Input)?;
     if let Some(unknown) = args.device.iter().find(|name| MemorySpec::preset(name).is_none()) {
         let known = MemorySpec::PRESETS.join(", ");
         return Err(Failure::Input(anyhow!("--device {unknown}: there is no such memory; known: {known}")));
@@ -157,8 +227,12 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     ensure_input(loss.is_finite() && loss >= 0.0, || {
         format!("--loss {loss}: percent are wanted, 0 or more")
     })?;
-    let source = read(args)?;
-    let base = load(&source, &args.options, &[])?;
+    Ok(ratios)
+}
+
+/// The workload with all its memory on one fast node, and how much that is.
+fn all_fast(args: &AdviseTierArgs, source: &Source) -> Result<(Scenario, Size), Failure> {
+    let base = load(source, &args.options, &[])?;
     let memory = match &args.memory {
         Some(text) => {
             text.parse().map_err(|error| anyhow!("--memory {text}: {error}")).map_err(Failure::Input)?
@@ -175,54 +249,26 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         )
     };
     ensure_input(problems.is_empty(), told)?;
-    let plan =
-        Plan { name: name_of(&args.scenario), repeat: 1, jobs: args.jobs, output: &args.options.output };
-    let mut asked = Vec::new();
+    Ok((base, memory))
+}
+
+/// Every source on every device at every ratio.
+fn questions(
+    args: &AdviseTierArgs,
+    ratios: &[Ratio],
+    base: &Scenario,
+    memory: Size,
+) -> Result<Vec<Question>, Failure> {
+    let mut questions = Vec::new();
     for device in &args.device {
-        for &ratio in &ratios {
-            for number in 0..SOURCES.len() {
-                asked.push((ratio, device.clone(), number, divided(&base, memory, ratio, device, number)?));
+        for &ratio in ratios {
+            for source in 0..SOURCES.len() {
+                let scenario = divided(base, memory, ratio, device, source)?;
+                questions.push(Question { ratio, device: device.clone(), source, scenario });
             }
         }
     }
-    let divided = asked.iter().map(|(.., scenario)| scenario);
-    let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
-    let mut results = plan.run(&all)?.into_iter();
-    let all_fast = results.next().expect("one was asked for");
-    if let Some(failure) = all_fast.failures.first() {
-        let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
-        return output::no_result(&args.options.output, failure, Value::Null);
-    }
-    let cells = asked.iter().zip(results);
-    let cells: Vec<Cell> = cells
-        .map(|((ratio, device, source, _), runs)| Cell {
-            ratio: *ratio,
-            device: device.clone(),
-            source: *source,
-            runs,
-        })
-        .collect();
-    let mut advice = Advice { args, memory, scenario: base, all_fast, cells, at: 0, turned: Vec::new() };
-    advice.at = advice.chosen();
-    let here = &asked[advice.at].3;
-    let turned: Vec<Scenario> =
-        KNOBS.iter().map(|&(key, value)| with(here.clone(), &[(key, value)])).collect();
-    advice.turned = KNOBS
-        .iter()
-        .zip(plan.run(&turned)?)
-        .map(|(&(key, value), runs)| Turned { key, value, runs })
-        .collect();
-    if args.options.output.json {
-        output::print_json(&advice.to_json())?;
-    } else {
-        output::print(&advice.to_text())?;
-    }
-    if let Some(path) = &args.page.report {
-        page::page(&source, &advice).write(path)?;
-    }
-    let failures: Vec<Failure> =
-        advice.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name())).collect();
-    verdict(&failures, all.len())
+    Ok(questions)
 }
 
 /// A scenario, or one task that replays a trace.
@@ -247,12 +293,11 @@ fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Result<Scenario, Failure
     scenario.machine.node = nodes.context("a node of a size and a preset").map_err(Failure::Input)?;
     scenario.machine.memory = None;
     // Of knobs, those that turn something on. How much of it there is stays the scenario's own.
-    let switches = KNOBS.iter().filter(|(key, _)| key.starts_with("kernel.numa."));
-    let keys: Vec<&str> =
-        SOURCES.iter().flat_map(|source| source.sets).chain(switches).map(|set| set.0).collect();
-    let is_ours = |table: &str, name: &str| keys.iter().any(|key| key.strip_prefix(table) == Some(name));
-    scenario.kernel.switches.0.retain(|(name, _)| !is_ours("kernel.", name));
-    scenario.sysctl.0.retain(|(name, _)| !is_ours("sysctl.", name));
+    let switches = KNOBS.iter().filter(|knob| knob.table == Table::Kernel && knob.name.starts_with("numa."));
+    let ours: Vec<&Knob> = SOURCES.iter().flat_map(|source| source.sets).chain(switches).collect();
+    let is_ours = |table: Table, name: &str| ours.iter().any(|knob| (knob.table, knob.name) == (table, name));
+    scenario.kernel.switches.0.retain(|(name, _)| !is_ours(Table::Kernel, name));
+    scenario.sysctl.0.retain(|(name, _)| !is_ours(Table::Sysctl, name));
     Ok(scenario)
 }
 
@@ -269,7 +314,8 @@ fn divided(
         json!({ "memory": fast.to_string(), "cpus": base.machine.cpus }),
         json!({ "memory": slow.to_string(), "preset": device }),
     ];
-    let scenario = with(with_memory(base, &nodes)?, SOURCES[source].sets);
+    let knobs = SOURCES[source].sets;
+    let scenario = knobs.iter().fold(with_memory(base, &nodes)?, |scenario, knob| knob.set_in(scenario));
     let problems = scenario.validate();
     let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
     ensure_input(problems.is_empty(), told)?;
@@ -278,22 +324,6 @@ fn divided(
 
 fn ensure_input(holds: bool, message: impl FnOnce() -> String) -> Result<(), Failure> {
     if holds { Ok(()) } else { Err(Failure::Input(anyhow!(message()))) }
-}
-
-fn with(mut scenario: Scenario, sets: &[(&str, &str)]) -> Scenario {
-    for (key, value) in sets {
-        let scalar = match (value.parse::<bool>(), value.parse::<i64>()) {
-            (Ok(value), _) => Scalar::Bool(value),
-            (_, Ok(value)) => Scalar::Integer(value),
-            _ => Scalar::Text((*value).to_string()),
-        };
-        match (key.strip_prefix("kernel."), key.strip_prefix("sysctl.")) {
-            (Some(name), _) => scenario.kernel.switches.0.push((name.to_string(), scalar)),
-            (_, Some(name)) => scenario.sysctl.0.push((name.to_string(), scalar)),
-            _ => unreachable!("{key} is of neither table"),
-        }
-    }
-    scenario
 }
 
 impl Cell {
@@ -411,7 +441,9 @@ impl Advice<'_> {
             .iter()
             .take(KNOBS_TOLD)
             .filter(|(_, change)| is_any(*change))
-            .map(|(turned, change)| format!("{} = {}: {}", turned.key, turned.value, signed(*change)))
+            .map(|(turned, change)| {
+                format!("{} = {}: {}", turned.knob.key(), turned.knob.value, signed(*change))
+            })
             .collect();
         let at = self.cells[self.at].name();
         story.push(match knobs.is_empty() {
@@ -472,9 +504,21 @@ impl Advice<'_> {
         let heading = ["knob", "value", "takes longer"].map(str::to_string).to_vec();
         let rows =
             self.knobs().into_iter().filter(|(_, change)| is_any(*change)).map(|(turned, change)| {
-                vec![turned.key.to_string(), turned.value.to_string(), signed(change)]
+                vec![turned.knob.key(), turned.knob.value.to_string(), signed(change)]
             });
         std::iter::once(heading).chain(rows).collect()
+    }
+
+    fn tell(&self, source: &Source) -> Outcome {
+        if self.args.options.output.json {
+            output::print_json(&self.to_json())?;
+        } else {
+            output::print(&self.to_text())?;
+        }
+        match &self.args.page.report {
+            Some(path) => page::page(source, self).write(path),
+            None => Ok(()),
+        }
     }
 
     fn to_text(&self) -> String {
@@ -509,7 +553,7 @@ impl Advice<'_> {
                 "ratio": cell.ratio.to_string(),
                 "device": cell.device,
                 "source": SOURCES[cell.source].name,
-                "settings": SOURCES[cell.source].sets.iter().map(|(key, value)| (*key, *value)).collect::<std::collections::BTreeMap<_, _>>(),
+                "settings": SOURCES[cell.source].sets.iter().map(|knob| (knob.key(), knob.value)).collect::<std::collections::BTreeMap<_, _>>(),
                 "loss_percent": self.loss(&cell.runs),
                 "complete": cell.runs.failures.is_empty(),
                 "failures": cell.runs.failures,
@@ -522,7 +566,7 @@ impl Advice<'_> {
             json!({ "device": device, "advised": advised })
         });
         let knobs = self.knobs().into_iter().map(
-            |(turned, change)| json!({ "key": turned.key, "value": turned.value, "change_percent": change }),
+            |(turned, change)| json!({ "key": turned.knob.key(), "value": turned.knob.value, "change_percent": change }),
         );
         json!({
             "scenario": self.args.scenario.to_string_lossy(),

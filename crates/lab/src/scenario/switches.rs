@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use pageout_engine::{Policy, SWITCHES, Switch, Values};
-use pageout_sim::scenario::{Scalar, Scenario};
+use pageout_sim::scenario::Scenario;
 
 use crate::scenario::nearest::nearest;
+use crate::scenario::source::scalar;
 
 /// The policy of every cgroup that names none of its own: the profile with the scenario's switches.
 pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
@@ -20,15 +21,27 @@ pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
 }
 
 /// The scenario with a switch turned to a value that it accepts.
-pub(crate) fn with_switch(mut scenario: Scenario, switch: &Switch, value: &str) -> Scenario {
-    let scalar = match switch.values {
-        Values::Bool => value.parse().map(Scalar::Bool).ok(),
-        Values::Number(..) => value.parse().map(Scalar::Integer).ok(),
-        Values::Choice(_) => None,
+pub(crate) fn with_switch(scenario: Scenario, switch: &Switch, value: &str) -> Scenario {
+    with_knob(scenario, Table::Kernel, switch.name, value)
+}
+
+/// Where a knob is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Table {
+    /// `[kernel]`.
+    Kernel,
+    /// `[sysctl]`.
+    Sysctl,
+}
+
+/// The scenario with a knob at a value that it accepts, read as `--set` reads it.
+pub(crate) fn with_knob(mut scenario: Scenario, table: Table, name: &str, value: &str) -> Scenario {
+    let knobs = match table {
+        Table::Kernel => &mut scenario.kernel.switches,
+        Table::Sysctl => &mut scenario.sysctl,
     };
-    let scalar = scalar.unwrap_or_else(|| Scalar::Text(value.to_string()));
     // Of several values of a key the last one counts.
-    scenario.kernel.switches.0.push((switch.name.to_string(), scalar));
+    knobs.0.push((name.to_string(), scalar(value)));
     scenario
 }
 

@@ -13,7 +13,7 @@
 //! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is no TOML. So sizes and durations need no
 //! quotes.
 
-use pageout_sim::scenario::DEFAULT_DEVICE;
+use pageout_sim::scenario::{DEFAULT_DEVICE, Scalar};
 use toml_edit::{Array, ArrayOfTables, Item, Table, TableLike, Value};
 
 use super::place::{index_step, steps_in_table};
@@ -98,17 +98,31 @@ pub(crate) struct BadSetting {
 /// Changes `root`; returns the keys changed as the checks name them (`memcg[0].memory.max`).
 pub(crate) fn apply(root: &mut Table, setting: &Setting) -> Result<Vec<String>, BadSetting> {
     let text = setting.value.as_str();
-    let value = match text.parse::<Value>() {
-        Ok(value) if !matches!(value, Value::Datetime(_)) => value,
-        _ if is_number_too_large(text) => {
-            let message = format!("{text} is past {}, the largest whole number of a scenario", i64::MAX);
-            return Err(BadSetting { message, help: Vec::new() });
-        }
-        _ => Value::from(text),
-    };
+    let value = read(text);
+    if value.is_str() && is_number_too_large(text) {
+        let message = format!("{text} is past {}, the largest whole number of a scenario", i64::MAX);
+        return Err(BadSetting { message, help: Vec::new() });
+    }
     let mut changed = Vec::new();
     in_table(root, &setting.key, "", &value, &mut changed)?;
     Ok(changed)
+}
+
+/// TOML, or a text if it is no TOML.
+fn read(text: &str) -> Value {
+    let value = text.parse().ok().filter(|value| !matches!(value, Value::Datetime(_)));
+    value.unwrap_or_else(|| Value::from(text))
+}
+
+/// What a knob is set to by this text.
+pub(crate) fn scalar(text: &str) -> Scalar {
+    match read(text) {
+        Value::Boolean(value) => Scalar::Bool(*value.value()),
+        Value::Integer(value) => Scalar::Integer(*value.value()),
+        Value::Float(value) => Scalar::Float(*value.value()),
+        Value::String(value) => Scalar::Text(value.into_value()),
+        _ => Scalar::Text(text.to_string()),
+    }
 }
 
 /// Read as a text it would be refused for being one.
