@@ -170,7 +170,8 @@ impl Core {
                         !self.memory.has_use(pfn, UseBits::ACTIVE),
                         "{pfn:?} is in a generation and ACTIVE"
                     );
-                    let is_active = generations.check_place(pfn, self.memory.places[pfn], folio.lru_type());
+                    let slot = generations.check_place(pfn, self.memory.places[pfn], folio.lru_type());
+                    let is_active = self.counts_as_active(self.lruvec_of(pfn), pfn, slot);
                     sizes[LruList::new(folio.lru_type(), is_active) as usize] += folio.pages();
                 }
             }

@@ -7,7 +7,7 @@
 use crate::balance::Balance;
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
-use crate::lru::{AbortScope, GenerationRules, Interface, Lru};
+use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
 };
@@ -154,6 +154,25 @@ impl Policy {
         }
     }
 
+    /// Linux 7.3 with what waits for the release after it: profile `mglru@next`. What reclaim could not free begins its count of
+    /// accesses anew, and protection is worked out for whoever reclaims.
+    pub fn mglru_next() -> Policy {
+        let mut policy = Policy::mglru_2026();
+        policy.generations.rejected_use = RejectedUse::Clear;
+        policy.reclaim.protection = ProtectionRule::TopDown;
+        policy
+    }
+
+    /// The same with frequency guided promotion, as posted for the third time in October 2026: profile `mglru-fg`. Not merged. Its
+    /// earlier postings went by refault distance as well; this one does not.
+    pub fn mglru_fg() -> Policy {
+        Policy {
+            generations: GenerationRules::frequency_guided(),
+            balance: Balance::frequency_guided(),
+            ..Policy::mglru_next()
+        }
+    }
+
     /// One list in exact order of access, no second chance: the textbook LRU, profile `lru`. A reference, not a kernel's.
     pub fn exact_lru() -> Policy {
         Policy { lru: Lru::SingleList, workingset: Workingset::CountOnly, ..Policy::classic_6_12() }
@@ -226,6 +245,8 @@ pub const PROFILES: &[Profile] = &[
     Profile::new("mglru@6.16", Policy::mglru_6_16),
     Profile::new("mglru@7.1", Policy::mglru_7_1),
     Profile::new("mglru@2026", Policy::mglru_2026),
+    Profile::new("mglru@next", Policy::mglru_next),
+    Profile::new("mglru-fg", Policy::mglru_fg),
     Profile { parameters: OF_2010, ..Profile::new("classic@2.6.35", Policy::classic_2_6_35) },
     Profile {
         parameters: OF_2010,

@@ -3,18 +3,18 @@
 //! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
-use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TypeRule};
+use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TierReference, TypeRule};
 use crate::lru::{
-    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Interface, Lru,
-    NewAnon, NewFile, OfflineAging, ProtectTo, References, Rejected, RejectedUse, RmapPromote, RoundSize,
-    ScanBudget, ScanReturn, Switching, TypeFallback,
+    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Gauges, Interface,
+    Lru, NewAnon, NewFile, OfflineAging, ProtectTo, References, Rejected, RejectedUse, RmapPromote,
+    RoundSize, ScanBudget, ScanReturn, Switching, TypeFallback,
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
     KswapdReset, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
-use crate::workingset::{RefaultActivate, Restore, Workingset};
+use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
 use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
 
@@ -184,7 +184,11 @@ pub const SWITCHES: &[Switch] = &[
     switch!("lru.full_count", bool generations.full_count, Some(("tiers-of-read-pages.toml", "false")),
         "Pages with a full count of reads are spared whatever the controller says (since 6.7). Without it their tier decides. If the controller is off, nothing else spares a page."),
     switch!("lru.references", References: generations.references, Some(("mechanisms.toml", "6.16")),
-        "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16."),
+        "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16, or one count for reads and mapped use alike that promotes pages by itself (fg3, the proposal of 2026)."),
+    switch!("lru.read_promotion", bool generations.read_promotion, Some(("gets-among-scans.toml", "false")),
+        "A page read twice leaves the oldest generation, and one read so often that its count is full moves to the next. Without it only the controller can spare a page that is read. Only with the references of fg3."),
+    switch!("lru.gauges", Gauges: generations.gauges, Some(("gets-among-scans.toml", "generations")),
+        "Which pages count as active: those of the two youngest generations, so that the gauges jump when one is opened, or those accessed three times (fg3, and only with its references). Reclaim for the machine begins the more gently the more is inactive."),
     switch!("lru.fault_in", FaultIn: generations.fault_in, Some(("mechanisms.toml", "like_read")),
         "A fault brings a page in, and it goes to the youngest generation (6.12), the second youngest (6.16), where read pages go, or where pages go that were read once unless it was in use when it was evicted (since 7.2)."),
     switch!("lru.rejected", Rejected: generations.rejected, Some(("mechanisms.toml", "second_youngest")),
@@ -194,7 +198,7 @@ pub const SWITCHES: &[Switch] = &[
     switch!("lru.rmap_promote", RmapPromote: generations.rmap_promote, Some(("mechanisms-2026.toml", "second_seen")),
         "Reclaim finds a mapped page used that was seen used before: it is in use (6.16), or only if it was accessed more than once, and is activated with one access more otherwise (since 7.2). Only with the references of 6.16."),
     switch!("lru.new_file", NewFile: generations.new_file, Some(("regressions/m6-files-used-twice.toml", "oldest")),
-        "A read brings a page in, and it goes to the oldest generation (before 6.7) or to the second oldest while the window is full (6.12). In 6.16 it matters whether it was in use when evicted, since 7.2 also whether it was accessed before it is on a list."),
+        "A read brings a page in, and it goes to the oldest generation (before 6.7) or to the second oldest while the window is full (6.12). In 6.16 it matters whether it was in use when evicted, since 7.2 also whether it was accessed before it is on a list, with fg3 whether it was twice."),
     switch!("lru.new_anon", NewAnon: generations.new_anon, Some(("mechanisms.toml", "second_oldest")),
         "A page that needs a write before it can be freed goes to the second oldest generation (before 6.7) or the second youngest. With only three generations both are the same."),
     switch!("lru.protect_to", ProtectTo: generations.protect_to, Some(("mechanisms.toml", "head")),
@@ -283,6 +287,8 @@ pub const SWITCHES: &[Switch] = &[
         "Pages that come back soon can get their use restored. Before 6.7: pages with a full count, as in use. 6.12: also those with one use less, and their count is full again. Only with the references of 6.12."),
     switch!("workingset.refault_activate", RefaultActivate: generations.refault_activate, Some(("mechanisms-2026.toml", "fault")),
         "Which pages that a fault brings back soon count as activated: all (6.16 to 7.1), or those that were in use when they were evicted (since 7.2). Only with the references of 6.16, where it is a counter and decides nothing."),
+    switch!("workingset.shadow_count", ShadowCount: generations.shadow_count, Some(("gets-among-scans.toml", "four")),
+        "What a shadow remembers of a page's count: all of it, or 4 at most, so that the controller takes refaults of the uppermost tier for those of the next. Only with the references of fg3, whose count goes to 7."),
     switch!("balance.rule", BalanceRule: balance.rule, Some(("mechanisms.toml", "cost")),
         "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone."),
     switch!("balance.swappiness_zero", SwappinessZero: balance.swappiness_zero, Some(("regressions/c9-swappiness-zero.toml", "one_part")),
@@ -294,7 +300,9 @@ pub const SWITCHES: &[Switch] = &[
     switch!("balance.type_rule", TypeRule: balance.type_rule, Some(("mechanisms.toml", "6.16")),
         "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16)."),
     switch!("balance.ref_tier_gains", RefTierGains: balance.ref_tier_gains, Some(("tiers-of-read-pages.toml", "2:3")),
-        "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12) or 2:3 (6.16)."),
+        "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12, and fg3) or 2:3 (6.16)."),
+    switch!("balance.tier_reference", TierReference: balance.tier_reference, Some(("gets-among-scans.toml", "tier_0")),
+        "What a tier is compared with before it is protected: tier 0 (up to 7.3), the tier below, or all tiers below together (fg3). What is posted of fg3 leaves open which of the last two."),
     switch!("zswap.protection", ZswapProtection: zswap.protection, Some(("zswap.toml", "6.8")),
         "How the dynamic shrinker is kept from writing back what will be wanted again: by a number of entries (6.8), or by a second chance for each and as many less as pages had to be read from the device (6.12)."),
     switch!("zswap.same_filled", bool zswap.same_filled, Some(("zswap.toml", "true")),

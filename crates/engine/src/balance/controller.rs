@@ -73,7 +73,7 @@ impl Core {
         let limit = match balance.type_rule {
             TypeRule::Linux6_12 => {
                 let other = if kind == LruType::Anon { file } else { anon };
-                let limit = self.last_unprotected_ref_tier(lruvec, kind, other, gains[kind as usize]);
+                let limit = self.last_unprotected_ref_tier(lruvec, kind, gains[kind as usize], |_| other);
                 RefTierLimit { is_other_type: true, ..limit }
             }
             TypeRule::Linux6_16 => self.ref_tier_to_evict(lruvec, kind),
@@ -86,29 +86,32 @@ impl Core {
         std::array::from_fn(|tier| self.feedback_position(lruvec, kind, tier..tier + 1, gain))
     }
 
-    /// Up to the highest tier of a type that fares no worse than its tier 0.
+    /// Up to the highest tier of a type that fares no worse than its tier 0, or than those below it.
     pub(crate) fn ref_tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> RefTierLimit {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         if !balance.controller {
             return RefTierLimit { highest: TIERS - 1, reference: None, is_other_type: false, gain: 1 };
         }
         let (first, others) = balance.ref_tier_gains.pair();
-        let reference = self.feedback_position(lruvec, kind, 0..1, first);
-        self.last_unprotected_ref_tier(lruvec, kind, reference, others)
+        let reference =
+            |tier: usize| self.feedback_position(lruvec, kind, balance.tier_reference.tiers(tier), first);
+        self.last_unprotected_ref_tier(lruvec, kind, others, reference)
     }
 
-    /// Up to the tier before the first that fares worse than the reference.
+    /// Up to the tier before the first that fares worse than its reference.
     fn last_unprotected_ref_tier(
         &self,
         lruvec: LruvecId,
         kind: LruType,
-        reference: Position,
         gain: u64,
+        reference: impl Fn(usize) -> Position,
     ) -> RefTierLimit {
         let fares_worse = |&tier: &usize| {
-            !self.feedback_position(lruvec, kind, tier..tier + 1, gain).is_cheaper_than(reference)
+            !self.feedback_position(lruvec, kind, tier..tier + 1, gain).is_cheaper_than(reference(tier))
         };
-        let highest = (1..TIERS).find(fares_worse).map_or(TIERS - 1, |tier| tier - 1);
-        RefTierLimit { highest, reference: Some(reference), is_other_type: false, gain }
+        let first_spared = (1..TIERS).find(fares_worse);
+        let highest = first_spared.map_or(TIERS - 1, |tier| tier - 1);
+        let reference = Some(reference(first_spared.unwrap_or(TIERS - 1)));
+        RefTierLimit { highest, reference, is_other_type: false, gain }
     }
 }

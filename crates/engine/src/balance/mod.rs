@@ -18,6 +18,7 @@ use crate::switch::choice;
 pub use cost::ScanBalance;
 pub(crate) use feedback::{CheaperType, Feedback, TIERS};
 pub use feedback::{Position, RefTierLimit, TypeReason};
+use std::ops::Range;
 
 choice! {
     /// How the types are weighed against each other.
@@ -64,6 +65,18 @@ choice! {
     }
 }
 
+choice! {
+    /// What a tier is compared with, where that is a tier of its own type.
+    TierReference {
+        /// Tier 0. Up to 7.3.
+        Lowest = "tier_0",
+        /// The tier below.
+        Neighbour = "tier_below",
+        /// All tiers below, taken together: what its pages would have to make room for. MGLRU-FG.
+        AllBelow = "all_below",
+    }
+}
+
 /// How much to take of each type, and how the controller learns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Balance {
@@ -80,6 +93,8 @@ pub struct Balance {
     pub swappiness_zero: SwappinessZero,
     /// When a tier is protected.
     pub ref_tier_gains: RefTierGains,
+    /// What it is compared with.
+    pub tier_reference: TierReference,
 }
 
 impl Balance {
@@ -95,6 +110,16 @@ impl Balance {
             type_rule: TypeRule::Linux6_12,
             swappiness_zero: SwappinessZero::Never,
             ref_tier_gains: RefTierGains::OneToTwo,
+            tier_reference: TierReference::Lowest,
+        }
+    }
+
+    /// Of MGLRU-FG.
+    pub(crate) fn frequency_guided() -> Balance {
+        Balance {
+            ref_tier_gains: RefTierGains::OneToTwo,
+            tier_reference: TierReference::AllBelow,
+            ..Balance::feedback_6_16()
         }
     }
 
@@ -103,6 +128,17 @@ impl Balance {
             type_rule: TypeRule::Linux6_16,
             ref_tier_gains: RefTierGains::TwoToThree,
             ..Balance::feedback_6_12()
+        }
+    }
+}
+
+impl TierReference {
+    /// The tiers that `tier` is compared with.
+    pub(crate) fn tiers(self, tier: usize) -> Range<usize> {
+        match self {
+            TierReference::Lowest => 0..1,
+            TierReference::Neighbour => tier - 1..tier,
+            TierReference::AllBelow => 0..tier,
         }
     }
 }

@@ -12,7 +12,8 @@
 //! ```
 
 use crate::core::Core;
-use crate::lru::{Arrival, Lru};
+use crate::lru::generations::AccessBy;
+use crate::lru::{Arrival, Lru, References};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
@@ -250,6 +251,15 @@ impl Core {
         why.is_some()
     }
 
+    /// A folio on no list is said to be cold: what was known of its use is over. Where one number says how often it was used, that
+    /// begins anew.
+    fn forget_use(&mut self, pfn: Pfn) {
+        self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+        if self.mark_of(self.lruvec_of(pfn)) == Mark::Count(References::Frequency) {
+            self.memory.remove_use(pfn, UseBits::WORKINGSET | UseBits::COUNTER);
+        }
+    }
+
     fn batch_move(&mut self, batch: Batch, pfn: Pfn) {
         let (lruvec, pages) = (self.lruvec_of(pfn), self.memory.folios[pfn].pages() as i64);
         let flags = self.memory.folios[pfn].flags();
@@ -272,7 +282,7 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                self.forget_use(pfn);
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
                 let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
                     self.change_reclaim(pfn, true);
@@ -291,7 +301,7 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                self.forget_use(pfn);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pgdeactivate, pages);
             }
@@ -303,7 +313,7 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+                self.forget_use(pfn);
                 self.memory.folios[pfn].clear(FolioFlags::SWAPBACKED);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pglazyfree, pages);
@@ -357,6 +367,11 @@ impl Core {
             }
             Mark::EveryAccess => self.lru_accessed(pfn),
             Mark::Visited => self.memory.add_use(pfn, UseBits::REFERENCED),
+            Mark::Count(References::Frequency) => {
+                if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                    self.frequency_accessed(pfn, AccessBy::Descriptor);
+                }
+            }
             Mark::Count(references) => {
                 if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
                     let use_bits = self.memory.use_bits(pfn);

@@ -25,9 +25,9 @@ mod two_lists; // active and inactive
 use crate::switch::choice;
 pub(crate) use generations::MIN_LRU_BATCH;
 pub use generations::{
-    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, GenerationInfo,
-    GenerationRules, Interface, NewAnon, NewFile, OfflineAging, PassRules, ProtectTo, References, Rejected,
-    RejectedUse, RmapPromote, RoundSize, ScanBudget, ScanReturn, TypeFallback,
+    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Gauges,
+    GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, OfflineAging, PassRules, ProtectTo,
+    References, Rejected, RejectedUse, RmapPromote, RoundSize, ScanBudget, ScanReturn, TypeFallback,
 };
 pub(crate) use generations::{
     GenerationLists, GenerationRequest, GenerationWork, Place, Refused, Requested, SWAPPINESS_ANON_ONLY,

@@ -92,8 +92,8 @@ impl Core {
     pub(crate) fn lru_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
         let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
         match policy.lru {
-            Lru::Generations if policy.generations.references == References::Linux6_16 => {
-                self.referenced_6_16(pfn, referenced)
+            Lru::Generations if policy.generations.references != References::Linux6_12 => {
+                self.referenced_by_count(pfn, referenced)
             }
             Lru::TwoLists | Lru::Generations | Lru::SingleList => self.two_steps(pfn, referenced),
             Lru::Sieve => self.sieve_referenced(pfn, referenced),

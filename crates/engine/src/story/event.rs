@@ -354,6 +354,13 @@ pub enum PageEvent {
         /// Which.
         seq: u64,
     },
+    /// Read so often that it belongs to another generation from now on.
+    Promoted {
+        /// Accesses that are counted now.
+        refs: u8,
+        /// Which.
+        to: u64,
+    },
     /// Eviction met it on the list of an old generation, and moved it to the one that it carries.
     Sorted,
     /// Eviction met it dirty or being written, and moved it to the next generation.

@@ -34,6 +34,16 @@ choice! {
 }
 
 choice! {
+    /// How much of a page's count of accesses its shadow holds, by the references of MGLRU-FG.
+    ShadowCount {
+        /// All of it: 0 to 7.
+        Full = "full",
+        /// 4 at most, as the counts before had no more: the uppermost tier looks like the one below.
+        Four = "four",
+    }
+}
+
+choice! {
     /// Which pages that come back by a fault count as activated, by the references of 6.16.
     RefaultActivate {
         /// All that come back soon. 6.16 to 7.1, where a fault activates all that it brings in.
@@ -93,6 +103,19 @@ impl Core {
                     self.count(lruvec, RESTORE.of(kind), pages);
                 }
             }
+            References::Frequency if shadow.refs > 0 => {
+                let use_bits = self.memory.use_bits(pfn);
+                let mut restored = References::with_frequency(use_bits, shadow.refs.min(3));
+                if self.in_lru_fault {
+                    restored |= UseBits::ACTIVE;
+                    self.count(lruvec, ACTIVATE.of(kind), pages);
+                }
+                self.memory.set_use_bits(pfn, restored);
+                if shadow.refs >= 2 {
+                    self.count(lruvec, RESTORE.of(kind), pages);
+                }
+            }
+            References::Frequency => {}
             References::Linux6_16 => {
                 let any = policy.generations.refault_activate == RefaultActivate::Fault;
                 if self.in_lru_fault && (any || shadow.workingset) {

@@ -10,7 +10,7 @@ mod generation;
 mod shadow_nodes;
 
 use crate::switch::choice;
-pub use generation::{RefaultActivate, Restore};
+pub use generation::{RefaultActivate, Restore, ShadowCount};
 pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
 
 choice! {

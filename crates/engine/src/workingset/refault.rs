@@ -8,7 +8,7 @@ use crate::memory::table::{Entry, Shadow, Word};
 use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::story::{PageEvent, RefaultRule};
 use crate::units::{LruType, Pfn};
-use crate::workingset::Workingset;
+use crate::workingset::{ShadowCount, Workingset};
 
 impl Core {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
@@ -24,6 +24,10 @@ impl Core {
         let is_in_use = use_bits.contains(UseBits::WORKINGSET);
         let refs = references.refs(use_bits);
         let tier = references.tier(refs, is_in_use);
+        let refs = match policy.generations.shadow_count {
+            ShadowCount::Full => refs,
+            ShadowCount::Four => refs.min(4),
+        };
         self.feedback_evicted(own, kind, tier, pages);
         let (lruvec, stamp) = match policy.workingset {
             Workingset::Distance | Workingset::CountOnly => (target, self.distance_stamp(target, pages)),

@@ -109,7 +109,9 @@ impl Core {
         }
         let max_seq = seq + 1;
         let slot = self.generations(lruvec).slot(max_seq);
-        self.shift_active(lruvec, seq);
+        if !self.generation_rules(lruvec).gauges_count() {
+            self.shift_active(lruvec, seq);
+        }
         self.lruvecs[lruvec].feedback.clear(slot);
         self.lruvecs[lruvec].walk.forget(max_seq);
         let now = self.now;
@@ -148,13 +150,13 @@ impl Core {
             let own = usize::from(self.memory.places[pfn].generation - 1);
             self.generation_list_remove(lruvec, pfn);
             if own == oldest {
-                if references == References::Linux6_16 {
+                if references != References::Linux6_12 {
                     self.note_protected(lruvec, pfn);
                 }
                 self.tell(pfn, |_| PageEvent::MovedUp { to });
                 self.generation_update(lruvec, pfn, next);
                 let use_bits = self.memory.use_bits(pfn);
-                self.memory.set_use_bits(pfn, references.aged(use_bits));
+                self.change_use_bits(lruvec, pfn, references.aged(use_bits));
                 self.generation_list_add(lruvec, pfn, next, true);
             } else {
                 self.generation_list_add(lruvec, pfn, own, true);

@@ -317,7 +317,7 @@ impl Core {
         });
         self.note_protected(lruvec, pfn);
         let next = self.generations(lruvec).slot(to);
-        self.memory.set_use_bits(pfn, references.aged(use_bits));
+        self.change_use_bits(lruvec, pfn, references.aged(use_bits));
         self.generation_list_remove(lruvec, pfn);
         self.generation_update(lruvec, pfn, next);
         self.generation_list_add(lruvec, pfn, next, rules.protect_to == ProtectTo::Tail);
@@ -361,7 +361,7 @@ impl Core {
             return;
         }
         let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
-        if tier > 0 || references == References::Linux6_16 {
+        if tier > 0 || references != References::Linux6_12 {
             let slot = self.generations(lruvec).oldest(kind);
             self.lruvecs[lruvec].feedback.note_protected(slot, kind, tier.min(TIERS - 1), folio.pages());
         }
@@ -375,7 +375,7 @@ impl Core {
         debug_assert!(self.memory.places[pfn] == Place::default());
         let use_bits = self.memory.use_bits(pfn);
         self.memory.set_use_bits(pfn, references.isolated(use_bits));
-        if references == References::Linux6_16
+        if references != References::Linux6_12
             && self.generation_rules(lruvec).dirty != DirtyAtTail::Reactivate
         {
             self.change_reclaim(pfn, false);
@@ -418,8 +418,14 @@ impl Core {
                 if is_used { use_bits | UseBits::REFERENCED } else { use_bits }
             }
             // Only what would land in the oldest generation again is pushed up.
-            References::Linux6_16 if waits_for_write || use_bits.contains(UseBits::ACTIVE) => use_bits,
-            References::Linux6_12 | References::Linux6_16 => references.aged(use_bits) | UseBits::ACTIVE,
+            References::Linux6_16 | References::Frequency
+                if waits_for_write || use_bits.contains(UseBits::ACTIVE) =>
+            {
+                use_bits
+            }
+            References::Linux6_12 | References::Linux6_16 | References::Frequency => {
+                references.aged(use_bits) | UseBits::ACTIVE
+            }
         };
         self.memory.set_use_bits(pfn, use_bits);
     }
@@ -440,19 +446,23 @@ impl Core {
         }
     }
 
-    /// What 6.16 makes of a folio's use. It takes the same two steps as its walk. File accesses are no reason to keep a page:
+    /// What 6.16 and later make of a folio's use. It takes the same two steps as the walk. File accesses are no reason to keep a page:
     /// its tier has been judged by them already.
-    pub(in crate::lru) fn referenced_6_16(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+    pub(in crate::lru) fn referenced_by_count(
+        &mut self,
+        pfn: Pfn,
+        referenced: Referenced,
+    ) -> FolioReferences {
         let Referenced { young, executable, .. } = referenced;
         if young == 0 {
             return FolioReferences::Reclaim;
         }
         let lruvec = self.lruvec_of(pfn);
-        let rule = self.generation_rules(lruvec).rmap_promote;
+        let GenerationRules { references, rmap_promote, .. } = self.generation_rules(lruvec);
         let use_bits = self.memory.use_bits(pfn);
         let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
         let executable = executable && self.spares_code(lruvec, pfn);
-        let (use_bits, is_used) = References::Linux6_16.found_referenced(use_bits, rule, executable);
+        let (use_bits, is_used) = references.found_referenced(use_bits, rmap_promote, executable);
         self.memory.set_use_bits(pfn, use_bits);
         let because = Because::Used { young, was_referenced, executable };
         if is_used {

@@ -11,13 +11,34 @@ use bytemuck::Zeroable;
 pub(crate) struct Place {
     /// Its generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
     pub(super) generation: u8,
-    /// The list that it is on.
-    pub(super) list: u8,
+    /// The list that it is on, and whether the gauges count it as active, where they go by its count: others may change that while it
+    /// is listed here, as its group is switched to two lists.
+    list_and_gauge: u8,
 }
+
+/// Above the numbers of lists, of which there are two for each of 64 generations.
+const COUNTED_ACTIVE: u8 = 1 << 7;
 
 impl Place {
     pub(crate) fn is_listed(self) -> bool {
         self.generation != 0
+    }
+
+    pub(super) fn list(self) -> usize {
+        usize::from(self.list_and_gauge & !COUNTED_ACTIVE)
+    }
+
+    pub(super) fn set_list(&mut self, list: usize) {
+        debug_assert!(list < usize::from(COUNTED_ACTIVE));
+        self.list_and_gauge = self.list_and_gauge & COUNTED_ACTIVE | list as u8;
+    }
+
+    pub(super) fn is_counted_active(self) -> bool {
+        self.list_and_gauge & COUNTED_ACTIVE != 0
+    }
+
+    pub(super) fn set_counted_active(&mut self, is_active: bool) {
+        self.list_and_gauge = self.list() as u8 | if is_active { COUNTED_ACTIVE } else { 0 };
     }
 }
 
@@ -89,7 +110,7 @@ impl GenerationLists {
         let seq_of = |slot: usize| {
             self.max_seq.saturating_sub(((self.slot(self.max_seq) + count - slot) % count) as u64)
         };
-        (seq_of(usize::from(place.generation - 1)), seq_of(usize::from(place.list) % count))
+        (seq_of(usize::from(place.generation - 1)), seq_of(place.list() % count))
     }
 
     /// The oldest that a window with this youngest one can hold.
@@ -102,16 +123,12 @@ impl GenerationLists {
         self.pages[self.slot(seq)]
     }
 
-    /// Panics unless a listed folio's place agrees with where it is; tells whether it counts as active.
-    pub(crate) fn check_place(&self, pfn: Pfn, place: Place, kind: LruType) -> bool {
+    /// Panics unless a listed folio's place agrees with where it is; tells the slot of its generation.
+    pub(crate) fn check_place(&self, pfn: Pfn, place: Place, kind: LruType) -> usize {
         assert!(place.is_listed(), "{pfn:?} is on a list of generations and doesn't know it");
         let slot = usize::from(place.generation - 1);
-        assert_eq!(
-            usize::from(place.list) / self.births.len(),
-            kind as usize,
-            "{pfn:?} is on the other type's list"
-        );
-        self.is_active(slot)
+        assert_eq!(place.list() / self.births.len(), kind as usize, "{pfn:?} is on the other type's list");
+        slot
     }
 
     /// Panics unless the window is within its bounds and the counts agree with the folios listed.

@@ -25,6 +25,7 @@
 mod rules; // what eras have done differently, as data
 mod pass_rules; // likewise, of a pass
 mod references; // how often a page was read, in its word
+mod frequency; // how often it was used, and where that moves it
 mod lists; // the generations of one lruvec
 mod min_ttl; // a working set that is not to be thrashed
 mod place; // which generation a folio belongs to
@@ -34,6 +35,8 @@ mod user; // what user space asks for
 
 pub(crate) use aging::Aging;
 pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
+pub(crate) use frequency::AccessBy;
+pub use frequency::Gauges;
 pub(crate) use lists::{GenerationLists, Place};
 pub use pass_rules::{
     AbortScope, AfterAging, AgeAtDefault, CloseEmpty, OfflineAging, PassRules, RoundSize, ScanBudget,

@@ -2,7 +2,8 @@
 
 use crate::core::Core;
 use crate::lru::generations::{
-    FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, Rejected, RejectedUse,
+    AccessBy, FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, References, Rejected,
+    RejectedUse,
 };
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, Lru, PlaceRule, SWAPPINESS_ANON_ONLY};
@@ -45,6 +46,12 @@ impl Core {
         let (min, max) = (generations.min_seq[kind as usize], generations.max_seq);
         let below_max = |distance: u64| max.saturating_sub(distance).max(min);
         let use_bits = self.memory.use_bits(pfn);
+        let is_counted = rules.references == References::Frequency;
+        let refs = rules.references.refs(use_bits);
+        if is_counted && use_bits.contains(UseBits::ACTIVE) {
+            self.memory.remove_use(pfn, UseBits::ACTIVE);
+            return (if refs >= 2 { max } else { below_max(1) }, PlaceRule::InUse);
+        }
         if use_bits.contains(UseBits::ACTIVE) {
             // What reclaim could not free may keep its count.
             let keeps_count = arrival == Arrival::PutBack && rules.rejected_use != RejectedUse::Lost;
@@ -59,6 +66,9 @@ impl Core {
             };
             let was_in_use = use_bits.contains(UseBits::WORKINGSET);
             return (if is_youngest || was_in_use { max } else { below_max(1) }, PlaceRule::InUse);
+        }
+        if is_counted && arrival == Arrival::Rotated {
+            return (min, PlaceRule::Rotated);
         }
         // It needs a write before it can go. At the old end it would only be in the way.
         let is_unwritten_anon = kind == LruType::Anon && !folio.has(FolioFlags::SWAPCACHE);
@@ -80,9 +90,12 @@ impl Core {
                 PlaceRule::WasInUse
             }
             NewFile::ByUse if use_bits.contains(UseBits::REFERENCED) => PlaceRule::Accessed,
-            NewFile::Oldest | NewFile::SecondOldest | NewFile::ByWorkingset | NewFile::ByUse => {
-                PlaceRule::Oldest
-            }
+            NewFile::ByCount if refs >= 2 => PlaceRule::Accessed,
+            NewFile::Oldest
+            | NewFile::SecondOldest
+            | NewFile::ByWorkingset
+            | NewFile::ByUse
+            | NewFile::ByCount => PlaceRule::Oldest,
         };
         // Short of the generations that eviction spares.
         let last_evictable = max.saturating_sub(rules.spared()).max(min);
@@ -109,7 +122,9 @@ impl Core {
         let kind = self.memory.folios[pfn].lru_type();
         let generations = self.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
         let list = generations.list_of(slot, kind);
-        self.memory.places[pfn] = Place { generation: slot as u8 + 1, list: list as u8 };
+        let place = &mut self.memory.places[pfn];
+        place.generation = slot as u8 + 1;
+        place.set_list(list);
         let links = &mut self.memory.folios;
         if to_tail {
             generations.lists[list].push_tail(links, pfn.0);
@@ -124,17 +139,20 @@ impl Core {
         let place = self.memory.places[pfn];
         let generations =
             self.lruvecs[lruvec].generations.as_mut().expect("a folio on a list of generations has one");
-        generations.lists[usize::from(place.list)].remove(&mut self.memory.folios, pfn.0);
+        generations.lists[place.list()].remove(&mut self.memory.folios, pfn.0);
     }
 
     /// Counts a folio in or out of a generation and of the gauges.
     pub(super) fn generation_count(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, sign: i64) {
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), sign * folio.pages() as i64);
-        let generations = self.generations_mut(lruvec);
-        let count = &mut generations.pages[slot][kind as usize];
+        let count = &mut self.generations_mut(lruvec).pages[slot][kind as usize];
         *count = count.checked_add_signed(pages).expect("a generation holds no fewer than no pages");
-        let is_active = generations.is_active(slot);
+        if sign > 0 && self.generation_rules(lruvec).gauges_count() {
+            let is_active = self.is_used_enough(pfn);
+            self.memory.places[pfn].set_counted_active(is_active);
+        }
+        let is_active = self.counts_as_active(lruvec, pfn, slot);
         self.update_size(lruvec, LruList::new(kind, is_active), pages);
     }
 
@@ -152,8 +170,8 @@ impl Core {
     pub(super) fn generations_forget(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let slot = usize::from(self.memory.places[pfn].generation - 1);
         self.generation_list_remove(lruvec, pfn);
-        self.memory.places[pfn] = Place::default();
         self.generation_count(lruvec, pfn, slot, -1);
+        self.memory.places[pfn] = Place::default();
     }
 
     /// Makes a folio belong to a generation, wherever it is listed; false if it does already.
@@ -173,6 +191,9 @@ impl Core {
     pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) -> bool {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;
+        if references == References::Frequency {
+            return self.frequency_found_young(lruvec, pfn, executable);
+        }
         let use_bits = self.memory.use_bits(pfn);
         if !self.memory.places.get(pfn).is_listed() {
             // In someone's hands, or not there yet: who places it will see that it was used.
@@ -194,6 +215,11 @@ impl Core {
     pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;
+        if references == References::Frequency {
+            // It only changes its generation, for which no list is needed.
+            self.frequency_found_young(lruvec, pfn, executable);
+            return;
+        }
         let place = self.memory.places.get(pfn);
         let use_bits = self.memory.use_bits(pfn);
         if !place.is_listed() {
@@ -210,6 +236,11 @@ impl Core {
         if is_youngest {
             self.lru_activate(pfn);
         }
+    }
+
+    fn frequency_found_young(&mut self, lruvec: LruvecId, pfn: Pfn, executable: bool) -> bool {
+        let is_code = executable && self.spares_code(lruvec, pfn);
+        self.frequency_accessed(pfn, if is_code { AccessBy::Code } else { AccessBy::Mapping })
     }
 
     /// Whether one use is enough for a page that is mapped as code.

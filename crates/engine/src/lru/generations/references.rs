@@ -11,8 +11,11 @@
 //! Nothing moves on a list for it: eviction reads the bits when it meets the page. A tier is the logarithm of the count,
 //! because the difference between one use and two says more than that between three and four. A count survives only while the
 //! page is being used: isolation clears it where REFERENCED is clear. [reclaim 4.2 and its 6.12 form]
+//!
+//! MGLRU-FG has one number instead, R + 2 W + 4 C, that every access adds to and that moves pages (`frequency.rs`).
 
 use super::RmapPromote;
+use super::frequency::ACTIVE_FROM;
 use crate::memory::folio::UseBits;
 use crate::switch::choice;
 
@@ -23,24 +26,34 @@ choice! {
         Linux6_12 = "6.12",
         /// WORKINGSET is set by the fifth access; a page that was only mapped is made youngest when found young twice.
         Linux6_16 = "6.16",
+        /// Three bits are one number, 0 to 7, to which every access adds, read or mapped; it promotes the page by itself. MGLRU-FG, as
+        /// posted for the third time in October 2026.
+        Frequency = "fg3",
     }
 }
+
+/// Largest count of [`References::Frequency`].
+pub(super) const FREQUENCY_MAX: u8 = 7;
 
 impl References {
     /// The next step of the ladder.
     pub(crate) const fn accessed(self, use_bits: UseBits) -> UseBits {
+        if matches!(self, References::Frequency) {
+            let refs = References::frequency(use_bits);
+            return References::with_frequency(use_bits, if refs < FREQUENCY_MAX { refs + 1 } else { refs });
+        }
         let (referenced, workingset) =
             (use_bits.contains(UseBits::REFERENCED), use_bits.contains(UseBits::WORKINGSET));
         let count = use_bits.counter();
         let counts_on = match self {
             References::Linux6_12 => workingset,
-            References::Linux6_16 => true,
+            References::Linux6_16 | References::Frequency => true,
         };
         if !referenced {
             let use_bits = use_bits.union(UseBits::REFERENCED);
             return match self {
                 References::Linux6_12 => use_bits,
-                References::Linux6_16 => use_bits.with_counter(0),
+                References::Linux6_16 | References::Frequency => use_bits.with_counter(0),
             };
         }
         if !counts_on || count == UseBits::COUNTER_MAX {
@@ -60,9 +73,28 @@ impl References {
         steps
     }
 
-    /// What the bits count: 0 to 4.
+    const fn frequency(use_bits: UseBits) -> u8 {
+        use_bits.contains(UseBits::REFERENCED) as u8
+            + 2 * use_bits.contains(UseBits::WORKINGSET) as u8
+            + 4 * (use_bits.counter() & 1)
+    }
+
+    /// These bits with another count of [`References::Frequency`].
+    pub(crate) const fn with_frequency(use_bits: UseBits, refs: u8) -> UseBits {
+        let mut counted = use_bits.difference(UseBits::REFERENCED.union(UseBits::WORKINGSET));
+        if refs & 1 != 0 {
+            counted = counted.union(UseBits::REFERENCED);
+        }
+        if refs & 2 != 0 {
+            counted = counted.union(UseBits::WORKINGSET);
+        }
+        counted.with_counter(refs >> 2)
+    }
+
+    /// What the bits count: 0 to 4, or to 7.
     pub(crate) fn refs(self, use_bits: UseBits) -> u8 {
         match self {
+            References::Frequency => References::frequency(use_bits),
             References::Linux6_12 => use_bits.counter() + u8::from(use_bits.contains(UseBits::WORKINGSET)),
             References::Linux6_16 if use_bits.contains(UseBits::REFERENCED) => use_bits.counter() + 1,
             References::Linux6_16 => 0,
@@ -72,23 +104,28 @@ impl References {
     /// 0 to 3.
     pub(crate) fn tier(self, refs: u8, workingset: bool) -> usize {
         match self {
-            References::Linux6_12 => [0, 1, 2, 2, 3][usize::from(refs)],
+            // A shadow may have been left by other references.
+            References::Frequency => [0, 0, 1, 2, 2, 3, 3, 3][usize::from(refs)],
+            References::Linux6_12 => [0, 1, 2, 2, 3][usize::from(refs.min(4))],
             References::Linux6_16 if workingset => 3,
-            References::Linux6_16 => [0, 0, 1, 2, 2][usize::from(refs)],
+            References::Linux6_16 => [0, 0, 1, 2, 2][usize::from(refs.min(4))],
         }
     }
 
     /// At the top of the ladder, where a further access could not show.
     pub(crate) fn is_full(self, use_bits: UseBits) -> bool {
         match self {
+            // Such a page has moved on by itself.
+            References::Frequency => false,
             References::Linux6_12 => self.refs(use_bits) == 4,
             References::Linux6_16 => self.refs(use_bits) == 4 && use_bits.contains(UseBits::WORKINGSET),
         }
     }
 
-    /// Of a page that moves on to a younger generation without being used: it has to earn its tier again.
+    /// Of a page that moves on to a younger generation without being used: it has to earn its tier again, by MGLRU-FG the upper two.
     pub(crate) fn aged(self, use_bits: UseBits) -> UseBits {
         match self {
+            References::Frequency => References::with_frequency(use_bits, self.refs(use_bits).min(2)),
             References::Linux6_12 => {
                 use_bits - (UseBits::REFERENCED | UseBits::COUNTER | UseBits::WORKINGSET)
             }
@@ -98,9 +135,13 @@ impl References {
 
     /// Of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
     /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
-    /// code that one use is enough for (7.3).
+    /// code that one use is enough for (7.3). By MGLRU-FG, of a page that reclaim has in its hands.
     pub(crate) fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool) {
         match self {
+            References::Frequency => {
+                let refs = self.refs(use_bits) + 1;
+                (References::with_frequency(use_bits, refs.min(ACTIVE_FROM)), refs > 1 || is_code)
+            }
             References::Linux6_12 => (self.aged(use_bits), true),
             References::Linux6_16
                 if is_code || use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET) =>
@@ -111,8 +152,8 @@ impl References {
         }
     }
 
-    /// Of a page whose page-table entry reclaim has found young through the reverse map, and whether that activates it, by the
-    /// references of 6.16. [mglru-2026 2.10, 2.11]
+    /// Of a page whose page-table entry reclaim has found young through the reverse map, and whether that activates it, since 6.16.
+    /// [mglru-2026 2.10, 2.11, 3.2]
     pub(crate) fn found_referenced(
         self,
         use_bits: UseBits,
@@ -120,7 +161,8 @@ impl References {
         is_code: bool,
     ) -> (UseBits, bool) {
         let was_seen = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
-        if rule == RmapPromote::RefsOverOne && was_seen && self.refs(use_bits) <= 1 {
+        let is_gradual = self == References::Linux6_16 && rule == RmapPromote::RefsOverOne;
+        if is_gradual && was_seen && self.refs(use_bits) <= 1 {
             return (self.accessed(use_bits), true);
         }
         self.found_young(use_bits, is_code)
@@ -130,6 +172,7 @@ impl References {
     pub(crate) fn isolated(self, use_bits: UseBits) -> UseBits {
         let is_used = use_bits.contains(UseBits::REFERENCED);
         match self {
+            References::Frequency => use_bits,
             References::Linux6_12 if is_used => use_bits - UseBits::REFERENCED,
             References::Linux6_12 => use_bits - (UseBits::COUNTER | UseBits::WORKINGSET),
             References::Linux6_16 if is_used => use_bits,
@@ -174,6 +217,35 @@ mod tests {
         assert_eq!(found(UseBits::empty(), true), (w, true), "code is in use after one use (7.3)");
         let before = References::Linux6_16.found_referenced(r, RmapPromote::SecondSeen, false);
         assert_eq!(before, (w, true));
+    }
+
+    #[test]
+    fn the_count_of_fg_is_one_number_and_tells_tiers_by_its_logarithm() {
+        let of = |refs: u8| References::with_frequency(UseBits::ACTIVE, refs);
+        let fg = References::Frequency;
+        for refs in 0..=7 {
+            assert_eq!(fg.refs(of(refs)), refs);
+            assert_eq!(fg.isolated(of(refs)), of(refs));
+            assert_eq!(fg.refs(fg.accessed(of(refs))), (refs + 1).min(7));
+            assert_eq!(fg.refs(fg.aged(of(refs))), refs.min(2));
+            assert!(of(refs).contains(UseBits::ACTIVE));
+        }
+        assert_eq!((0..=7).map(|refs| fg.tier(refs, true)).collect::<Vec<_>>(), [0, 0, 1, 2, 2, 3, 3, 3]);
+    }
+
+    /// Kept with the first, activated with the second; of code with the first.
+    #[test]
+    fn reclaim_takes_a_page_for_used_by_fg_once_it_was_accessed_before() {
+        let found = |refs: u8, is_code: bool| {
+            let use_bits = References::with_frequency(UseBits::empty(), refs);
+            let rule = RmapPromote::RefsOverOne;
+            let (use_bits, is_used) = References::Frequency.found_referenced(use_bits, rule, is_code);
+            (References::Frequency.refs(use_bits), is_used)
+        };
+        assert_eq!(found(0, false), (1, false));
+        assert_eq!(found(0, true), (1, true));
+        assert_eq!(found(1, false), (2, true));
+        assert_eq!(found(6, false), (3, true));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! How each era keeps its generations, as data.
 
 use crate::lru::Switching;
-use crate::lru::generations::{PassRules, References};
+use crate::lru::generations::{Gauges, PassRules, References};
 use crate::switch::choice;
-use crate::workingset::{RefaultActivate, Restore};
+use crate::workingset::{RefaultActivate, Restore, ShadowCount};
 
 choice! {
     /// What eviction does with a page of a file at the old end that is dirty or being written. It can't be freed either way.
@@ -81,6 +81,8 @@ choice! {
         ByWorkingset = "by_workingset",
         /// Since 7.2: to the oldest, but to the second oldest if it was in use when it was evicted, or was accessed as it came in.
         ByUse = "by_use",
+        /// To the oldest, but to the second oldest if two accesses are counted. MGLRU-FG.
+        ByCount = "by_count",
     }
 }
 
@@ -157,12 +159,19 @@ pub struct GenerationRules {
     pub fault_in: FaultIn,
     /// Where a page goes that could not be freed.
     pub rejected: Rejected,
+    /// A page that is read so often moves to the next generation, rather than when the controller spares it. Only with
+    /// [`References::Frequency`].
+    pub read_promotion: bool,
+    /// Which pages the gauges call active.
+    pub gauges: Gauges,
     /// What becomes of its count of accesses.
     pub rejected_use: RejectedUse,
     /// What reclaim makes of a young page-table entry.
     pub rmap_promote: RmapPromote,
     /// Which refaults in a fault count as activations.
     pub refault_activate: RefaultActivate,
+    /// How much of its count a shadow holds.
+    pub shadow_count: ShadowCount,
     /// Where a page goes that was read.
     pub new_file: NewFile,
     /// Where a page goes that needs a write first.
@@ -211,11 +220,14 @@ impl GenerationRules {
             count_max: 4,
             tiers: true,
             references: References::Linux6_12,
+            read_promotion: true,
+            gauges: Gauges::Generations,
             fault_in: FaultIn::Youngest,
             rejected: Rejected::Youngest,
             rejected_use: RejectedUse::Lost,
             rmap_promote: RmapPromote::SecondSeen,
             refault_activate: RefaultActivate::Fault,
+            shadow_count: ShadowCount::Full,
             new_file: NewFile::SecondOldest,
             new_anon: NewAnon::SecondYoungest,
             full_count: true,
@@ -236,11 +248,14 @@ impl GenerationRules {
             count_max: 4,
             tiers: true,
             references: References::Linux6_16,
+            read_promotion: true,
+            gauges: Gauges::Generations,
             fault_in: FaultIn::SecondYoungest,
             rejected: Rejected::SecondYoungest,
             rejected_use: RejectedUse::Lost,
             rmap_promote: RmapPromote::SecondSeen,
             refault_activate: RefaultActivate::Fault,
+            shadow_count: ShadowCount::Full,
             new_file: NewFile::ByWorkingset,
             new_anon: NewAnon::SecondYoungest,
             full_count: true,
@@ -267,6 +282,24 @@ impl GenerationRules {
             pass: PassRules::linux_7_3(),
             ..GenerationRules::linux_6_16()
         }
+    }
+
+    /// Those of 7.3 with frequency guided promotion as posted for the third time, and a count that begins anew wherever reclaim puts
+    /// a page back.
+    pub(crate) fn frequency_guided() -> GenerationRules {
+        GenerationRules {
+            references: References::Frequency,
+            gauges: Gauges::Count,
+            fault_in: FaultIn::LikeRead,
+            new_file: NewFile::ByCount,
+            rejected_use: RejectedUse::Clear,
+            ..GenerationRules::linux_7_3()
+        }
+    }
+
+    /// Whether the gauges go by counts of accesses.
+    pub(super) fn gauges_count(self) -> bool {
+        self.gauges == Gauges::Count && self.references == References::Frequency
     }
 
     /// Youngest generations that eviction leaves alone.

@@ -249,6 +249,8 @@ impl Table {
         let hotter = match *word & Word::MARK {
             Word::MARK_CLASSIC if !use_bits.contains(UseBits::REFERENCED) => use_bits | UseBits::REFERENCED,
             Word::MARK_VISITED => use_bits | UseBits::REFERENCED,
+            // The first access moves no page; a further one may, by the generation that it is in.
+            Word::MARK_FREQUENCY if (use_bits - UseBits::ACTIVE).is_empty() => use_bits | UseBits::REFERENCED,
             Word::MARK_COUNT_6_12 => UseBits::from_bits_truncate(LADDER_6_12[usize::from(use_bits.bits())]),
             Word::MARK_COUNT_6_16 => UseBits::from_bits_truncate(LADDER_6_16[usize::from(use_bits.bits())]),
             _ => return Marked::Slow(marked.pfn()),

@@ -31,7 +31,7 @@ pub(crate) struct Shadow {
     pub(crate) node: NodeId,
     /// It was hot in the residency that ended.
     pub(crate) workingset: bool,
-    /// How often it was accessed through file descriptors, as far as its policy counts: 0 to 4.
+    /// How often it was accessed, as far as its policy counts: 0 to 4 times through descriptors, or 0 to 7 in any way.
     pub(crate) refs: u8,
     /// The policy's eviction clock, modulo 2^[`Shadow::STAMP_BITS`].
     pub(crate) stamp: u64,
@@ -123,6 +123,7 @@ impl Word {
     pub(super) const MARK_COUNT_6_12: u64 = 2 << 8;
     pub(super) const MARK_COUNT_6_16: u64 = 3 << 8;
     pub(super) const MARK_VISITED: u64 = 4 << 8;
+    pub(super) const MARK_FREQUENCY: u64 = 6 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
     /// A further access through a file descriptor changes nothing.
@@ -157,6 +158,7 @@ impl Word {
             Mark::Visited => Self::MARK_VISITED,
             Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
             Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
+            Mark::Count(References::Frequency) => Self::MARK_FREQUENCY,
         };
         Word(self.0 & !Self::MARK | bits).settled()
     }
@@ -170,7 +172,7 @@ impl Word {
             Self::MARK_COUNT_6_12 | Self::MARK_COUNT_6_16 => {
                 UseBits::REFERENCED | UseBits::WORKINGSET | UseBits::COUNTER
             }
-            // An LRU that is told of each access.
+            // An LRU that is told of each access, or one by whose generations it depends on more than the word.
             _ => return Word(self.0 & !Self::SETTLED),
         };
         if self.use_bits().contains(top) && self.0 & Self::UNUSED == 0 {
@@ -296,8 +298,15 @@ impl Word {
     /// Referenced and active, or used and counted to the top: what Linux's own lists can know of reads.
     #[inline]
     pub(crate) fn is_in_use(self) -> bool {
-        let is_linux = !matches!(self.0 & Self::MARK, Self::MARK_VISITED | Self::MARK_EVERY);
-        is_linux && self.0 & Self::SETTLED != 0
+        match self.0 & Self::MARK {
+            Self::MARK_VISITED | Self::MARK_EVERY => false,
+            // From three accesses on such a page is active.
+            Self::MARK_FREQUENCY => {
+                let use_bits = self.use_bits();
+                use_bits.contains(UseBits::REFERENCED | UseBits::WORKINGSET) || use_bits.counter() > 0
+            }
+            _ => self.0 & Self::SETTLED != 0,
+        }
     }
 
     #[inline]

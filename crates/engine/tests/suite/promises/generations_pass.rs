@@ -85,3 +85,72 @@ fn reclaim_for_a_group_stops_at_its_target_since_7_1_and_went_on_to_the_end_of_i
     one_page_too_many("", 401_408, "64");
     one_page_too_many("lru.abort_scope=root", 401_408, "98");
 }
+
+/// Up to 7.3 pages that are read never count as active by themselves; with frequency guided promotion they do from the third read on.
+/// So many reads move them out of the oldest generation, without the controller.
+#[test]
+fn pages_that_are_read_three_times_are_active_by_fg() {
+    for (policy, lists) in [("mglru@2026", "anon 0+0 file 32+0"), ("mglru-fg", "anon 0+0 file 0+32")] {
+        check(&format!(
+            "
+            config policy={policy} folio_batch=1
+            group job
+            file data 32
+            task t in job
+            t open data as f
+            t read f 0..32                  => 32M
+            t read f 0..32
+            lists job                       => anon 0+0 file 32+0
+            t read f 0..32
+            lists job                       => {lists}
+        "
+        ));
+    }
+}
+
+/// A page that is read twice moves to the second oldest generation, so that one read once goes before it. Without the promotion, and with
+/// a controller that has seen no refault, age alone decides.
+#[test]
+fn a_page_read_twice_outlives_one_read_once_by_fg() {
+    for (promotion, first) in [("true", "32H"), ("false", "32M")] {
+        check(&format!(
+            "
+            config policy=mglru-fg folio_batch=1 charge_stock=1 lru.read_promotion={promotion} memory=1000000
+            group job max=1056
+            file data 1100
+            task t in job
+            t open data as f
+            t read f 0..32                  => 32M
+            t read f 0..32                  => 32H
+            t read f 32..1056
+            flush
+            t read f 1056                   => M
+            t read f 0..32                  => {first}
+        "
+        ));
+    }
+}
+
+/// What a shadow remembers is what a fault gives back: a page accessed before it was evicted enters among the young.
+#[test]
+fn a_page_that_a_fault_brings_back_is_active_by_fg_if_it_was_accessed_before() {
+    for (policy, restored) in [("mglru-fg", "32"), ("mglru@2026", "0")] {
+        check(&format!(
+            "
+            config policy={policy} folio_batch=1 charge_stock=1 memory=1000000 fault_around_bytes=4096
+            group job max=1056
+            file data 1100
+            task t in job
+            t open data as f
+            t map data as m
+            t read f 0..32                  => 32M
+            t read f 0..32                  => 32H
+            t read f 32..1056
+            t sets job reclaim 1056
+            t read m 0..32                  => 32M
+            flush
+            stat job workingset_activate_file => {restored}
+        "
+        ));
+    }
+}

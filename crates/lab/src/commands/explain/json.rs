@@ -151,6 +151,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
             "at_top": at_top,
             "to": to,
         }),
+        PageEvent::Promoted { refs, to } => json!({ "refs": refs, "to": to }),
         PageEvent::MovedUp { to } => json!({ "to": to }),
         PageEvent::Judged { verdict, because } => {
             let mut value = json!({ "verdict": name(verdict), "because": name(because) });

@@ -272,6 +272,11 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         PageEvent::MadeYoungest { seq } => {
             format!("promoted: used, so it belongs to generation {seq}, the youngest, from now on")
         }
+        PageEvent::Promoted { refs, to } => {
+            format!(
+                "promoted: accessed so often that it belongs to generation {to} from now on, its count {refs}"
+            )
+        }
         PageEvent::Sorted => match state.place {
             Whereabouts::Generation { seq, listed, .. } => format!(
                 "spared: met on the list of generation {listed}, but used since and of generation {seq}: moved there"
@@ -713,6 +718,7 @@ fn is_decisive(event: &PageEvent) -> bool {
         PageEvent::Placed { .. }
             | PageEvent::MovedToHead
             | PageEvent::MadeYoungest { .. }
+            | PageEvent::Promoted { .. }
             | PageEvent::Sorted
             | PageEvent::PassedOn { .. }
             | PageEvent::Protected { .. }
