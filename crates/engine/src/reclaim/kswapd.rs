@@ -331,7 +331,8 @@ impl Core {
 
     /// Begins a pass unless enough is free.
     fn balance_pass_begin(&mut self, run: &mut Balance, node: NodeId, class: ZoneType) -> bool {
-        if run.sc.by.order > 0 && self.makes_blocks_by_reclaim() && self.has_plenty(node, class) {
+        let order = run.sc.by.order;
+        if order > 0 && self.makes_blocks_by_reclaim() && self.has_plenty(node, order, class) {
             run.sc.by.order = 0;
         }
         let is_balanced = self.memory.zones.is_balanced(node, run.sc.by.order, class);

@@ -20,16 +20,17 @@
 //! What a reclaimer holds while it waits is on no list, and has a reference more, so that it outlives its owner.
 //!
 //! **A large request goes on** as long as reclaim for it has freed something, and fewer pages than the block holds. kswapd
-//! goes on for a block until a whole run has freed less than a batch, or eight times the high mark is free; then single pages are enough.
+//! goes on for a block until a whole run has freed less than a batch, or there is such a block and eight times the high mark is free; then
+//! single pages are enough.
 //! [reclaim 5.5, 5.6; machine 9.3, 9.4]
 
 use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
-use crate::page_alloc::request::Request;
+use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
+use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::tally::Stall;
@@ -42,7 +43,7 @@ use crate::writeback::WritebackReason;
 const CLEAN_WAITS: u32 = 50;
 /// How often a folio is waited for in one run: for a write that is under way, and for one of its own.
 const WAITS_FOR_A_FOLIO: u32 = 2;
-/// A zone with so many times its high mark free is left alone.
+/// A zone that meets so many times its high mark, for the block that is wanted, is left alone.
 const PLENTY: u64 = 8;
 
 /// Whether a batch is of whole blocks.
@@ -93,10 +94,12 @@ impl Core {
         reclaimed > 0 && (!request.is_costly() || in_all < 1 << request.order)
     }
 
-    /// Whether kswapd need not free pages for a block any more, as there are so many.
-    pub(crate) fn has_plenty(&self, node: NodeId, class: ZoneType) -> bool {
+    /// Whether kswapd need not free pages for a block any more, as there are so many. It is the test of a request against a mark: however
+    /// much is free in single pages, there is not plenty of what is wanted while there is no block.
+    pub(crate) fn has_plenty(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let mut zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
-        zones.all(|zone| zone.free_pages() > PLENTY * zone.mark(Watermark::High))
+        let mark = |zone: &Zone| PLENTY * zone.mark(Watermark::High);
+        zones.all(|zone| zone.watermark_ok(order, mark(zone), class, Rights::empty()))
     }
 
     /// Takes blocks around up to `n` pages from the cold end of a list, and reclaims what it can. Holds on to the rest where it is to
