@@ -38,8 +38,8 @@ struct Transfer {
     is_file_write: bool,
     /// It begins a request rather than to be a further part of one.
     is_request: bool,
-    /// A write: its folio is not needed in memory when it has ended (PG_dropbehind).
-    drops: bool,
+    /// A write: its folio is not needed in memory when it has ended (PG_dropbehind), and leaves this in the swap cache.
+    drops: Option<Word>,
 }
 
 /// What the end of a transfer means to those who waited for it.
@@ -87,7 +87,7 @@ impl Transfers {
     fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
         let is_request = direction == Direction::Write;
         let transfer =
-            Some(Transfer { direction, contents, starter, is_file_write: false, is_request, drops: false });
+            Some(Transfer { direction, contents, starter, is_file_write: false, is_request, drops: None });
         self.writes += usize::from(is_request);
         self.requests += usize::from(is_request);
         match self.free.pop() {
@@ -290,8 +290,8 @@ impl Core {
         self.plug(plug, io, pfn, entry);
     }
 
-    /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards.
-    pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: bool) {
+    /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards, and this is to be left of it.
+    pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.ops.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
@@ -375,7 +375,7 @@ impl Core {
         self.release_if_unused(pfn);
     }
 
-    fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: bool) {
+    fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {
         let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten)
@@ -390,10 +390,10 @@ impl Core {
         let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
         self.change_reclaim(pfn, false);
         match result {
-            Ok(()) if drops && self.may_drop(pfn) => {
+            Ok(()) if drops.is_some() && self.may_drop(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
                 self.rotations.dropped += 1;
-                self.swap_cache_remove(pfn, None);
+                self.swap_cache_remove(pfn, drops.and_then(Word::shadow));
             }
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]

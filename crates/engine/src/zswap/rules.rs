@@ -45,6 +45,9 @@ choice! {
         RotateUnlisted = "rotate_unlisted",
         /// It is dropped (PG_dropbehind). Newer kernels.
         Dropbehind = "dropbehind",
+        /// The same, and its shadow stays: nobody has asked for the page, so the shadow of its last use is not evaluated until somebody
+        /// does. In no kernel.
+        KeepShadow = "keep_shadow",
     }
 }
 

@@ -19,6 +19,7 @@ use crate::config::SwapKind;
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
+use crate::memory::table::Word;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::story::PageEvent;
@@ -70,7 +71,14 @@ impl Core {
         self.swap_cache_insert(pfn, slot);
         // Nobody has faulted on it, whatever its reclaimer is in the middle of.
         let in_lru_fault = std::mem::take(&mut self.in_lru_fault);
-        self.workingset_refault(pfn, shadow);
+        let left_behind = match self.config.policy.zswap.writeback_rotation {
+            WritebackRotation::Baseline | WritebackRotation::RotateUnlisted => None,
+            WritebackRotation::Dropbehind => Some(Word::EMPTY),
+            WritebackRotation::KeepShadow => Some(shadow),
+        };
+        if left_behind.is_none_or(|left| left == Word::EMPTY) {
+            self.workingset_refault(pfn, shadow);
+        }
         self.lru_add(pfn);
         self.in_lru_fault = in_lru_fault;
         self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
@@ -96,8 +104,7 @@ impl Core {
         } else {
             self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
             self.count(self.lruvec_of(pfn), Stat::NrWriteback, 1);
-            let drops = self.config.policy.zswap.writeback_rotation == WritebackRotation::Dropbehind;
-            self.start_write_at_once(pfn, slot, drops);
+            self.start_write_at_once(pfn, slot, left_behind);
         }
         self.memory.folios[pfn].refs -= 1;
         written

@@ -11,7 +11,7 @@ use crate::memory::folio::UseBits;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 
 /// What the table knows of one page.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Word(pub(super) u64);
 
 /// A word, decoded.
@@ -209,6 +209,11 @@ impl Word {
     #[inline]
     pub(crate) fn is_shadow(self) -> bool {
         self.0 & (Self::PRESENT | Shadow::TAG) == Shadow::TAG
+    }
+
+    /// The shadow that it is, if it is one.
+    pub(crate) fn shadow(self) -> Option<Shadow> {
+        self.is_shadow().then(|| Shadow::unpack(self.0))
     }
 
     /// A page, in memory or in swap.
