@@ -4,12 +4,12 @@
 //! while a group keeps two lists. So mechanisms can be exchanged one by one, whichever policy they came from. [`crate::switch`]
 //! gives each its name: scenarios set it, and `ablate` goes through all of them.
 
-use crate::balance::Balance;
+use crate::balance::{Balance, CostRule};
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, ProtectionRule, ReclaimRules, V1Throttle,
+    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
 use crate::writeback::rules::DirtyRule;
@@ -132,6 +132,16 @@ impl Policy {
         }
     }
 
+    /// The classic LRU of Linux 7.3: profile `classic@2026`.
+    pub fn classic_2026() -> Policy {
+        Policy {
+            balance: Balance { cost: CostRule::Counters, ..Balance::cost() },
+            reclaim: ReclaimRules::linux_7_3(),
+            proactive_counters: true,
+            ..Policy::classic_6_12()
+        }
+    }
+
     /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
     /// target, that of cgroup v1 waits for writes, and kswapd stays hopeless until enough is free.
     pub fn mglru_7_1() -> Policy {
@@ -140,6 +150,7 @@ impl Policy {
         policy.reclaim.v1_throttle = V1Throttle::AfterPass;
         policy.reclaim.kswapd_reset = KswapdReset::Balanced;
         policy.reclaim.protection = ProtectionRule::KswapdOnly;
+        policy.reclaim.swap_cache_bypass = false;
         policy
     }
 
@@ -160,6 +171,7 @@ impl Policy {
         let mut policy = Policy::mglru_2026();
         policy.generations.rejected_use = RejectedUse::Clear;
         policy.reclaim.protection = ProtectionRule::TopDown;
+        policy.reclaim.noio_anon = NoioAnon::SkipLowSwapcache;
         policy
     }
 
@@ -240,6 +252,7 @@ const OF_2010: &[(&str, &str)] = &[("folio_batch", "14"), ("vm.watermark_boost_f
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile::new("classic@6.12", Policy::classic_6_12),
+    Profile::new("classic@2026", Policy::classic_2026),
     Profile::new("mglru@v4-2021", Policy::mglru_v4_2021),
     Profile::new("mglru@6.12", Policy::mglru_6_12),
     Profile::new("mglru@6.16", Policy::mglru_6_16),

@@ -3,7 +3,7 @@
 //! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
-use crate::balance::{BalanceRule, RefTierGains, SwappinessZero, TierReference, TypeRule};
+use crate::balance::{BalanceRule, CostRule, RefTierGains, SwappinessZero, TierReference, TypeRule};
 use crate::lru::{
     AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Gauges, Interface,
     Lru, NewAnon, NewFile, OfflineAging, ProtectTo, References, Rejected, RejectedUse, RmapPromote,
@@ -12,7 +12,7 @@ use crate::lru::{
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    KswapdReset, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    KswapdReset, NoioAnon, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -223,6 +223,8 @@ pub const SWITCHES: &[Switch] = &[
         "What a removed group has left ages only where nothing else can be evicted (up to 7.1), or as any other (since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change."),
     switch!("lru.type_fallback", TypeFallback: generations.pass.type_fallback, Some(("mechanisms-2026.toml", "no_isolation")),
         "A round changes to the other type where the one that the controller chose gave nothing to isolate (up to 7.1), or only where there was nothing of it to look at (since 7.2)."),
+    switch!("lru.isolate_io_check", bool generations.pass.isolate_io_check, Some(("regressions/noio-passes-by.toml", "false")),
+        "A reclaimer that may do no I/O passes by anonymous pages that are dirty or in no swap cache, among them those that could be forgotten (up to 7.1), or takes them like others and keeps what it can't free (since 7.2)."),
     switch!("lru.abort_scope", AbortScope: generations.pass.abort_scope, Some(("mechanisms-2026.toml", "root")),
         "Whose passes over generations end once the target is reached: those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32."),
     switch!("lru.memcg_lru", bool generations.memcg_lru, Some(("groups-by-age.toml", "false")),
@@ -273,6 +275,12 @@ pub const SWITCHES: &[Switch] = &[
         "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2)."),
     switch!("reclaim.lumpy", bool reclaim.lumpy, Some(("huge-pages-under-load.toml", "true")),
         "Who needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written (2007 to 2012, on two lists). Without it, single pages are reclaimed and compaction moves the others out of the way."),
+    switch!("reclaim.clean_only", bool reclaim.clean_only, None,
+        "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write (up to 7.2). Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change."),
+    switch!("reclaim.noio_anon", NoioAnon: reclaim.noio_anon, Some(("regressions/noio-scans-anon.toml", "skip_low_swapcache")),
+        "A reclaimer that may do no I/O scans anonymous memory on two lists although it can free none of it (up to 7.3), or leaves it alone while less than a 64th of it is in the swap cache (queued for the release after)."),
+    switch!("reclaim.swap_cache_bypass", bool reclaim.swap_cache_bypass, Some(("mechanisms-2026.toml", "true")),
+        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed at once (4.15 to 6.19). Since 7.0 it stands in the swap cache until it is mapped: what its group's lists take it for meanwhile is a page that could be freed."),
     switch!("reclaim.kswapd_reset", KswapdReset: reclaim.kswapd_reset, None,
         "Where kswapd has given up on a node, it tries again when anyone reclaims a page there (up to 6.19), or only once enough is free (since 7.0). It decides over kswapd's time more than over pages, and no shipped scenario's counters change."),
     switch!("reclaim.machine_counts", bool reclaim.machine_counts, None,
@@ -291,6 +299,8 @@ pub const SWITCHES: &[Switch] = &[
         "What a shadow remembers of a page's count: all of it, or 4 at most, so that the controller takes refaults of the uppermost tier for those of the next. Only with the references of fg3, whose count goes to 7."),
     switch!("balance.rule", BalanceRule: balance.rule, Some(("mechanisms.toml", "cost")),
         "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone."),
+    switch!("balance.cost", CostRule: balance.cost, Some(("swappiness.toml", "counters")),
+        "When running costs are brought up to date: at each event, for a group and all above it (up to 7.2), or as a pass begins, from counters as of their last flush (since 7.3), which takes no lock and does not forget an early burst for a later one."),
     switch!("balance.swappiness_zero", SwappinessZero: balance.swappiness_zero, Some(("regressions/c9-swappiness-zero.toml", "one_part")),
         "What a swappiness of 0 means to running costs: a group never swaps for its own limit, and the machine does only when it is short of file memory (since 3.5), or a small part of the pressure is anonymous memory's all the same."),
     switch!("balance.controller", bool balance.controller, Some(("tiers-of-read-pages.toml", "false")),
@@ -314,7 +324,7 @@ pub const SWITCHES: &[Switch] = &[
     switch!("zswap.proactive_shrink", bool zswap.proactive_shrink, Some(("regressions/z3-pool-full.toml", "true")),
         "The worker begins 1 % above the accept threshold, so that the pool hardly ever is full and hot pages need not pass cold ones on the way to the device. Proposed, in no kernel."),
     switch!("zswap.writeback_rotation", WritebackRotation: zswap.writeback_rotation, Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
-        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), or is dropped (newer kernels)."),
+        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), is dropped (newer kernels), or is dropped and leaves the shadow of its last use, which nobody has come back to yet (in no kernel)."),
 ];
 
 #[cfg(test)]

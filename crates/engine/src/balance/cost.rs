@@ -2,13 +2,15 @@
 //!
 //! Taking a page costs I/O when it is written out and again when it comes back. Each type carries a running cost of the I/O and
 //! rotations that it caused. The type that was dearer is scanned less; `vm.swappiness` is the prior. Before swappiness, neither
-//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form]
+//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form; since
+//! 7.3 mglru-2026 4.2]
 
-use super::{BalanceRule, SwappinessZero};
+use super::{BalanceRule, CostRule, SwappinessZero};
 use crate::core::Core;
 use crate::lru::SWAPPINESS_ANON_ONLY;
-use crate::lru::lruvec::{LruList, LruvecId};
-use crate::reclaim::{AnonOnly, ScanControl};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
+use crate::reclaim::{AnonOnly, NoioAnon, ScanControl};
+use crate::stat::{ByType, PGROTATE, RESTORE, Stat};
 use crate::units::{LruType, MemcgId};
 
 /// Cost of one page of I/O, in rotated pages.
@@ -47,7 +49,7 @@ impl Core {
         // Slower memory is room for anonymous pages, too.
         let has_room =
             self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
-        let can_swap = sc.may_swap && has_room;
+        let can_swap = sc.may_swap && has_room && !self.spares_anon_without_io(lruvec, sc);
         if !can_swap && self.wants_anon_strictly(memcg, sc) {
             ScanBalance::Nothing
         } else if !can_swap {
@@ -72,6 +74,20 @@ impl Core {
         } else {
             ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.cost }
         }
+    }
+
+    /// Whether anonymous memory is left alone because this reclaimer may not write it and too little of it was written before. For the
+    /// machine a node's gauges say so as they are, for a group those of its last flush. [mglru-2026 2.16 c]
+    fn spares_anon_without_io(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        if sc.by.may_do_io || self.memcgs[memcg].policy.reclaim.noio_anon == NoioAnon::Scan {
+            return false;
+        }
+        let pages = |stat: Stat| match sc.by.is_for_machine() {
+            true => self.node_stat(node, stat).max(0) as u64,
+            false => self.stale(lruvec, stat),
+        };
+        pages(Stat::NrSwapcached) < (pages(Stat::NrInactiveAnon) + pages(Stat::NrActiveAnon)) >> 6
     }
 
     /// Whether file memory must not stand in for anonymous memory that can't be had.
@@ -160,12 +176,54 @@ impl Core {
         (size - size * protected / (usage + 1)).max(self.config.reclaim_batch)
     }
 
-    /// Records what reclaiming a type has cost: pages written or read back, and pages scanned in vain.
-    ///
+    /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
+    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, written: u64, rotated: u64) {
+        if self.reads_costs_from_counters(lruvec) {
+            if rotated > 0 {
+                self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
+            }
+            if written > 0 && kind == LruType::Anon {
+                // Pages of files are nobody's to write by then.
+                self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
+            }
+            return;
+        }
+        self.add_cost(lruvec, kind, written * IO_COST + rotated);
+    }
+
+    /// The same of pages that were in use and are read back. Among counters it is `workingset_restore`.
+    pub(crate) fn note_refault_cost(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
+        if !self.reads_costs_from_counters(lruvec) {
+            self.add_cost(lruvec, kind, pages * IO_COST);
+        }
+    }
+
+    fn reads_costs_from_counters(&self, lruvec: LruvecId) -> bool {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.cost == CostRule::Counters
+    }
+
+    /// What each type has cost lately, as a pass on behalf of this lruvec's group begins.
+    pub(crate) fn running_cost(&mut self, target: LruvecId) -> [u64; 2] {
+        if self.reads_costs_from_counters(target) {
+            let size: u64 = LruList::EVICTABLE.iter().map(|list| self.stale(target, list.stat())).sum();
+            let counted = LruType::BOTH.map(|kind| {
+                let written = match kind {
+                    LruType::Anon => self.stale(target, Stat::NrVmscanWrite),
+                    LruType::File => 0,
+                };
+                IO_COST * (self.stale(target, RESTORE.of(kind)) + written)
+                    + self.stale(target, PGROTATE.of(kind))
+            });
+            let lruvec = &mut self.lruvecs[target];
+            lruvec.cost = updated(lruvec.cost, counted, lruvec.cost_counted, size);
+            lruvec.cost_counted = counted;
+        }
+        self.lruvecs[target].cost
+    }
+
     /// Costs decay by half whenever they outgrow a quarter of the lists (as of the last statistics flush), so that they
     /// speak of the recent past at whatever size.
-    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, io: u64, rotated: u64) {
-        let cost = io * IO_COST + rotated;
+    fn add_cost(&mut self, lruvec: LruvecId, kind: LruType, cost: u64) {
         if cost == 0 {
             return;
         }
@@ -182,5 +240,47 @@ impl Core {
             }
             level = self.memcgs[memcg].parent;
         }
+    }
+}
+
+/// Costs with what has been counted since they were last brought up to date, halved until they are no more than a quarter of the lists.
+fn updated(cost: [u64; 2], counted: [u64; 2], before: [u64; 2], size: u64) -> [u64; 2] {
+    // A removed group's counters join its parent's, never the other way.
+    let since = |at: usize| counted[at].saturating_sub(before[at]);
+    let mut cost = [cost[0] + since(0), cost[1] + since(1)];
+    while cost[0] + cost[1] > size / 4 {
+        cost = cost.map(|cost| cost / 2);
+    }
+    cost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_from_counters_are_what_was_counted_since_halved_to_a_quarter_of_the_lists() {
+        assert_eq!(updated([10, 0], [100, 40], [70, 40], 4000), [40, 0]);
+        // 1600 and 800 are halved twice before they fit into 1000.
+        assert_eq!(updated([0, 0], [1600, 800], [0, 0], 4000), [400, 200]);
+        assert_eq!(updated([8, 8], [0, 0], [0, 0], 0), [0, 0]);
+    }
+
+    /// Anonymous pages cost much first and files a little afterwards. Event by event the first has been halved away by the others; read
+    /// together it is still there.
+    #[test]
+    fn the_order_of_events_between_two_passes_does_not_matter_to_counters() {
+        let (size, events) = (400, [(0, 96), (1, 40), (1, 40), (1, 40), (1, 40)]);
+        let mut by_event = [0; 2];
+        let mut counted = [0; 2];
+        for (kind, cost) in events {
+            by_event[kind] += cost;
+            counted[kind] += cost;
+            if by_event[0] + by_event[1] > size / 4 {
+                by_event = by_event.map(|cost| cost / 2);
+            }
+        }
+        let at_once = updated([0; 2], counted, [0; 2], size);
+        assert!(at_once[0] * by_event[1] > by_event[0] * at_once[1], "{at_once:?}, {by_event:?}");
     }
 }

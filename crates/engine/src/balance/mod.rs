@@ -33,6 +33,18 @@ choice! {
 }
 
 choice! {
+    /// When the running costs of [`BalanceRule::Cost`] are brought up to date.
+    CostRule {
+        /// At each event, for the group and all above it. A burst of one type has halved itself away by the time of the next pass if
+        /// one of the other type follows. Up to 7.2.
+        Events = "events",
+        /// As a pass begins, from counters that are kept anyway, as of their last flush: for the target alone, and the order of events
+        /// between two passes does not matter. Since 7.3.
+        Counters = "counters",
+    }
+}
+
+choice! {
     /// What a swappiness of 0 asks of the cost model.
     SwappinessZero {
         /// No anonymous memory is taken for a group's own limit. For the machine it is only where file memory is nearly gone.
@@ -89,6 +101,8 @@ pub struct Balance {
     pub smoothing: bool,
     /// How the type is chosen.
     pub type_rule: TypeRule,
+    /// When running costs are brought up to date.
+    pub cost: CostRule,
     /// What a swappiness of 0 means to running costs.
     pub swappiness_zero: SwappinessZero,
     /// When a tier is protected.
@@ -108,6 +122,7 @@ impl Balance {
             controller: true,
             smoothing: true,
             type_rule: TypeRule::Linux6_12,
+            cost: CostRule::Events,
             swappiness_zero: SwappinessZero::Never,
             ref_tier_gains: RefTierGains::OneToTwo,
             tier_reference: TierReference::Lowest,

@@ -105,6 +105,8 @@ pub(crate) struct Lruvec {
     pub(crate) is_node_congested: bool,
     /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
     pub(crate) cost: [u64; 2],
+    /// What was counted of that when it was last brought up to date, where it is read from counters.
+    pub(crate) cost_counted: [u64; 2],
     /// The clock of evictions and activations by which refault distances are measured; descendants' included.
     pub(crate) nonresident_age: u64,
     /// The refault-activation counters as the last reclaim cycle left them.
@@ -157,6 +159,7 @@ impl Lruvecs {
                 is_group_congested: false,
                 is_node_congested: false,
                 cost: [0; 2],
+                cost_counted: [0; 2],
                 nonresident_age: 0,
                 refaults: [0; 2],
                 zswap: ZswapLru::default(),

@@ -271,7 +271,7 @@ impl Core {
             self.verdict(pfn, Verdict::Keep, because);
             return FolioReferences::Keep;
         }
-        if was_referenced && kind == LruType::File {
+        if was_referenced && kind == LruType::File && self.memcgs[folio.memcg].policy.reclaim.clean_only {
             return FolioReferences::ReclaimClean;
         }
         FolioReferences::Reclaim

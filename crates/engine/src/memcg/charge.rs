@@ -93,7 +93,7 @@ impl Core {
             attempts: 0,
             drained: false,
             reclaim: None,
-            gfp,
+            gfp: self.gfp_of(mm, gfp),
             writes_ended: self.io.writes_ended(),
             over_high: 0,
             outcome: ChargeOutcome::default(),
@@ -159,6 +159,7 @@ impl Core {
                     let target = self.config.reclaim_batch.max(1);
                     let by = Reclaimer {
                         may_enter_fs: charge.gfp.contains(Gfp::FS),
+                        may_do_io: charge.gfp.contains(Gfp::IO),
                         ..Reclaimer::new(limited, Why::Limit, self.config.swappiness)
                     };
                     charge.reclaim = Some((limited, Reclaim::new(ScanControl::new(by, target))));

@@ -91,6 +91,8 @@ pub(crate) struct Mm {
     pub(crate) is_running: bool,
     /// The OOM killer has chosen it: its tasks are to end.
     pub(crate) is_oom_victim: bool,
+    /// Memory for it must not wait for I/O, which may be waiting for it (PR_SET_IO_FLUSHER).
+    pub(crate) is_io_flusher: bool,
     /// -1000 to 1000: how much rather than others it is to be killed.
     pub(crate) oom_score_adj: i16,
     /// From which nodes its pages come; anywhere without, the node of the CPU first.
@@ -111,6 +113,7 @@ impl Mm {
             users: 0,
             is_running: false,
             is_oom_victim: false,
+            is_io_flusher: false,
             oom_score_adj: 0,
             placement: None,
         }
@@ -121,10 +124,16 @@ impl Mm {
         let pages = self.table.pages();
         let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
         let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), scan: None, ..vma.clone() };
-        let (is_running, oom_score_adj, placement) =
-            (self.is_running, self.oom_score_adj, self.placement.clone());
-        let vmas = self.vmas.iter().map(anew).collect();
-        Mm { table, nodes, vmas, is_running, oom_score_adj, placement, ..Mm::new(self.memcg, tlb) }
+        Mm {
+            table,
+            nodes,
+            vmas: self.vmas.iter().map(anew).collect(),
+            is_running: self.is_running,
+            is_io_flusher: self.is_io_flusher,
+            oom_score_adj: self.oom_score_adj,
+            placement: self.placement.clone(),
+            ..Mm::new(self.memcg, tlb)
+        }
     }
 
     /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.

@@ -71,6 +71,8 @@ impl Gfp {
         Gfp::DIRECT_RECLAIM.union(Gfp::KSWAPD_RECLAIM).union(Gfp::IO).union(Gfp::FS);
     /// The same without file systems: GFP_NOFS.
     pub(crate) const NOFS: Gfp = Gfp::KERNEL.difference(Gfp::FS);
+    /// The same without I/O: GFP_NOIO.
+    pub(crate) const NOIO: Gfp = Gfp::NOFS.difference(Gfp::IO);
     /// What readahead asks with: locks of a file are held, and a page that is not needed at once is not worth much.
     pub(crate) const READAHEAD: Gfp = Gfp::NOFS.union(Gfp::NORETRY).union(Gfp::NOWARN);
     /// May do nothing but wake kswapd: GFP_NOWAIT.

@@ -86,7 +86,7 @@ pub(crate) enum Allocated {
 impl Allocation {
     /// The caller's other way has to succeed.
     pub(crate) fn insist(&mut self) {
-        self.request.gfp = Gfp::KERNEL;
+        self.request.gfp = if self.request.gfp.contains(Gfp::IO) { Gfp::KERNEL } else { Gfp::NOIO };
         self.stage = Stage::Begin;
     }
 
@@ -110,6 +110,8 @@ impl Allocation {
 
 impl Core {
     pub(crate) fn allocation(&self, request: Request, memcg: MemcgId, mm: Option<MmId>) -> Allocation {
+        let gfp = mm.map_or(request.gfp, |mm| self.gfp_of(mm, request.gfp));
+        let request = Request { gfp, ..request };
         Allocation {
             request,
             memcg,
@@ -121,6 +123,11 @@ impl Core {
             writes_ended: self.io.writes_ended(),
             outcome: AllocationOutcome::default(),
         }
+    }
+
+    /// What a process may do for memory that it asks for so. [memalloc_noio]
+    pub(crate) fn gfp_of(&self, mm: MmId, gfp: Gfp) -> Gfp {
+        if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
     }
 
     /// A page for who can't wait, if there is any left: reclaim itself may need one, and frees more than it takes.

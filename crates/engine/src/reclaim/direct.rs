@@ -57,6 +57,7 @@ impl Core {
     fn direct_reclaim_begin(&self, request: &Request) -> Box<Reclaim> {
         let by = Reclaimer {
             may_enter_fs: request.gfp.contains(Gfp::FS),
+            may_do_io: request.gfp.contains(Gfp::IO),
             order: request.order,
             class: request.class,
             from: Some(request.node),

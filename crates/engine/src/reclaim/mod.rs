@@ -47,7 +47,7 @@ pub use rules::{
     AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
     ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
 };
-pub(crate) use rules::{CompactGap, KswapdReset};
+pub(crate) use rules::{CompactGap, KswapdReset, NoioAnon};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub(crate) use shrinker::ShrinkerCall;

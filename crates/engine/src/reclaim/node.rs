@@ -69,7 +69,7 @@ impl Core {
         }
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
-        sc.cost = self.lruvecs[target].cost;
+        sc.cost = self.running_cost(target);
         sc.tally = Tally::default();
         self.lru_prepare(target, sc);
         let walk = if keeps_generations && !sc.may_write {

@@ -38,6 +38,8 @@ pub(crate) struct Reclaimer {
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
     pub(crate) may_enter_fs: bool,
+    /// The caller may start I/O at all. Who serves a device may not: the device would wait for him.
+    pub(crate) may_do_io: bool,
     /// For the machine: the block that is wanted, 2^order pages, from this zone or a lower one.
     pub(crate) order: u8,
     pub(crate) class: ZoneType,
@@ -53,6 +55,7 @@ impl Reclaimer {
             allowed: Nodemask::ALL,
             swappiness,
             may_enter_fs: true,
+            may_do_io: true,
             order: 0,
             class: ZoneType::Movable,
         }

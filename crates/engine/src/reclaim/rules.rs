@@ -128,6 +128,17 @@ choice! {
 }
 
 choice! {
+    /// What anonymous memory is to a reclaimer of two lists that may do no I/O.
+    NoioAnon {
+        /// Scanned like any other, and all of it kept that is not in the swap cache already. Up to 7.3.
+        Scan = "scan",
+        /// Left alone where less than a 64th of it is in the swap cache: a pass over it had looked at 93,000 pages and freed none. Queued
+        /// for the release after 7.3.
+        SkipLowSwapcache = "skip_low_swapcache",
+    }
+}
+
+choice! {
     /// What makes a hopeless node hopeful again, whose kswapd has run sixteen times for nothing.
     KswapdReset {
         /// A page that anyone reclaims there. Then kswapd runs and runs beside a group that its `memory.high` makes reclaim. Up to 6.19.
@@ -205,6 +216,13 @@ pub struct ReclaimRules {
     pub compact_gap: CompactGap,
     /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
     pub lumpy: bool,
+    /// What becomes of a page of a file that was read once before and is not used now: it is taken only if it needs no write (up to 7.2),
+    /// or like any other. Where reclaim writes no files both come to the same.
+    pub clean_only: bool,
+    /// What anonymous memory is to who may do no I/O.
+    pub noio_anon: NoioAnon,
+    /// Who reads an anonymous page back from a synchronous device passes by the swap cache (4.15 to 6.19).
+    pub swap_cache_bypass: bool,
     /// When kswapd tries again where it had given up.
     pub kswapd_reset: KswapdReset,
     /// What is scanned and taken for a group counts in `/proc/vmstat`, too (since 7.1 to 7.3); before, only what is for the machine.
@@ -238,6 +256,9 @@ impl ReclaimRules {
             stalls: Stalls::Throttle,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,
+            clean_only: true,
+            noio_anon: NoioAnon::Scan,
+            swap_cache_bypass: true,
             kswapd_reset: KswapdReset::AnyProgress,
             machine_counts: false,
             swap_ahead_drain: true,
@@ -259,6 +280,11 @@ impl ReclaimRules {
         }
     }
 
+    /// Of 7.3, for two lists.
+    pub(crate) fn linux_7_3() -> ReclaimRules {
+        ReclaimRules { protection: ProtectionRule::TopDown, ..ReclaimRules::generations_7_3() }
+    }
+
     /// Of 7.3, for generations.
     pub(crate) fn generations_7_3() -> ReclaimRules {
         ReclaimRules {
@@ -270,6 +296,8 @@ impl ReclaimRules {
             kswapd_reset: KswapdReset::Balanced,
             machine_counts: true,
             swap_ahead_drain: false,
+            clean_only: false,
+            swap_cache_bypass: false,
             ..ReclaimRules::generations_6_12()
         }
     }

@@ -147,6 +147,9 @@ impl Core {
             return self.verdict(pfn, Verdict::Demote, Because::SlowerMemory);
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
+            if !sc.by.may_do_io {
+                return self.verdict(pfn, Verdict::Keep, Because::MayDoNoIo);
+            }
             if !self.add_to_swap(pfn) {
                 return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
             }
@@ -167,7 +170,7 @@ impl Core {
         }
         if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
             // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
-            let may_enter = sc.by.may_enter_fs || folio.has(FolioFlags::SWAPCACHE);
+            let may_enter = sc.by.may_enter_fs || sc.by.may_do_io && folio.has(FolioFlags::SWAPCACHE);
             if references == FolioReferences::ReclaimClean {
                 return self.verdict(pfn, Verdict::Keep, Because::NotWorthAWrite);
             }

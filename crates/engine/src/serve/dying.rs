@@ -51,6 +51,12 @@ impl Engine {
         self.core.memory.mm_mut(mm).oom_score_adj = adj;
     }
 
+    /// Says of a process that I/O may wait for it: reclaim for its memory starts none, and enters no file system. As
+    /// `prctl(PR_SET_IO_FLUSHER)`, which user space calls that serves a block device or a file system.
+    pub fn set_io_flusher(&mut self, mm: MmId, is_io_flusher: bool) {
+        self.core.memory.mm_mut(mm).is_io_flusher = is_io_flusher;
+    }
+
     /// A fatal signal: ends the waits that it may.
     fn kill(&mut self, task: TaskId) {
         self.tasks[task.index()].is_killed = true;

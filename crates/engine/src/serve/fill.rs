@@ -84,10 +84,13 @@ impl Engine {
     }
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
-    /// compressed copy would only be a second one in memory. [6.12 M9]
+    /// compressed copy would only be a second one in memory. Since 7.0 it stands in the swap cache until it is mapped, so that a
+    /// batch of new folios that fills with it puts it where pages of the swap cache go. [6.12 M9; mglru-2026 4.1]
     fn swap_in_now(&mut self, task: TaskId, pfn: Pfn, entry: SwapEntry, shadow: Word) {
         let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
-        if !is_anon {
+        let memcg = self.core.memory.folios[pfn].memcg;
+        let is_cached = !is_anon || !self.core.memcgs[memcg].policy.reclaim.swap_cache_bypass;
+        if is_cached {
             self.core.swap_cache_insert(pfn, entry);
         }
         self.core.workingset_refault(pfn, shadow);
@@ -103,7 +106,11 @@ impl Engine {
         {
             self.core.memory.folios[pfn].set(FolioFlags::DIRTY);
             self.core.map(mm, page, pfn, self.tasks[task.index()].attempt.write);
-            self.core.free_slot(entry);
+            if is_cached {
+                self.core.free_swap(pfn);
+            } else {
+                self.core.free_slot(entry);
+            }
         }
     }
 

@@ -152,6 +152,9 @@ stats! {
     Zswpin = "zswpin",
     Zswpout = "zswpout",
     Zswpwb = "zswpwb",
+    /// Of groups only, and only where costs are read from counters (`balance/cost.rs`): pages that reclaim scanned and did not take.
+    PgrotateAnon = "pgrotate_anon",
+    PgrotateFile = "pgrotate_file",
     /// Of groups only: pages of kernel memory.
     Kernel = "kernel",
     /// Of groups only: bytes of objects that share pages.
@@ -164,7 +167,16 @@ stats! {
 impl Stat {
     /// Whether it is one of `/proc/vmstat`. The others are of groups only.
     pub fn is_in_vmstat(self) -> bool {
-        !matches!(self, Stat::Kernel | Stat::SlabReclaimable | Stat::Zswap | Stat::Zswapped)
+        let is_of_groups = matches!(
+            self,
+            Stat::PgrotateAnon
+                | Stat::PgrotateFile
+                | Stat::Kernel
+                | Stat::SlabReclaimable
+                | Stat::Zswap
+                | Stat::Zswapped
+        );
+        !is_of_groups
     }
 
     /// Whether it says how much there is, and so goes up and down. The others count events, and never go down.
@@ -200,6 +212,7 @@ pub(crate) const ACTIVATE: [Stat; 2] = [Stat::WorkingsetActivateAnon, Stat::Work
 pub(crate) const RESTORE: [Stat; 2] = [Stat::WorkingsetRestoreAnon, Stat::WorkingsetRestoreFile];
 pub(crate) const PGSCAN: [Stat; 2] = [Stat::PgscanAnon, Stat::PgscanFile];
 pub(crate) const PGSTEAL: [Stat; 2] = [Stat::PgstealAnon, Stat::PgstealFile];
+pub(crate) const PGROTATE: [Stat; 2] = [Stat::PgrotateAnon, Stat::PgrotateFile];
 pub(crate) const ISOLATED: [Stat; 2] = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
 
 pub(crate) const ALLOCSTALL: [Stat; ZoneType::COUNT] =

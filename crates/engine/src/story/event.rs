@@ -188,6 +188,8 @@ pub enum Because {
     NotWorthAWrite,
     /// It would have to be written, for which this reclaimer may not enter a file system.
     MayNotEnterFileSystem,
+    /// It would have to be written, and this reclaimer may start no I/O.
+    MayDoNoIo,
     /// Somebody holds a reference: a per-CPU batch, or an access under way.
     Held {
         /// How many.

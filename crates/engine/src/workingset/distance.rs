@@ -55,7 +55,7 @@ impl Core {
             // It was in use when it was evicted: this refault is thrashing, and reclaiming this type has just shown its
             // price.
             self.memory.add_use(pfn, UseBits::WORKINGSET);
-            self.note_cost(lruvec, kind, pages, 0);
+            self.note_refault_cost(lruvec, kind, pages);
             self.count(lruvec, RESTORE.of(kind), pages as i64);
         }
     }

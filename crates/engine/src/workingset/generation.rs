@@ -86,7 +86,7 @@ impl Core {
         let policy = self.memcgs[folio.memcg].policy;
         if shadow.workingset && policy.balance.rule == BalanceRule::Cost {
             // Not MGLRU's own, which has no costs: what classic charges for a page that was in use.
-            self.note_cost(lruvec, kind, folio.pages(), 0);
+            self.note_refault_cost(lruvec, kind, folio.pages());
         }
         let references = policy.generations.references;
         match references {

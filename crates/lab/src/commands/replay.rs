@@ -292,6 +292,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             migrates: false,
             nice: 0,
             oom_score_adj: 0,
+            io_flusher: false,
             preferred_node: None,
             membind: None,
             interleave: None,

@@ -334,6 +334,7 @@ impl Scenario {
             engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
         engine.set_oom_score_adj(process, task.oom_score_adj);
+        engine.set_io_flusher(process, task.io_flusher);
         engine.set_mempolicy(process, task.mempolicy()).map_err(refuse)?;
         let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();

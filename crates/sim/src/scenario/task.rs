@@ -51,6 +51,8 @@ section! {
             "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
         oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000),
             "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
+        io_flusher: bool, [unless false] in Accepts::Bool,
+            "I/O may wait for it, so reclaim for its memory starts none and enters no file system, as with prctl(PR_SET_IO_FLUSHER): who serves a block device or a file system.";
         preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63),
             "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
         membind: Option<String>, [absent "all nodes"] in Accepts::Text,

@@ -250,6 +250,8 @@ impl Core {
         }
         let list = generations.list_of(generations.oldest(kind), kind);
         let (mut looked_at, mut scanned, mut sorted, mut isolated) = (0, 0, 0, 0);
+        let mut passed_by = Vec::new();
+        let checks_io = rules.pass.isolate_io_check && !sc.by.may_do_io;
         while looked_at < most && isolated < MIN_LRU_BATCH {
             let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
             let pfn = Pfn(item);
@@ -259,12 +261,19 @@ impl Core {
             looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
             if self.sort_folio(lruvec, pfn, limit) || self.sort_dirty(lruvec, pfn, sc) {
                 sorted += pages;
+            } else if checks_io && self.needs_io(pfn) {
+                self.generation_list_remove(lruvec, pfn);
+                passed_by.push(pfn);
             } else {
                 self.isolate_from_generation(lruvec, pfn);
                 isolated += pages;
                 batch.push(pfn);
                 self.touch_words(pfn);
             }
+        }
+        for pfn in passed_by {
+            let slot = usize::from(self.memory.places[pfn].generation - 1);
+            self.generation_list_add(lruvec, pfn, slot, false);
         }
         self.work.scanned += scanned;
         self.looked_at += scanned;
@@ -273,6 +282,14 @@ impl Core {
         self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, isolated], sc);
         self.note_taken(lruvec, kind, isolated);
         Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
+    }
+
+    /// Whether an anonymous folio can't be freed without I/O, as far as isolation asked. Of those whose contents may be forgotten it
+    /// thought so, too. [mglru-2026 2.8]
+    fn needs_io(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        folio.has(FolioFlags::SWAPBACKED | FolioFlags::DIRTY)
+            || folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPCACHE)
     }
 
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so

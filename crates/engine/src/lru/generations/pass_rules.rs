@@ -124,6 +124,9 @@ pub struct PassRules {
     pub offline_aging: OfflineAging,
     /// When the type is changed.
     pub type_fallback: TypeFallback,
+    /// A reclaimer that may do no I/O passes anonymous pages by that are dirty or in no swap cache (up to 7.1); else it takes them like
+    /// others, and reclaim keeps what it can't free. So it finds those whose contents may be forgotten.
+    pub isolate_io_check: bool,
     /// Who stops at the target.
     pub abort_scope: AbortScope,
 }
@@ -139,6 +142,7 @@ impl PassRules {
             after_aging: AfterAging::Stop,
             offline_aging: OfflineAging::LastResort,
             type_fallback: TypeFallback::NoIsolation,
+            isolate_io_check: true,
             abort_scope: AbortScope::Root,
         }
     }
@@ -153,6 +157,7 @@ impl PassRules {
             after_aging: AfterAging::Continue,
             offline_aging: OfflineAging::Normal,
             type_fallback: TypeFallback::EmptyScan,
+            isolate_io_check: false,
             abort_scope: AbortScope::All,
         }
     }

@@ -551,3 +551,53 @@ fn a_request_for_anonymous_memory_only_takes_no_files_since_7_2() {
         ));
     }
 }
+
+/// Who may start no I/O swaps nothing out for its own page, and drops what can be dropped: here a file's pages.
+#[test]
+fn who_flushes_io_frees_what_needs_none() {
+    for (flushes, swapped) in [("t flushes io", "0"), ("", "1")] {
+        check(&format!(
+            "
+            config policy=classic@6.12 swappiness=200 folio_batch=1 charge_stock=1 memory=1000000
+            swap 1000
+            group job max=128
+            file data 128
+            task t in job
+            {flushes}
+            t anon 96 as heap
+            t write heap 0..96
+            t open data as f
+            t read f 0..32                  => 32M
+            flush
+            t read f 32..64                 => 32M
+            swapped job                     => {swapped}
+        "
+        ));
+    }
+}
+
+/// What may be forgotten needs no I/O. Up to 7.1 generations passed it by with all other anonymous pages when the reclaimer may start none.
+#[test]
+fn who_flushes_io_finds_what_may_be_forgotten_since_7_2() {
+    for (check_io, forgotten) in [("false", "64"), ("true", "0")] {
+        check(&format!(
+            "
+            config policy=mglru@2026 folio_batch=1 charge_stock=1 memory=1000000 lru.isolate_io_check={check_io}
+            swap 1000
+            group job max=1056
+            file data 1092
+            task t in job
+            t flushes io
+            t anon 64 as heap
+            t write heap 0..64
+            t free heap 0..64
+            t open data as f
+            t read f 0..992
+            flush
+            t read f 992..1092              => 100M
+            flush
+            stat job pglazyfreed            => {forgotten}
+        "
+        ));
+    }
+}

@@ -19,6 +19,7 @@
 //! | `T sets PATH FILE PAGES [OPTIONS]` | writes a limit or `memory.reclaim` (without the `memory.`) |
 //! | `T moves PATH` | its process joins another group |
 //! | `T adj N` | `oom_score_adj` of its process |
+//! | `T flushes io` | its process starts no I/O for its memory, as after `prctl(PR_SET_IO_FLUSHER)` |
 //! | `oom-group PATH` | sets `memory.oom.group` |
 //! | `kills` | who was killed since the last `kills`, with the pages of its score; the machine lets those end at once who were |
 //! | `log` | the last lines of the kernel's log about the last of them |
@@ -469,6 +470,10 @@ impl Machine {
                 .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
             ["free", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
+            ["flushes", "io"] => {
+                self.engine.set_io_flusher(self.processes[&task], true);
+                String::new()
+            }
             ["adj", adj] => {
                 self.engine.set_oom_score_adj(self.processes[&task], adj.parse().unwrap());
                 String::new()

@@ -488,6 +488,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::MayNotEnterFileSystem => {
             "it must be written through a file system, and this reclaimer may not enter one".to_string()
         }
+        Because::MayDoNoIo => "it must be written, and this reclaimer may start no I/O".to_string(),
         Because::Held { references } => {
             format!(
                 "somebody holds it ({}): a batch, or an access",
