@@ -10,9 +10,11 @@
 //! memstall sections is the engine's knowledge ([`pageout_engine::Engine::memstall`]); the machine asks it after each step.
 //! A step in which a task reclaims belongs to the section as a whole.
 //!
-//! The machine tells changes when it learns of them, and some lie ahead of its time: when a step is priced, it is known when its task
-//! will stop. These wait in `later`, so that a collection sees the past and nothing else. The worker needs no events: it is made up
-//! for whenever time is told to have passed.
+//! The machine tells changes when it learns of them. They are written down, and taken in when somebody reads, or when there are many:
+//! every miss of every task tells some, and has nothing to wait for. So the way of a miss does not lead through all that a change
+//! means. Some changes lie ahead of the time at which they are told: when a step is priced, it is known when its task will stop. These
+//! wait in `later`, so that a collection sees the past and nothing else. The worker needs no events: it is made up for whenever time
+//! is found to have passed.
 //!
 //! Not here: triggers (poll) and `irq.pressure`. Work that runs on no task's account (completions) stalls no one.
 
@@ -29,6 +31,8 @@ use state::{Cell, Transition};
 /// The pressure on a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Psi {
+    /// What was told, and is yet to be taken in.
+    told: Vec<Told>,
     now: Nanos,
     cpus: u16,
     period: Period,
@@ -59,10 +63,21 @@ struct Change {
     doing: Doing,
 }
 
+/// A change, and when it was told.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    now: Nanos,
+    change: Change,
+}
+
+/// Changes that are written down before they are taken in: few enough to stay in the cache.
+const TOLD: usize = 64;
+
 impl Psi {
     /// A machine whose root is the only group.
     pub(crate) fn new(cpus: u16, hz: u32) -> Psi {
         let mut psi = Psi {
+            told: Vec::with_capacity(TOLD),
             now: Nanos::ZERO,
             cpus,
             period: Period::new(hz),
@@ -78,6 +93,7 @@ impl Psi {
 
     /// Makes a group known, from now on.
     pub(crate) fn group_add(&mut self, memcg: MemcgId, parent: Option<MemcgId>) {
+        self.take_in();
         let slot = usize::from(memcg.0);
         if self.groups.len() <= slot {
             self.groups.resize(slot + 1, None);
@@ -100,9 +116,35 @@ impl Psi {
         self.tasks[slot] = Some(Task { memcg, cpu, doing: Doing::default() });
     }
 
-    /// Time has passed.
+    /// At `now`, a task is known to do this on this CPU from `at` on, which is not in the past. Of changes at the same time the last
+    /// one told counts.
     #[inline]
+    pub(crate) fn tell(&mut self, now: Nanos, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
+        self.told.push(Told { now, change: Change { at, task, cpu, doing } });
+        if self.told.len() >= TOLD {
+            self.take_in();
+        }
+    }
+
+    /// Takes in what was told.
+    #[inline(never)]
+    fn take_in(&mut self) {
+        let mut told = std::mem::take(&mut self.told);
+        for &Told { now, change } in &told {
+            self.pass_to(now);
+            self.change(change);
+        }
+        told.clear();
+        self.told = told;
+    }
+
+    /// Time has passed, and what was told until now is to be seen.
     pub(crate) fn set_now(&mut self, now: Nanos) {
+        self.take_in();
+        self.pass_to(now);
+    }
+
+    fn pass_to(&mut self, now: Nanos) {
         if self.work_due <= now || self.later.last().is_some_and(|change| change.at <= now) {
             self.catch_up(now);
         }
@@ -125,14 +167,11 @@ impl Psi {
         }
     }
 
-    /// From `at` on, which is not in the past, a task does this, on this CPU. Of changes at the same time the last one told counts.
-    #[inline]
-    pub(crate) fn change(&mut self, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
-        let change = Change { at, task, cpu, doing };
-        if at <= self.now {
+    fn change(&mut self, change: Change) {
+        if change.at <= self.now {
             self.apply(change);
         } else {
-            let place = self.later.partition_point(|later| later.at > at);
+            let place = self.later.partition_point(|later| later.at > change.at);
             self.later.insert(place, change);
         }
     }

@@ -1,6 +1,6 @@
 //! What pressure hears of tasks, and the files in which it is read.
 
-use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId, Wait};
+use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
 
 use super::Machine;
 use super::carry::Settled;
@@ -79,32 +79,44 @@ impl Machine {
     /// takes.
     #[inline]
     pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, settled: &Settled) {
-        let Runner { id, cpu, clock, memstall: before, .. } = *self.runner_mut(index);
-        let reclaim_calls = settled.reclaim_calls;
+        let Runner { id, clock, memstall: before, .. } = *self.runner_mut(index);
         let after = match step {
-            // What it has submitted waits for room.
-            Step::Done(_) if settled.admitted > clock => self.engine.memstall(id),
-            Step::Done(_) => None,
-            Step::Again | Step::Wait(Wait::Io | Wait::Delay(..) | Wait::Woken | Wait::WokenOr(..)) => {
-                self.engine.memstall(id)
-            }
+            Step::Done(_) if settled.admitted <= clock => None,
+            // It is done, but what it has submitted waits for room; or it is in the middle of something.
+            Step::Done(_) | Step::Again | Step::Wait(_) => self.engine.memstall(id),
         };
+        self.runner_mut(index).memstall = after;
         let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
-        let during = is_reclaim(before) || reclaim_calls > 0 || is_reclaim(after);
+        let during = is_reclaim(before) || settled.reclaim_calls > 0 || is_reclaim(after);
+        if during || before.is_some() || settled.refaults > Nanos::ZERO {
+            self.tell_memstall(index, began, settled.refaults, [before, after], during);
+        }
+    }
+
+    /// A step has been part of a memstall section, or has ended one.
+    #[inline(never)]
+    fn tell_memstall(
+        &mut self,
+        index: TaskIndex,
+        began: Nanos,
+        refaults: Nanos,
+        [before, after]: [Option<Memstall>; 2],
+        during: bool,
+    ) {
+        let Runner { id, cpu, clock, .. } = *self.runner_mut(index);
         let running = |memstall| Doing { runnable: true, on_cpu: true, iowait: false, memstall };
         if before.is_some() != during {
             self.tell(began, id, cpu, running(during));
         }
         // The kernel's threads read nothing back for themselves; zswap's reads what it writes to the device.
-        let reads = !during && settled.refaults > Nanos::ZERO && index < THREAD;
+        let reads = !during && refaults > Nanos::ZERO && index < THREAD;
         if reads {
             // Where in the step does not matter.
-            self.tell(Nanos(clock.0 - settled.refaults.0), id, cpu, running(true));
+            self.tell(Nanos(clock.0 - refaults.0), id, cpu, running(true));
         }
         if (during || reads) && after.is_none() {
             self.tell(clock, id, cpu, running(false));
         }
-        self.runner_mut(index).memstall = after;
     }
 
     /// A runner goes on in user space, whatever it has waited for.
@@ -118,8 +130,7 @@ impl Machine {
 
     #[inline]
     fn tell(&mut self, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
-        self.psi.set_now(self.agenda.now());
-        self.psi.change(at, task, cpu, doing);
+        self.psi.tell(self.agenda.now(), at, task, cpu, doing);
     }
 }
 

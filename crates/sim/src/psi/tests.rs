@@ -28,12 +28,17 @@ fn psi(cpus: &[u16]) -> Psi {
     psi
 }
 
+/// Tells what a task does from `at` on, at the time that was told last.
+fn tell(psi: &mut Psi, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
+    psi.tell(psi.now, at, task, cpu, doing);
+}
+
 /// What each does from then on, in milliseconds; the totals of memory after two seconds.
 fn memory_after(cpus: &[u16], history: &[(u64, u32, Doing)]) -> [u64; 2] {
     let mut psi = psi(cpus);
     for &(at, task, doing) in history {
         psi.set_now(Nanos(at * MS));
-        psi.change(Nanos(at * MS), TaskId(task), CpuId(cpus[task as usize]), doing);
+        tell(&mut psi, Nanos(at * MS), TaskId(task), CpuId(cpus[task as usize]), doing);
     }
     psi.set_now(Nanos(2 * SECOND));
     let totals = psi.totals(JOB, Resource::Memory).unwrap();
@@ -72,9 +77,9 @@ fn who_waits_for_a_cpu_in_a_memstall_section_is_not_all_there_is() {
 #[test]
 fn a_page_of_the_working_set_that_is_read_is_want_of_memory_and_of_io() {
     let mut psi = psi(&[0]);
-    psi.change(Nanos(0), TaskId(0), CpuId(0), RUNS);
-    psi.change(Nanos(100 * MS), TaskId(0), CpuId(0), REFAULTS);
-    psi.change(Nanos(300 * MS), TaskId(0), CpuId(0), READS);
+    tell(&mut psi, Nanos(0), TaskId(0), CpuId(0), RUNS);
+    tell(&mut psi, Nanos(100 * MS), TaskId(0), CpuId(0), REFAULTS);
+    tell(&mut psi, Nanos(300 * MS), TaskId(0), CpuId(0), READS);
     psi.set_now(Nanos(SECOND));
     let of = |resource| psi.totals(JOB, resource).unwrap().map(|total| total.0 / MS);
     assert_eq!((of(Resource::Memory), of(Resource::Io), of(Resource::Cpu)), ([200, 200], [900, 900], [0, 0]));
@@ -84,8 +89,8 @@ fn a_page_of_the_working_set_that_is_read_is_want_of_memory_and_of_io() {
 fn a_group_that_is_kept_from_its_cpu_is_full_and_the_machine_is_not() {
     let mut psi = psi(&[0]);
     psi.task_add(TaskId(1), MemcgId::ROOT, CpuId(0));
-    psi.change(Nanos(0), TaskId(1), CpuId(0), RUNS);
-    psi.change(Nanos(0), TaskId(0), CpuId(0), QUEUES);
+    tell(&mut psi, Nanos(0), TaskId(1), CpuId(0), RUNS);
+    tell(&mut psi, Nanos(0), TaskId(0), CpuId(0), QUEUES);
     psi.set_now(Nanos(SECOND));
     let of = |group| psi.totals(group, Resource::Cpu).unwrap();
     assert_eq!((of(JOB), of(MemcgId::ROOT)), ([Nanos(SECOND); 2], [Nanos(SECOND), Nanos(0)]));
@@ -99,8 +104,8 @@ fn averages_approach_the_share_as_exponentials_do() {
     for step in 0..2_400u64 {
         let at = step * 100 * MS;
         psi.set_now(Nanos(at));
-        psi.change(Nanos(at), TaskId(0), CpuId(0), RUNS);
-        psi.change(Nanos(at + 75 * MS), TaskId(0), CpuId(0), STALLED);
+        tell(&mut psi, Nanos(at), TaskId(0), CpuId(0), RUNS);
+        tell(&mut psi, Nanos(at + 75 * MS), TaskId(0), CpuId(0), STALLED);
         if step % 300 == 299 {
             read.push((at, psi.text(JOB, Resource::Memory).unwrap()));
         }
@@ -120,7 +125,7 @@ fn averages_approach_the_share_as_exponentials_do() {
 #[test]
 fn a_file_has_the_kernels_format_and_totals_as_of_the_last_collection() {
     let mut psi = psi(&[0]);
-    psi.change(Nanos(0), TaskId(0), CpuId(0), STALLED);
+    tell(&mut psi, Nanos(0), TaskId(0), CpuId(0), STALLED);
     psi.set_now(Nanos(SECOND));
     let nothing =
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
@@ -135,10 +140,10 @@ fn a_file_has_the_kernels_format_and_totals_as_of_the_last_collection() {
 #[test]
 fn averages_fall_over_periods_that_were_missed() {
     let mut psi = psi(&[0]);
-    psi.change(Nanos(0), TaskId(0), CpuId(0), STALLED);
+    tell(&mut psi, Nanos(0), TaskId(0), CpuId(0), STALLED);
     psi.set_now(Nanos(PERIOD));
     psi.text(JOB, Resource::Memory);
-    psi.change(Nanos(PERIOD), TaskId(0), CpuId(0), ASLEEP);
+    tell(&mut psi, Nanos(PERIOD), TaskId(0), CpuId(0), ASLEEP);
     // Nobody wakes for 61 s: 29 periods are made up for at once, and the last one is fed with nothing, too.
     psi.set_now(Nanos(31 * PERIOD));
     let text = psi.text(JOB, Resource::Memory).unwrap();
@@ -280,7 +285,7 @@ fn random_histories_add_up_to_what_lists_of_intervals_say() {
             if rng.below(2) == 0 {
                 psi.set_now(Nanos(now));
             }
-            psi.change(Nanos(now), TaskId(task), CpuId(cpu), doing);
+            tell(&mut psi, Nanos(now), TaskId(task), CpuId(cpu), doing);
             history.tasks[task as usize].1.push((now, cpu, doing));
             history.times.push(now);
         }
@@ -295,4 +300,23 @@ fn random_histories_add_up_to_what_lists_of_intervals_say() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_told_between_two_readings_counts_in_its_order_however_much_it_is() {
+    let (mut psi, mut at_once) = (psi(&[0]), psi(&[0]));
+    for change in 0..3 * TOLD as u64 + 1 {
+        let (now, doing) = (Nanos(change * MS), [RUNS, REFAULTS, READS][change as usize % 3]);
+        for psi in [&mut psi, &mut at_once] {
+            psi.tell(now, now + Nanos(MS / 2), TaskId(0), CpuId(0), doing);
+        }
+        at_once.set_now(now);
+    }
+    for psi in [&mut psi, &mut at_once] {
+        psi.set_now(Nanos(SECOND));
+    }
+    for resource in Resource::ALL {
+        assert_eq!(psi.totals(JOB, resource), at_once.totals(JOB, resource), "{resource:?}");
+    }
+    assert!(psi.totals(JOB, Resource::Memory).unwrap()[0] >= Nanos(60 * MS));
 }
