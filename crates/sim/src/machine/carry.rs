@@ -8,7 +8,7 @@ use pageout_engine::{CpuId, IoId, Nanos, Op, TaskId};
 
 use super::Machine;
 use super::agenda::Event;
-use crate::device::{Area, Direction, Request};
+use crate::device::{Area, Completion, Device, Direction, Request};
 use crate::observe::Observer;
 
 /// What an engine call came to.
@@ -35,29 +35,32 @@ impl Machine {
     ) -> Settled {
         let work = self.engine.work();
         let priced = self.costs.price(work);
-        let reclaim_calls = work.reclaim_calls - self.reclaim_calls;
-        let mut spent = Nanos(priced.0 - self.priced.0);
-        let (mut admitted, mut refaults) = (Nanos::ZERO, Nanos::ZERO);
+        let mut settled = Settled {
+            spent: Nanos(priced.0 - self.priced.0),
+            reclaim_calls: work.reclaim_calls - self.reclaim_calls,
+            refaults: Nanos::ZERO,
+            admitted: Nanos::ZERO,
+        };
         (self.priced, self.reclaim_calls) = (priced, work.reclaim_calls);
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
-            let ops = std::mem::take(&mut self.ops);
-            for op in &ops {
-                let took = self.carried.add(op, &self.costs);
-                spent += took;
-                if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
-                    && self.engine.is_refault(pfn)
-                {
-                    refaults += took;
-                }
-            }
-            if let Some(memory) = &mut self.memory {
-                spent += memory.carry_out(&ops, self.agenda.now(), spent, |pfn| self.engine.node_of(pfn));
-            }
-            admitted = self.start_transfers(&ops, cpu, spent);
-            self.ops = ops;
-            self.ops.clear();
+            self.carry_out(cpu, &mut settled);
         }
+        if self.records_page_cache || self.tells_story {
+            self.tell_observer(task, cpu, &settled, observer);
+        }
+        settled
+    }
+
+    /// Tells the observer what an engine call did.
+    #[cold]
+    fn tell_observer(
+        &mut self,
+        task: Option<TaskId>,
+        cpu: CpuId,
+        settled: &Settled,
+        observer: &mut dyn Observer,
+    ) {
         if self.records_page_cache {
             self.engine.take_page_cache_events(&mut self.page_cache_events);
             for event in self.page_cache_events.drain(..) {
@@ -65,42 +68,63 @@ impl Machine {
             }
         }
         if self.tells_story {
-            self.hand_over_story(task, cpu, spent, reclaim_calls, observer);
+            self.hand_over_story(task, cpu, settled.spent, settled.reclaim_calls, observer);
         }
-        Settled { spent, reclaim_calls, refaults, admitted }
     }
 
-    /// Submits the transfers among `ops`; they complete later by `spent`, the CPU time that goes before them. Returns when there
-    /// was room for all of them.
-    fn start_transfers(&mut self, ops: &[Op], cpu: CpuId, spent: Nanos) -> Nanos {
-        for op in ops {
+    /// Carries out the operations of an engine call. Its transfers complete later by the CPU time that goes before them.
+    fn carry_out(&mut self, cpu: CpuId, settled: &mut Settled) {
+        let mut ops = std::mem::take(&mut self.ops);
+        for op in &ops {
+            let took = self.carried.add(op, &self.costs);
+            settled.spent += took;
+            if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
+                && self.engine.is_refault(pfn)
+            {
+                settled.refaults += took;
+            }
+        }
+        if let Some(memory) = &mut self.memory {
+            let (now, spent) = (self.agenda.now(), settled.spent);
+            settled.spent += memory.carry_out(&ops, now, spent, |pfn| self.engine.node_of(pfn));
+        }
+        let mut gathered: Option<Request> = None;
+        for op in &ops {
+            let Some((io, request)) = transfer(op) else { continue };
             if let Op::ReadFile { file, page, pages, .. } = *op {
                 self.sequences.note(file, page, pages);
             }
-        }
-        let mut admitted = Nanos::ZERO;
-        let mut transfers = ops.iter().filter_map(transfer).peekable();
-        while let Some((io, mut request)) = transfers.next() {
+            let most = self.devices[self.device_of(request.area)].request_pages_max();
+            let is_absorbed = gathered.as_mut().is_some_and(|before| absorb(before, &request, most));
+            if !is_absorbed && let Some(before) = gathered.replace(request) {
+                self.submit(before, cpu, settled);
+            }
             self.ios.push(io);
-            let device = self.device_of(request.area);
-            let most = self.devices[device].request_pages_max();
-            while let Some((io, _)) = transfers.next_if(|(_, next)| absorb(&mut request, next, most)) {
-                self.ios.push(io);
-            }
-            let (mut done_at, mut failed, mut remote) = (Nanos::ZERO, false, None);
-            for piece in pieces(request, most) {
-                let completion = self.devices[device].submit(self.agenda.now(), piece);
-                admitted = admitted.max(completion.admitted + spent);
-                done_at = done_at.max(completion.at + spent);
-                failed |= completion.failed;
-                remote = completion.remote;
-            }
-            let cpu = remote.map_or(cpu, |which| self.other_cpu(cpu, which));
-            for io in self.ios.drain(..) {
-                self.agenda.push(done_at, Event::IoDone { io, cpu, failed });
-            }
         }
-        admitted
+        if let Some(last) = gathered {
+            self.submit(last, cpu, settled);
+        }
+        ops.clear();
+        self.ops = ops;
+    }
+
+    /// Submits the request that the transfers in `ios` have become.
+    fn submit(&mut self, request: Request, cpu: CpuId, settled: &mut Settled) {
+        let device = self.device_of(request.area);
+        let now = self.agenda.now();
+        let most = self.devices[device].request_pages_max();
+        let completion = if request.blocks <= most {
+            self.devices[device].submit(now, request)
+        } else {
+            submit_in_pieces(&mut self.devices[device], now, request, most)
+        };
+        settled.admitted = settled.admitted.max(completion.admitted + settled.spent);
+        let cpu = completion.remote.map_or(cpu, |which| self.other_cpu(cpu, which));
+        for &io in &self.ios {
+            let done = Event::IoDone { io, cpu, failed: completion.failed };
+            self.agenda.push(completion.at + settled.spent, done);
+        }
+        self.ios.clear();
     }
 
     /// A CPU other than this one, where there is one; `which` is any number.
@@ -138,6 +162,19 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         | Op::FreeSlot { .. } => return None,
     };
     Some((io, Request { direction, area, block, blocks }))
+}
+
+/// Submits a request larger than a device takes: it is over when all its pieces are, and fails if one of them does.
+#[cold]
+fn submit_in_pieces(device: &mut Device, now: Nanos, request: Request, most: u32) -> Completion {
+    let pieces = pieces(request, most).map(|piece| device.submit(now, piece));
+    let all = pieces.reduce(|before, last| Completion {
+        at: before.at.max(last.at),
+        failed: before.failed | last.failed,
+        admitted: before.admitted.max(last.admitted),
+        remote: last.remote,
+    });
+    all.expect("a transfer has blocks")
 }
 
 /// The requests of `most` blocks at most that a transfer, or neighbours together, become.
