@@ -310,9 +310,7 @@ impl Runner {
 
     /// Whether the event at `now` is the end of a pause that a kill has cut off.
     pub(crate) fn was_cut_off(&mut self, now: Nanos) -> bool {
-        let is_it = self.cut_off == Some(now);
-        self.cut_off = self.cut_off.filter(|_| !is_it);
-        is_it
+        self.cut_off.take_if(|until| *until == now).is_some()
     }
 
     /// An alarm that it has set goes off; false if a wake has ended that wait.

@@ -254,20 +254,29 @@ impl Task {
         self.marks.pop_front_if(|mark| mark.index <= self.accesses.index)
     }
 
-    /// How many hits from the next access on may be served in one go: up to the next mark, and such that the task's clock
-    /// does not pass `horizon` by more than one hit, where each may take so much longer than its price.
+    /// Whether anything but its accesses decides what it does next.
+    #[inline]
+    pub(crate) fn has_more_to_do(&self) -> bool {
+        self.timetable.is_some()
+            || self.begin.next.is_some()
+            || !self.marks.is_empty()
+            || self.runner.memstall.is_some()
+            || self.scan_due != NEVER
+    }
+
+    /// How many hits from the next access on may be served in one go, of those that are at hand: up to the next mark, and such that
+    /// the task's clock does not pass `horizon` by more than one hit, where each may take so much longer than its price.
     pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos, longer: u64) -> usize {
+        let pending = self.accesses.pending().len() as u64;
+        let span = horizon.0.saturating_sub(now.0);
+        let each = self.hit_price.dearest() + longer * u64::from(self.weight);
+        // Hits without a price take no time, so nothing bounds them.
+        let within = if each.saturating_mul(pending) <= span { pending } else { (span / each).max(1) };
         let index = self.accesses.index;
         let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - index);
         let pace =
             self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
-        // Hits without a price take no time, so nothing bounds them.
-        let span = horizon
-            .0
-            .saturating_sub(now.0)
-            .checked_div(self.hit_price.dearest() + longer * u64::from(self.weight));
-        let span = span.map_or(u64::MAX, |hits| hits.max(1));
-        usize::try_from(mark.min(pace).min(span)).unwrap_or(usize::MAX)
+        pending.min(within).min(mark).min(pace) as usize
     }
 
     /// From when to when the next `hits` accesses last. The first may start now. Time between the two ends that is not work counts

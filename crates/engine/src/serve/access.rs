@@ -106,6 +106,13 @@ impl Engine {
         self.hits(task, accesses, decode, true)
     }
 
+    /// Whether the last run of hits wrote the words of its pages and did nothing else: there is no work to price, no operation to
+    /// carry out and nobody to wake.
+    #[inline]
+    pub fn has_hit_plainly(&self) -> bool {
+        self.has_hit_plainly
+    }
+
     /// The same. `stops`: also before an access at whose end the task has pages to promote.
     pub(super) fn hits<A: Copy>(
         &mut self,
@@ -117,6 +124,7 @@ impl Engine {
         self.enter(task);
         let mm = self.mm_of(task);
         self.core.memory.mms[mm.index()].used_on_nodes = !0;
+        self.has_hit_plainly = !self.core.config.is_memory_tiering();
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {
             let id = decode(next).object;
@@ -159,8 +167,12 @@ impl Engine {
             match stopped {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
-                Stopped::Mark(pfn) => self.core.mark_accessed(pfn),
+                Stopped::Mark(pfn) => {
+                    self.has_hit_plainly = false;
+                    self.core.mark_accessed(pfn);
+                }
                 Stopped::Slow { pfn, is_in_use, marks } => {
+                    self.has_hit_plainly = false;
                     if marks {
                         self.core.mark_accessed(pfn);
                     }
@@ -195,7 +207,8 @@ impl Engine {
         let index = &mut self.core.memory.files[file.index()].index;
         let open = &mut self.core.memory.open_files[open.index()];
         let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
-        if promotes {
+        if promotes && watch.looked_up > 0 {
+            self.has_hit_plainly = false;
             self.core.work.tiers_looked_up += watch.looked_up;
         }
         hits

@@ -37,12 +37,14 @@ use crate::writeback::WritebackReason;
 pub struct Engine {
     pub(crate) core: Core,
     pub(crate) tasks: Vec<Task>,
+    /// The last run of hits did nothing beyond its words.
+    pub(super) has_hit_plainly: bool,
 }
 
 impl Engine {
     /// A machine without files, swap or processes, and with the root memcg only.
     pub fn new(config: Config) -> Result<Engine, ConfigError> {
-        Ok(Engine { core: Core::new(config)?, tasks: Vec::new() })
+        Ok(Engine { core: Core::new(config)?, tasks: Vec::new(), has_hit_plainly: false })
     }
 
     /// Tells the engine what time it is. Time never goes back.

@@ -30,20 +30,19 @@ impl Machine {
         let cpu = match self.sched.ready(id, now) {
             Turn::Now(cpu) => cpu,
             Turn::At(cpu, at) => {
-                self.runs(index, cpu, false, now);
-                self.runs(index, cpu, true, at);
-                self.hand_over(id, at);
+                self.waits_for_cpu(index, cpu, Some(at));
                 return Ok(());
             }
             Turn::Waits(cpu) => {
-                self.runs(index, cpu, false, now);
+                self.waits_for_cpu(index, cpu, None);
                 return Ok(());
             }
         };
         self.runs(index, cpu, true, now);
-        self.runner_mut(index).begin_turn(now);
-        if self.runner_mut(index).cpu != cpu {
-            self.runner_mut(index).cpu = cpu;
+        let runner = self.runner_mut(index);
+        runner.begin_turn(now);
+        if runner.cpu != cpu {
+            runner.cpu = cpu;
             self.engine.set_cpu(id, cpu);
         }
         loop {
@@ -84,6 +83,17 @@ impl Machine {
         }
     }
 
+    /// A runner that is ready waits for its CPU, which is its own at `from` if that is known.
+    #[inline(never)]
+    fn waits_for_cpu(&mut self, index: TaskIndex, cpu: CpuId, from: Option<Nanos>) {
+        self.runs(index, cpu, false, self.agenda.now());
+        if let Some(at) = from {
+            self.runs(index, cpu, true, at);
+            let id = self.runner_mut(index).id;
+            self.hand_over(id, at);
+        }
+    }
+
     /// A runner that is on no CPU comes back when the time that it has named has come, if it has named one.
     pub(super) fn come_back(&mut self, index: TaskIndex, next: &Next) {
         let runner = self.runner_mut(index);
@@ -101,6 +111,7 @@ impl Machine {
     }
 
     /// Lets those run that wait for the runner's CPU; false if it is still its turn.
+    #[inline(never)]
     fn makes_room(&mut self, index: TaskIndex, cpu: CpuId) -> bool {
         let now = self.agenda.now();
         let Rotated { next, leaves } = self.sched.rotate(cpu, now);
@@ -141,46 +152,15 @@ impl Machine {
             let step = self.engine.resume(task.runner.id);
             return self.finish_step(index, step, observer);
         }
-        match task.accesses.refill() {
-            Ok(Refill::Pending) => {}
-            Ok(Refill::LoopOver) => {
-                let step = self.engine.task_exec(task.runner.id);
-                return self.finish_step(index, step, observer);
-            }
-            Ok(Refill::End) if task.lifetime == Lifetime::Run => return Ok(self.end_task(index)),
-            Ok(Refill::End) => {
-                let step = self.engine.task_exit(task.runner.id);
-                return self.finish_step(index, step, observer);
-            }
-            Err(source) => {
-                let (task, index) = (task.name.clone(), task.accesses.index);
-                return Err(RunError::Stream { task, index, source });
-            }
-        }
-        if let Some(timetable) = &mut task.timetable {
-            let start = timetable.start_of(task.accesses.index);
-            if start > task.runner.clock {
-                return Ok(task.runner.idle_until(start));
-            }
-        }
-        if self.tasks[index].begin.next.is_some()
-            && let Some(step) = self.begin_program(index)
+        if task.accesses.pending().is_empty()
+            && let Some(next) = self.refill(index, observer)?
         {
-            return self.finish_step(index, step, observer);
+            return Ok(next);
         }
-        if self.tasks[index].is_marked() {
-            let task = &self.tasks[index];
-            if task.opens_files && !task.has_opened {
-                let step = self.engine.open_proc_file(task.runner.id);
-                return self.finish_step(index, step, observer);
-            }
-            self.pass_marks(index, observer)?;
-        }
-        if self.tasks[index].runner.memstall.is_some() {
-            self.end_memstall(index as TaskIndex);
-        }
-        if self.tasks[index].scan_due != NEVER && self.scan_clock(index) <= self.tasks[index].runner.clock {
-            return Ok(self.scan_tick(index, observer));
+        if self.tasks[index].has_more_to_do()
+            && let Some(next) = self.before_access(index, observer)?
+        {
+            return Ok(next);
         }
         if let Some(next) = self.run_hits(index, stop, observer) {
             return Ok(next);
@@ -192,6 +172,56 @@ impl Machine {
         let access = task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
         let step = self.engine.start(task.runner.id, access);
         self.finish_step(index, step, observer)
+    }
+
+    /// Gets the next accesses of a task that has made those at hand; or says what it does instead, where a loop or all of them are
+    /// over.
+    #[inline(never)]
+    fn refill(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, RunError> {
+        let task = &mut self.tasks[index];
+        let step = match task.accesses.refill() {
+            Ok(Refill::Pending) => return Ok(None),
+            Ok(Refill::LoopOver) => self.engine.task_exec(task.runner.id),
+            Ok(Refill::End) if task.lifetime == Lifetime::Run => return Ok(Some(self.end_task(index))),
+            Ok(Refill::End) => self.engine.task_exit(task.runner.id),
+            Err(source) => {
+                let (task, index) = (task.name.clone(), task.accesses.index);
+                return Err(RunError::Stream { task, index, source });
+            }
+        };
+        self.finish_step(index, step, observer).map(Some)
+    }
+
+    /// What a task has to do or to wait for before its next access; `None` if that can begin.
+    #[inline(never)]
+    fn before_access(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, RunError> {
+        let task = &mut self.tasks[index];
+        if let Some(timetable) = &mut task.timetable {
+            let start = timetable.start_of(task.accesses.index);
+            if start > task.runner.clock {
+                return Ok(Some(task.runner.idle_until(start)));
+            }
+        }
+        if self.tasks[index].begin.next.is_some()
+            && let Some(step) = self.begin_program(index)
+        {
+            return self.finish_step(index, step, observer).map(Some);
+        }
+        if self.tasks[index].is_marked() {
+            let task = &self.tasks[index];
+            if task.opens_files && !task.has_opened {
+                let step = self.engine.open_proc_file(task.runner.id);
+                return self.finish_step(index, step, observer).map(Some);
+            }
+            self.pass_marks(index, observer)?;
+        }
+        if self.tasks[index].runner.memstall.is_some() {
+            self.end_memstall(index as TaskIndex);
+        }
+        if self.tasks[index].scan_due != NEVER && self.scan_clock(index) <= self.tasks[index].runner.clock {
+            return Ok(Some(self.scan_tick(index, observer)));
+        }
+        Ok(None)
     }
 
     /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.
@@ -213,14 +243,12 @@ impl Machine {
             horizon = horizon.min(self.scan_clock(index));
         }
         let task = &mut self.tasks[index];
-        let pending = task.accesses.pending();
-        let allowed = task.hits_allowed(now, horizon, longest).min(pending.len());
+        let allowed = task.hits_allowed(now, horizon, longest);
         let hits = match task.calls.as_deref() {
-            None => self.engine.run_hits(task.runner.id, &pending[..allowed], decode),
-            Some(calls) => {
-                self.engine.run_hits(task.runner.id, &pending[..allowed], |access| decode_call(access, calls))
-            }
+            None => self.engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], decode),
+            Some(_) => self.run_hits_of_calls(index, allowed),
         };
+        let task = &mut self.tasks[index];
         if hits == 0 {
             return None;
         }
@@ -245,11 +273,23 @@ impl Machine {
         self.count_accesses(hits as u64, observer);
 
         // Hits may still fill a per-CPU batch, whose draining is work.
+        if self.engine.has_hit_plainly() {
+            return Some(Next::GoOn);
+        }
         let cpu = self.tasks[index].runner.cpu;
         let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
         self.tasks[index].runner.work(settled.spent);
         self.wake();
         Some(Next::GoOn)
+    }
+
+    /// The same for the accesses of a task that makes larger calls.
+    #[inline(never)]
+    fn run_hits_of_calls(&mut self, index: usize, allowed: usize) -> usize {
+        let task = &self.tasks[index];
+        let calls = task.calls.as_deref().unwrap_or_default();
+        let pending = &task.accesses.pending()[..allowed];
+        self.engine.run_hits(task.runner.id, pending, |access| decode_call(access, calls))
     }
 
     /// Settles an engine call of a task and takes in the answer.
@@ -263,7 +303,12 @@ impl Machine {
         let cpu = self.tasks[index].runner.cpu;
         let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
         self.tasks[index].runner.work(settled.spent);
-        self.note_reclaim(index, began, settled.reclaim_calls);
+        let task = &self.tasks[index];
+        if settled.reclaim_calls > 0
+            || (task.reclaim_since.is_none() && self.engine.in_reclaim(task.runner.id))
+        {
+            self.note_reclaim(index, began, settled.reclaim_calls);
+        }
         self.note_memstall(index as TaskIndex, began, &step, &settled);
         let next = match self.tasks[index].runner.take_step(step) {
             Ok(served) => self.finish_access(index, served, observer)?,
@@ -280,45 +325,19 @@ impl Machine {
         served: Served,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
-        match served {
-            Served::Exited => {
-                let has_exited = self.engine.has_exited(self.tasks[index].runner.id);
-                self.tasks[index].begin.again();
-                return Ok(if has_exited { self.end_task(index) } else { Next::GoOn });
-            }
-            Served::Advised => return Ok(Next::GoOn),
-            Served::Opened => {
-                self.tasks[index].has_opened = true;
-                return Ok(Next::GoOn);
-            }
-            _ => {}
-        }
         let task = &mut self.tasks[index];
-        observer.access(index, task.accesses.index, &served);
-        let is_mapped = task.is_next_mapped();
         match served {
             Served::Hit(_) => task.hits += 1,
-            Served::Minor(_) if is_mapped => task.minor += 1,
-            Served::Major(_) if is_mapped => task.major += 1,
+            Served::Minor(_) if task.is_next_mapped() => task.minor += 1,
+            Served::Major(_) if task.is_next_mapped() => task.major += 1,
             Served::Minor(_) => task.read_misses += 1,
             Served::Major(_) => {
                 task.read_misses += 1;
                 task.read_misses_io += 1;
             }
-            Served::Written { .. }
-            | Served::Synced(_)
-            | Served::Refused(_)
-            | Served::Exited
-            | Served::Opened
-            | Served::Advised => {
-                unreachable!("an access writes no kernel file and ends no task")
-            }
-            Served::Failed(source) => {
-                let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);
-                self.failed_at = at;
-                return Err(RunError::Access { task: name, index, at, source });
-            }
+            other => return self.finish_other(index, other, observer),
         }
+        observer.access(index, task.accesses.index, &served);
         // Whatever it took to get the page, the access itself comes on top.
         let accessed = &task.accesses.pending()[..1];
         let (mut span, mut in_user_space) =
@@ -335,6 +354,42 @@ impl Machine {
         task.accesses.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)
+    }
+
+    /// What the engine has served was no access, or has failed.
+    #[cold]
+    fn finish_other(
+        &mut self,
+        index: usize,
+        served: Served,
+        observer: &mut dyn Observer,
+    ) -> Result<Next, RunError> {
+        let task = &mut self.tasks[index];
+        match served {
+            Served::Exited => {
+                task.begin.again();
+                let has_exited = self.engine.has_exited(task.runner.id);
+                Ok(if has_exited { self.end_task(index) } else { Next::GoOn })
+            }
+            Served::Advised => Ok(Next::GoOn),
+            Served::Opened => {
+                task.has_opened = true;
+                Ok(Next::GoOn)
+            }
+            Served::Failed(_) => {
+                observer.access(index, task.accesses.index, &served);
+                let Served::Failed(source) = served else { unreachable!("it has failed") };
+                let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);
+                self.failed_at = at;
+                Err(RunError::Access { task: name, index, at, source })
+            }
+            Served::Hit(_)
+            | Served::Minor(_)
+            | Served::Major(_)
+            | Served::Written { .. }
+            | Served::Synced(_)
+            | Served::Refused(_) => unreachable!("a task makes accesses and writes no kernel file"),
+        }
     }
 
     /// What a program does before its first access: says how it will read its files, and has read what it will need. `None` when
@@ -357,6 +412,7 @@ impl Machine {
     }
 
     /// Measures reclaim calls: from the time of the step in which one begins to the end of the step in which it ends.
+    #[inline(never)]
     fn note_reclaim(&mut self, index: usize, began: Nanos, calls: u64) {
         let task = &mut self.tasks[index];
         let ended = task.runner.clock;
