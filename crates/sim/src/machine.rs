@@ -398,7 +398,11 @@ impl Machine {
                 Event::Run(task) => self.turn(task, stop, observer)?,
                 Event::IoDone { io, cpu, failed } => {
                     self.engine.io_done(io, cpu, if failed { Err(IoError::Device) } else { Ok(()) });
-                    self.after_kernel_work(cpu, observer);
+                    if self.engine.has_work() || self.records_page_cache || self.tells_story {
+                        self.after_kernel_work(cpu, observer);
+                    } else {
+                        self.wake();
+                    }
                 }
                 Event::FlushStats => {
                     self.engine.flush_stats();

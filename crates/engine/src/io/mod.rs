@@ -45,7 +45,8 @@ struct Transfer {
 /// What the end of a transfer means to those who waited for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
-    Well,
+    Read,
+    Written,
     /// A read has failed.
     ReadFailed,
     /// Readahead has failed: nobody has been promised anything yet.
@@ -192,11 +193,11 @@ impl Core {
 
     /// Makes a folio of a file part of the read that has gathered the pages before it, or of a new one.
     pub(crate) fn gather_read_file(&mut self, pfn: Pfn, gathered: Option<IoId>, readahead: bool) -> IoId {
-        let folio = self.memory.folios[pfn];
+        let folio = &self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
-        self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
-        let (file, first) = (FileId(folio.owner), u64::from(folio.index));
-        let end = first + folio.pages();
+        let (file, first, pages) = (FileId(folio.owner), u64::from(folio.index), folio.pages());
+        let end = first + pages;
+        self.count_node(folio.node, Stat::Pgpgin, (pages * PAGE_SIZE / 1024) as i64);
         let Some(io) = gathered else {
             return self.io.start(Direction::Read, Contents::FilePages { file, first, end, readahead }, None);
         };
@@ -321,7 +322,7 @@ impl Core {
     pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> Ended {
         self.cpu = cpu;
         let transfer = self.io.end(io);
-        let mut failed = Ended::ReadFailed;
+        let (mut well, mut failed) = (Ended::Read, Ended::ReadFailed);
         match (transfer.direction, transfer.contents) {
             (Direction::Read, Contents::Folio(pfn)) => self.read_done(pfn, result),
             (Direction::Read, Contents::FilePages { file, first, end, readahead }) => {
@@ -336,7 +337,7 @@ impl Core {
                 }
             }
             (Direction::Write, Contents::Folio(pfn)) => {
-                failed = Ended::WriteFailed;
+                (well, failed) = (Ended::Written, Ended::WriteFailed);
                 self.write_done(pfn, result, transfer.drops);
             }
             (Direction::Write, Contents::FilePages { .. }) => {
@@ -351,28 +352,33 @@ impl Core {
             self.note_request_ended();
             self.woken.append(&mut self.io.write_waiters);
         }
-        if result.is_ok() { Ended::Well } else { failed }
+        if result.is_ok() { well } else { failed }
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
         self.tell(pfn, |_| PageEvent::Read { ok: result.is_ok() });
         let folio = &mut self.memory.folios[pfn];
         folio.clear(FolioFlags::LOCKED);
-        let folio = *folio;
         if folio.has(FolioFlags::INDEXED) {
-            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
-            index.update(folio.index.into(), |word| word.set_busy(false));
+            let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+            self.memory.file_mut(file).index.update(page, |word| word.set_busy(false));
         }
         if result.is_err() {
-            // Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the
-            // data may be readable another time.
-            if folio.has(FolioFlags::INDEXED) {
-                self.page_cache_remove(pfn, Word::EMPTY);
-            } else if folio.has(FolioFlags::SWAPCACHE) {
-                self.swap_cache_remove(pfn, None);
-            }
+            self.read_failed(pfn);
         }
         self.release_if_unused(pfn);
+    }
+
+    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the data may be readable
+    /// another time.
+    #[cold]
+    fn read_failed(&mut self, pfn: Pfn) {
+        let folio = &self.memory.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) {
+            self.page_cache_remove(pfn, Word::EMPTY);
+        } else if folio.has(FolioFlags::SWAPCACHE) {
+            self.swap_cache_remove(pfn, None);
+        }
     }
 
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {

@@ -106,11 +106,14 @@ impl Engine {
         self.hits(task, accesses, decode, true)
     }
 
-    /// Whether the last run of hits wrote the words of its pages and did nothing else: there is no work to price, no operation to
-    /// carry out and nobody to wake.
+    /// Whether an access is sure to be no hit, as its page is not there. One look at the word; a run of hits begins with more.
     #[inline]
-    pub fn has_hit_plainly(&self) -> bool {
-        self.has_hit_plainly
+    pub(super) fn is_sure_to_miss(&self, task: TaskId, access: Access) -> bool {
+        let word = match self.tasks[task.index()].objects[access.object.index()] {
+            Object::File { file, .. } => self.core.memory.file(file).index.word(access.page),
+            Object::Mapping { mm, start, .. } => self.core.memory.mm(mm).table.word(start + access.page),
+        };
+        !word.is_present()
     }
 
     /// The same. `stops`: also before an access at whose end the task has pages to promote.
@@ -122,9 +125,8 @@ impl Engine {
         stops: bool,
     ) -> usize {
         self.enter(task);
-        let mm = self.mm_of(task);
-        self.core.memory.mms[mm.index()].used_on_nodes = !0;
-        self.has_hit_plainly = !self.core.config.is_memory_tiering();
+        self.use_mm(task);
+        self.has_work = self.core.config.is_memory_tiering();
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {
             let id = decode(next).object;
@@ -168,11 +170,11 @@ impl Engine {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
                 Stopped::Mark(pfn) => {
-                    self.has_hit_plainly = false;
+                    self.has_work = true;
                     self.core.mark_accessed(pfn);
                 }
                 Stopped::Slow { pfn, is_in_use, marks } => {
-                    self.has_hit_plainly = false;
+                    self.has_work = true;
                     if marks {
                         self.core.mark_accessed(pfn);
                     }
@@ -181,6 +183,13 @@ impl Engine {
             }
         }
         done
+    }
+
+    /// A task accesses its address space, which a scan for NUMA balancing wants to know.
+    #[inline]
+    pub(super) fn use_mm(&mut self, task: TaskId) {
+        let mm = self.mm_of(task);
+        self.core.memory.mms[mm.index()].used_on_nodes = !0;
     }
 
     /// Hits of an open file where reads of slow memory are watched.
@@ -208,7 +217,7 @@ impl Engine {
         let open = &mut self.core.memory.open_files[open.index()];
         let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
         if promotes && watch.looked_up > 0 {
-            self.has_hit_plainly = false;
+            self.has_work = true;
             self.core.work.tiers_looked_up += watch.looked_up;
         }
         hits

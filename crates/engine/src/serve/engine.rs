@@ -37,14 +37,14 @@ use crate::writeback::WritebackReason;
 pub struct Engine {
     pub(crate) core: Core,
     pub(crate) tasks: Vec<Task>,
-    /// The last run of hits did nothing beyond its words.
-    pub(super) has_hit_plainly: bool,
+    /// The last run of hits, or the last end of a transfer, was work, or asked for operations.
+    pub(super) has_work: bool,
 }
 
 impl Engine {
     /// A machine without files, swap or processes, and with the root memcg only.
     pub fn new(config: Config) -> Result<Engine, ConfigError> {
-        Ok(Engine { core: Core::new(config)?, tasks: Vec::new(), has_hit_plainly: false })
+        Ok(Engine { core: Core::new(config)?, tasks: Vec::new(), has_work: false })
     }
 
     /// Tells the engine what time it is. Time never goes back.
@@ -363,6 +363,13 @@ impl Engine {
         hand_over(&mut self.core.woken, into);
     }
 
+    /// Whether the last run of hits, or the last end of a transfer, whichever was called last, has done work or asked for
+    /// operations: most do neither, and then there is nothing to price and to carry out.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.has_work
+    }
+
     /// All the work so far.
     #[inline]
     pub fn work(&self) -> &Work {
@@ -402,7 +409,10 @@ impl Engine {
     /// A device has completed a transfer, its interrupt arriving on `cpu`.
     pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
         let first = self.core.woken.len();
+        let before = self.core.work;
         let ended = self.core.transfer_done(io, cpu, result);
+        self.has_work = ended != Ended::Read || !self.core.ops.is_empty();
+        debug_assert!(self.has_work || before == self.core.work, "the end of a read is no work");
         if matches!(ended, Ended::ReadFailed | Ended::ReadaheadFailed) {
             for task in &self.core.woken[first..] {
                 let task = &mut self.tasks[task.index()];

@@ -141,24 +141,23 @@ impl Engine {
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
         self.enter(task);
         self.assert_idle(task);
-        match self.check_access(task, access) {
-            Err(error) => Step::Done(Served::Failed(error)),
-            // What the fast path could have served is a hit here too.
-            Ok(()) if self.hits(task, &[()], |()| access, false) == 1 => {
-                let touched = self.touched(task, access);
-                self.return_to_user(task, access, Served::Hit(touched))
-            }
-            Ok(()) => {
-                self.tasks[task.index()].attempt.begin(access);
-                if access.write {
-                    self.begin_write(task);
-                }
-                if self.core.numa_balancing.has_marked() {
-                    self.take_hint_fault(task);
-                }
-                self.attempt(task)
-            }
+        if let Err(error) = self.check_access(task, access) {
+            return Step::Done(Served::Failed(error));
         }
+        self.use_mm(task);
+        // What the fast path could have served is a hit here too.
+        if !self.is_sure_to_miss(task, access) && self.hits(task, &[()], |()| access, false) == 1 {
+            let touched = self.touched(task, access);
+            return self.return_to_user(task, access, Served::Hit(touched));
+        }
+        self.tasks[task.index()].attempt.begin(access);
+        if access.write {
+            self.begin_write(task);
+        }
+        if self.core.numa_balancing.has_marked() {
+            self.take_hint_fault(task);
+        }
+        self.attempt(task)
     }
 
     pub(super) fn assert_idle(&self, task: TaskId) {

@@ -273,7 +273,7 @@ impl Machine {
         self.count_accesses(hits as u64, observer);
 
         // Hits may still fill a per-CPU batch, whose draining is work.
-        if self.engine.has_hit_plainly() {
+        if !self.engine.has_work() {
             return Some(Next::GoOn);
         }
         let cpu = self.tasks[index].runner.cpu;
