@@ -48,14 +48,18 @@ impl Engine {
 
     /// Whether the page that an access waits for is being read, and was in the working set.
     fn waits_for_refault(&self, task: TaskId) -> bool {
-        let pfn = match self.tasks[task.index()].attempt.held {
-            Some(pfn) => pfn,
-            None => match self.find(task) {
-                Found::InFlight(pfn) => pfn,
-                Found::Ready(_) | Found::Zeroes | Found::Absent(_) => return false,
-            },
-        };
+        let held = self.tasks[task.index()].attempt.held;
+        let Some(pfn) = held.or_else(|| self.in_flight(task)) else { return false };
         self.core.memory.folios[pfn].has(FolioFlags::LOCKED)
             && self.core.memory.has_use(pfn, UseBits::WORKINGSET)
+    }
+
+    /// The page that an access waits for, if another task has it read.
+    #[inline(never)]
+    fn in_flight(&self, task: TaskId) -> Option<Pfn> {
+        match self.find(task) {
+            Found::InFlight(pfn) => Some(pfn),
+            Found::Ready(_) | Found::Zeroes | Found::Absent(_) => None,
+        }
     }
 }

@@ -123,6 +123,12 @@ impl Attempt {
         self.charge.is_some() || self.allocation.is_some()
     }
 
+    /// Whether it is in the middle of getting a page, or of what it reads ahead.
+    #[inline]
+    fn is_under_way(&self) -> bool {
+        self.is_reclaiming() || self.readahead.is_some() || self.swap_readahead.is_some()
+    }
+
     /// Its task is to die: reclaim for it ends as soon as it may.
     pub(super) fn cut_short(&mut self) {
         self.charge.iter_mut().for_each(|charge| charge.cut_short());
@@ -181,68 +187,97 @@ pub(super) enum Stop {
 impl Engine {
     /// Takes a task's access as far as it goes without waiting.
     pub(crate) fn attempt(&mut self, task: TaskId) -> Step {
-        if std::mem::take(&mut self.tasks[task.index()].read_failed) {
-            self.let_go(task);
-            return Step::Done(Served::Failed(AccessError::Io));
-        }
-        if self.tasks[task.index()].attempt.page == NO_PAGE {
-            return self.advise(task);
-        }
-        if self.tasks[task.index()].attempt.is_throttled
-            && let Some(wait) = self.throttle(task)
+        let Task { read_failed, attempt, .. } = &self.tasks[task.index()];
+        if (*read_failed || attempt.page == NO_PAGE || attempt.is_throttled)
+            && let Some(step) = self.hold_up(task)
         {
-            return wait;
+            return step;
         }
         loop {
-            let attempt = &self.tasks[task.index()].attempt;
-            let is_reclaiming = attempt.is_reclaiming();
-            let (is_reading_ahead, is_swapping_ahead) =
-                (attempt.readahead.is_some(), attempt.swap_readahead.is_some());
-            let wants_kernel_pages = self.wants_kernel_pages(task);
-            if !wants_kernel_pages {
+            let lacks_kernel_pages = self.wants_kernel_pages(task);
+            if !lacks_kernel_pages {
                 self.fault_around(task);
             }
-            let brought_in = match self.find(task) {
-                _ if wants_kernel_pages => self.provide_kernel_pages(task),
-                _ if is_reading_ahead => self.go_on_reading_ahead(task),
-                _ if is_swapping_ahead => self.swap_ahead(task),
-                Found::Absent(source @ Source::File(..)) if !is_reclaiming => {
-                    match self.begin_readahead(task) {
+            let brought_in = if lacks_kernel_pages || self.tasks[task.index()].attempt.is_under_way() {
+                self.go_on(task, lacks_kernel_pages)
+            } else {
+                match self.find(task) {
+                    Found::Absent(source @ Source::File(..)) => match self.begin_readahead(task) {
                         Some(batch) => self.read_ahead(task, batch),
                         None => self.bring_in(task, Some(source)),
+                    },
+                    Found::Absent(Source::Swap(entry))
+                        if self.core.config.page_cluster > 0 && self.begin_swap_readahead(task, entry) =>
+                    {
+                        Ok(())
                     }
-                }
-                Found::Absent(Source::Swap(entry))
-                    if !is_reclaiming
-                        && self.core.config.page_cluster > 0
-                        && self.begin_swap_readahead(task, entry) =>
-                {
-                    Ok(())
-                }
-                Found::Absent(source) => self.bring_in(task, Some(source)),
-                // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
-                // reclaim call but its end.
-                _ if is_reclaiming => self.bring_in(task, None),
-                Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
-                found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
-                Found::InFlight(pfn) => {
-                    self.hold_awaited(task, pfn);
-                    self.core.wait_for_folio(pfn, task);
-                    self.tasks[task.index()].attempt.will_retry();
-                    Err(Stop::Pause(Pause::Io))
+                    Found::Absent(source) => self.bring_in(task, Some(source)),
+                    Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
+                    found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
+                    Found::InFlight(pfn) => {
+                        self.hold_awaited(task, pfn);
+                        self.core.wait_for_folio(pfn, task);
+                        self.tasks[task.index()].attempt.will_retry();
+                        Err(Stop::Pause(Pause::Io))
+                    }
                 }
             };
             let pause = match brought_in {
                 Ok(()) => continue,
                 Err(Stop::Pause(pause)) => pause,
-                Err(Stop::Oom(report)) => {
-                    self.abandon_access(task);
-                    return Step::Done(Served::Failed(AccessError::Oom(report)));
-                }
-                Err(Stop::Dying) => return self.die(task),
-                Err(Stop::NoRoom) => unreachable!("a page that is needed is charged as long as that helps"),
+                Err(stop) => return self.end_without(task, stop),
             };
             return self.suspend(task, pause);
+        }
+    }
+
+    /// What comes before an access, if anything: its read has failed, it is none, or its task may have to wait for having dirtied too
+    /// many pages.
+    #[cold]
+    fn hold_up(&mut self, task: TaskId) -> Option<Step> {
+        if std::mem::take(&mut self.tasks[task.index()].read_failed) {
+            self.let_go(task);
+            return Some(Step::Done(Served::Failed(AccessError::Io)));
+        }
+        let attempt = &self.tasks[task.index()].attempt;
+        if attempt.page == NO_PAGE {
+            return Some(self.advise(task));
+        }
+        if attempt.is_throttled { self.throttle(task) } else { None }
+    }
+
+    /// Goes on with what the access has begun, or needs before anything else.
+    #[inline(never)]
+    fn go_on(&mut self, task: TaskId, lacks_kernel_pages: bool) -> Result<(), Stop> {
+        let attempt = &self.tasks[task.index()].attempt;
+        if lacks_kernel_pages {
+            return self.provide_kernel_pages(task);
+        }
+        if attempt.readahead.is_some() {
+            return self.go_on_reading_ahead(task);
+        }
+        if attempt.swap_readahead.is_some() {
+            return self.swap_ahead(task);
+        }
+        match self.find(task) {
+            Found::Absent(source) => self.bring_in(task, Some(source)),
+            // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
+            // reclaim call but its end.
+            Found::Ready(_) | Found::Zeroes | Found::InFlight(_) => self.bring_in(task, None),
+        }
+    }
+
+    /// An access can't have its page.
+    #[cold]
+    fn end_without(&mut self, task: TaskId, stop: Stop) -> Step {
+        match stop {
+            Stop::Oom(report) => {
+                self.abandon_access(task);
+                Step::Done(Served::Failed(AccessError::Oom(report)))
+            }
+            Stop::Dying => self.die(task),
+            Stop::NoRoom => unreachable!("a page that is needed is charged as long as that helps"),
+            Stop::Pause(_) => unreachable!("a pause is no end"),
         }
     }
 
@@ -269,7 +304,7 @@ impl Engine {
     }
 
     /// Allocates a page and charges it, and if it is absent still, starts filling it.
-    #[inline]
+    #[inline(never)]
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
         let Some(pfn) = self.prepare(task, memcg, source, Gfp::KERNEL)? else { return Ok(()) };

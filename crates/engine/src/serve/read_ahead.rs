@@ -118,8 +118,11 @@ impl Engine {
                 self.core.drop_although_dirty(batch.file, batch.next);
             }
             let is_cached = self.core.is_cached(batch.file, batch.next);
-            let is_reclaiming = self.tasks[task.index()].attempt.is_reclaiming();
-            match self.add_ahead(task, &mut batch, is_cached, is_reclaiming) {
+            let added = match is_cached {
+                true => self.pass_cached(task, &mut batch),
+                false => self.add_ahead(task, &mut batch),
+            };
+            match added {
                 Ok(()) => {}
                 Err(Stop::Pause(pause)) => {
                     self.tasks[task.index()].attempt.readahead = Some(batch);
@@ -149,25 +152,23 @@ impl Engine {
         started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
     }
 
-    /// Puts the next page of a batch into the page cache, and gathers it for the read; or goes past it.
-    fn add_ahead(
-        &mut self,
-        task: TaskId,
-        batch: &mut Readahead,
-        is_cached: bool,
-        is_reclaiming: bool,
-    ) -> Result<(), Stop> {
+    /// Goes past a page that is cached, and submits what was gathered before it.
+    #[inline(never)]
+    fn pass_cached(&mut self, task: TaskId, batch: &mut Readahead) -> Result<(), Stop> {
+        if self.tasks[task.index()].attempt.is_reclaiming() {
+            // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
+            self.prepare(task, self.memcg_of(task), None, Gfp::READAHEAD)?;
+        }
+        self.core.submit_readahead(batch);
+        batch.next += 1;
+        Ok(())
+    }
+
+    /// Puts the next page of a batch into the page cache, and gathers it for the read.
+    #[inline]
+    fn add_ahead(&mut self, task: TaskId, batch: &mut Readahead) -> Result<(), Stop> {
         let page = batch.next;
         let memcg = self.memcg_of(task);
-        if is_cached {
-            if is_reclaiming {
-                // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
-                self.prepare(task, memcg, None, Gfp::READAHEAD)?;
-            }
-            self.core.submit_readahead(batch);
-            batch.next += 1;
-            return Ok(());
-        }
         let source = Source::File(batch.file, page);
         let Some(pfn) = self.prepare(task, memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
         let attempt = &mut self.tasks[task.index()].attempt;
