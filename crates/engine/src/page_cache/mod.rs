@@ -3,6 +3,7 @@
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 
 use crate::core::Core;
+use crate::lru::lruvec::LruvecId;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry, Word};
@@ -43,7 +44,8 @@ impl Core {
     /// Puts a folio into the page cache of its file; returns what was in its slot.
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
-        let mark = self.mark_of(self.lruvec_of(pfn));
+        let lruvec = self.lruvec_of(pfn);
+        let mark = self.mark_of(lruvec);
         let folio = &self.memory.folios[pfn];
         let (memcg, file, page) = (folio.memcg, FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
@@ -52,7 +54,7 @@ impl Core {
         let (found, change) = self.memory.index_insert(pfn, mark);
         self.work.inserted += 1;
         self.index_changed(pfn, change);
-        self.page_cache_count(pfn, 1);
+        self.page_cache_count(pfn, lruvec, 1);
         found
     }
 
@@ -61,7 +63,7 @@ impl Core {
     pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
-        self.page_cache_count(pfn, -1);
+        self.page_cache_count(pfn, self.lruvec_of(pfn), -1);
         let folio = &self.memory.folios[pfn];
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
@@ -70,8 +72,7 @@ impl Core {
     }
 
     #[inline(always)]
-    fn page_cache_count(&mut self, pfn: Pfn, sign: i64) {
-        let lruvec = self.lruvec_of(pfn);
+    fn page_cache_count(&mut self, pfn: Pfn, lruvec: LruvecId, sign: i64) {
         let pages = sign * self.memory.folios[pfn].pages() as i64;
         self.count(lruvec, Stat::NrFilePages, pages);
         if self.memory.folios[pfn].has(FolioFlags::SWAPBACKED) {

@@ -51,13 +51,12 @@ impl Core {
     #[inline]
     pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word) {
         let Entry::Shadow(shadow) = found.decode() else { return };
-        let folio = self.memory.folios[pfn];
-        let (kind, pages) = (folio.lru_type(), folio.pages());
+        let folio = &self.memory.folios[pfn];
+        let (memcg, node, kind, pages) = (folio.memcg, folio.node, folio.lru_type(), folio.pages());
         let lruvec = self.lruvec_of(pfn);
-        let policy = self.memcgs[folio.memcg].policy;
-        let by_generation =
-            matches!(policy.workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
-        if by_generation && (shadow.memcg, shadow.node) != (folio.memcg, folio.node) {
+        let workingset = self.memcgs[memcg].policy.workingset;
+        let by_generation = matches!(workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
+        if by_generation && (shadow.memcg, shadow.node) != (memcg, node) {
             // Another group's generations say nothing about this one's.
             self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
             return;
@@ -66,7 +65,7 @@ impl Core {
             self.flush_stats_ratelimited();
         }
         self.count(lruvec, REFAULT.of(kind), pages as i64);
-        let is_recent = match policy.workingset {
+        let is_recent = match workingset {
             Workingset::Distance => self.is_within_distance(shadow, kind),
             Workingset::OldestGeneration | Workingset::AnyGeneration => {
                 self.is_recent_generation(lruvec, shadow, kind)
@@ -78,7 +77,8 @@ impl Core {
             self.tell_refault(pfn, shadow, rule, is_recent);
         }
         if is_recent {
-            let tier = policy.generations.references.tier(shadow.refs, shadow.workingset);
+            let references = self.memcgs[memcg].policy.generations.references;
+            let tier = references.tier(shadow.refs, shadow.workingset);
             self.feedback_refaulted(lruvec, kind, tier, pages);
             if by_generation {
                 self.generation_refault(pfn, shadow);
