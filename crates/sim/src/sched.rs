@@ -76,6 +76,8 @@ pub(crate) struct Scheduler {
     /// By the engine's number of the task.
     tasks: Vec<Option<Entity>>,
     arrivals: u64,
+    /// Tasks that wait for a CPU, all CPUs together.
+    waiting: usize,
 }
 
 /// A task as the scheduler sees it.
@@ -100,7 +102,13 @@ pub(crate) struct Rotated {
 
 impl Scheduler {
     pub(crate) fn new(cpus: u16, rules: SchedRules) -> Scheduler {
-        Scheduler { rules, cpus: vec![Cpu::default(); usize::from(cpus)], tasks: Vec::new(), arrivals: 0 }
+        Scheduler {
+            rules,
+            cpus: vec![Cpu::default(); usize::from(cpus)],
+            tasks: Vec::new(),
+            arrivals: 0,
+            waiting: 0,
+        }
     }
 
     /// Makes a task known. It sleeps until it is ready for the first time.
@@ -120,14 +128,21 @@ impl Scheduler {
     /// A task is ready at `now`, or goes on where it is.
     #[inline]
     pub(crate) fn ready(&mut self, task: TaskId, now: Nanos) -> Turn {
-        let cpu = self.entity(task).cpu;
-        match self.cpus[usize::from(cpu.0)].running {
-            Some(running) if running.task == task => Turn::Now(cpu),
+        let Entity { cpu, weight, vruntime, .. } = *self.entity(task);
+        let queue = &mut self.cpus[usize::from(cpu.0)];
+        match (queue.running, vruntime) {
+            (Some(running), _) if running.task == task => Turn::Now(cpu),
+            // Where it was, nobody is, and nobody has got ahead of it by more than a slice.
+            (None, Some(vruntime)) if queue.is_idle(now) && queue.grants(vruntime, self.rules.timeslice) => {
+                queue.running = Some(Running { task, since: now, vruntime, weight });
+                Turn::Now(cpu)
+            }
             _ => self.wake_up(task, now),
         }
     }
 
     /// A task that slept is ready: it gets a CPU, or a place in a queue.
+    #[inline(never)]
     fn wake_up(&mut self, task: TaskId, now: Nanos) -> Turn {
         let Entity { cpu: last, migrates, weight, vruntime } = *self.entity(task);
         let cpu = if migrates { self.place(last, now) } else { last };
@@ -156,17 +171,29 @@ impl Scheduler {
                 let lead = running.vruntime_at(now).saturating_sub(vruntime);
                 queue.is_claimed |= lead > self.rules.wakeup_granularity.0;
                 queue.enqueue(task, vruntime, arrival);
+                self.waiting += 1;
                 Turn::Waits(cpu)
             }
         }
     }
 
     /// The running task gives the CPU up at `at`; the next one, if any, has it from then on.
+    #[inline]
     pub(crate) fn pass_on(&mut self, cpu: CpuId, at: Nanos) -> Option<TaskId> {
         let leaving = self.stop(cpu, at);
         self.entity(leaving.task).vruntime = Some(leaving.vruntime);
-        let next = self.cpus[usize::from(cpu.0)].dequeue().or_else(|| self.pull(cpu, at));
+        if self.waiting == 0 {
+            return None;
+        }
+        let next = self.dequeue(cpu).or_else(|| self.pull(cpu, at));
         self.begin(cpu, at, next, leaving.task)
+    }
+
+    /// Takes out the one that is furthest behind of those that wait for a CPU.
+    fn dequeue(&mut self, cpu: CpuId) -> Option<(TaskId, u64)> {
+        let first = self.cpus[usize::from(cpu.0)].dequeue()?;
+        self.waiting -= 1;
+        Some(first)
     }
 
     /// Whether the running task is to make room at `at`: its slice is used up, or someone has preempted it.
@@ -178,6 +205,7 @@ impl Scheduler {
     }
 
     /// The running task, whose slice is over, makes room at `at` for those that wait.
+    #[inline(never)]
     pub(crate) fn rotate(&mut self, cpu: CpuId, at: Nanos) -> Rotated {
         let Running { task, vruntime, .. } = self.stop(cpu, at);
         let home = if self.entity(task).migrates { self.place_displaced(cpu, at) } else { cpu };
@@ -189,8 +217,9 @@ impl Scheduler {
         } else {
             let arrival = self.arrive();
             self.cpus[usize::from(cpu.0)].enqueue(task, vruntime, arrival);
+            self.waiting += 1;
         }
-        let first = self.cpus[usize::from(cpu.0)].dequeue();
+        let first = self.dequeue(cpu);
         let next = self.begin(cpu, at, first, task).expect("a slice ends only while others wait");
         Rotated { next, leaves }
     }
@@ -267,11 +296,7 @@ impl Scheduler {
     }
 
     /// Takes for `cpu`, which is about to be idle, who has waited longest elsewhere and may migrate.
-    #[inline]
     fn pull(&mut self, cpu: CpuId, at: Nanos) -> Option<(TaskId, u64)> {
-        if self.cpus.iter().all(|other| !other.is_contended()) {
-            return None;
-        }
         let waiting = self.ids().flat_map(|from| {
             self.cpus[usize::from(from.0)].waiting().map(move |(key, task)| (from, key, task))
         });
@@ -280,6 +305,7 @@ impl Scheduler {
         };
         let (from, key, task) = waiting.filter(may_come).min_by_key(|&(_, (_, arrival), _)| arrival)?;
         self.cpus[usize::from(from.0)].remove(key);
+        self.waiting -= 1;
         self.entity(task).cpu = cpu;
         Some((task, self.translate(key.0, from, cpu, at)))
     }

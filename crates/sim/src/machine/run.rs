@@ -75,10 +75,11 @@ impl Machine {
             };
             self.sleeps(index, cpu, &next, free_at);
             if let Some(first) = self.sched.pass_on(cpu, free_at) {
-                self.runs(self.index_of(first), cpu, true, free_at);
-                self.hand_over(first, free_at);
+                self.goes_to(first, cpu, free_at);
             }
-            self.come_back(index, &next);
+            if next != Next::Stop {
+                self.come_back(index, &next);
+            }
             return Ok(());
         }
     }
@@ -119,12 +120,18 @@ impl Machine {
             return false;
         }
         self.runs(index, cpu, false, now);
-        self.runs(self.index_of(next), cpu, true, now);
-        self.hand_over(next, now);
+        self.goes_to(next, cpu, now);
         if leaves {
             self.push_run(now, index);
         }
         true
+    }
+
+    /// A CPU goes to a task that has waited for it.
+    #[inline(never)]
+    fn goes_to(&mut self, task: TaskId, cpu: CpuId, at: Nanos) {
+        self.runs(self.index_of(task), cpu, true, at);
+        self.hand_over(task, at);
     }
 
     /// The CPU that a task waits for is its own at `at`.

@@ -51,8 +51,15 @@ impl Cpu {
     }
 
     /// Whether it does nothing at `now`.
+    #[inline]
     pub(super) fn is_idle(&self, now: Nanos) -> bool {
-        self.load(now) == 0
+        self.running.is_none() && self.free_at <= now && self.waiting.is_empty()
+    }
+
+    /// Whether a task that comes to the idle CPU keeps its virtual run time: it is no more than a slice behind.
+    #[inline]
+    pub(super) fn grants(&self, vruntime: u64, timeslice: Nanos) -> bool {
+        vruntime >= self.floor.saturating_sub(timeslice.0)
     }
 
     /// The floor, brought up to `at`.
