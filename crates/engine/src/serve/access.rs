@@ -9,7 +9,7 @@
 
 use crate::machine::step::{Access, AccessError, Touched};
 use crate::memory::mm::Mm;
-use crate::memory::open_file::{NO_PAGE, OpenFile};
+use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Entry, Marked, Table};
 use crate::pghot::Source;
 use crate::promotion::LowerTierFrames;
@@ -262,58 +262,65 @@ fn file_hits<const WATCHED: bool, A: Copy>(
     decode: &impl Fn(A) -> Access,
     mut watch: Option<&mut Watch>,
 ) -> (usize, Stopped) {
-    // No page, so never equal, where every read marks.
-    let mut last = if is_tmpfs { NO_PAGE } else { open.last_page };
-    let mut end = (accesses.len(), Stopped::RunOver);
-    for (hits, &access) in accesses.iter().enumerate() {
+    let mut last = open.last_page;
+    let mut hits = 0;
+    let stopped = loop {
+        if !WATCHED {
+            // Most hits read pages with nothing to gain, for the first time or again: no more than a look at their words.
+            let rest = accesses[hits..].iter().map(|&access| decode(access));
+            let is_plain =
+                |access: &Access| access.object == id && !access.write && index.is_settled(access.page);
+            for access in rest.take_while(is_plain) {
+                last = access.page;
+                hits += 1;
+            }
+        }
+        let Some(&access) = accesses.get(hits) else { break Stopped::RunOver };
         let Access { object, page, write, .. } = decode(access);
         if object != id {
-            end = (hits, Stopped::RunOver);
-            break;
+            break Stopped::RunOver;
         }
         let is_overwrite = write && !is_tmpfs;
+        // On tmpfs every read marks.
+        let is_reread = page == last && !is_tmpfs;
         let mut slow = None;
         if WATCHED && let Some(watch) = &mut watch {
-            let is_marked = !is_overwrite && page != last;
+            let is_marked = !is_overwrite && !is_reread;
             let found = if is_marked { index.frame_of_hit(page) } else { None };
             if watch.stops_before(&decode(access), found) {
-                end = (hits, Stopped::NoHit);
-                break;
+                break Stopped::NoHit;
             }
             watch.looked_up += u64::from(found.is_some_and(|(_, is_in_use)| is_in_use));
             slow = watch.is_slow(found);
         }
         let marked = if is_overwrite {
             index.overwrite(page)
-        } else if page == last {
+        } else if is_reread {
             index.reread(page)
         } else {
             index.mark(page)
         };
         if marked == Marked::Absent {
-            end = (hits, Stopped::NoHit);
-            break;
+            break Stopped::NoHit;
         }
-        if !is_tmpfs && !write {
+        hits += 1;
+        if !write {
             last = page;
         }
         if WATCHED && let Some((pfn, is_in_use)) = slow {
-            let marks = matches!(marked, Marked::Slow(_));
-            end = (hits + 1, Stopped::Slow { pfn, is_in_use, marks });
-            break;
+            break Stopped::Slow { pfn, is_in_use, marks: matches!(marked, Marked::Slow(_)) };
         }
         if let Marked::Slow(pfn) = marked {
-            end = (hits + 1, Stopped::Mark(pfn));
-            break;
+            break Stopped::Mark(pfn);
         }
-    }
+    };
     open.last_page = last;
     // The position moves when a call is over. Only where the last such call ended matters, so hits needn't keep it.
     let ends_read = |access: &Access| (is_tmpfs || !access.write) && access.wanted <= PAGE_SIZE as u32;
-    if let Some(read) = accesses[..end.0].iter().rev().map(|&access| decode(access)).find(ends_read) {
+    if let Some(read) = accesses[..hits].iter().rev().map(|&access| decode(access)).find(ends_read) {
         open.prev_pos = read.page * PAGE_SIZE + u64::from(read.wanted);
     }
-    end
+    (hits, stopped)
 }
 
 impl Engine {

@@ -224,11 +224,14 @@ impl Table {
     /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
     #[inline(always)]
     pub(crate) fn mark(&mut self, page: u64) -> Marked {
+        if self.is_settled(page) { Marked::Done } else { self.mark_unsettled(page) }
+    }
+
+    /// Whether a read finds the page, and has nothing to note: be it the first or a further one.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self, page: u64) -> bool {
         const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
-        match self.words.get(page as usize) {
-            Some(&word) if word & HIT == Word::PRESENT | Word::SETTLED => Marked::Done,
-            _ => self.mark_unsettled(page),
-        }
+        self.words.get(page as usize).is_some_and(|&word| word & HIT == Word::PRESENT | Word::SETTLED)
     }
 
     /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
