@@ -145,7 +145,7 @@ impl Machine {
 
     /// Time passes, and a task has run in all of it.
     fn tick(&mut self, task: TaskId, ms: u64) {
-        self.now = self.now + Nanos(1_000_000 * ms);
+        self.now += Nanos(1_000_000 * ms);
         self.engine.set_now(self.now);
         if self.idle(task.index()).is_some() {
             self.engine.scan_tick(task, self.now);
