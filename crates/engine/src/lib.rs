@@ -81,8 +81,8 @@ pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState,
-    RefaultRule, Stamp, StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, Tracepoint,
-    TypeChoice, Verdict, Whereabouts,
+    RefaultRule, Shrinker, Stamp, StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb,
+    Tracepoint, TypeChoice, Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

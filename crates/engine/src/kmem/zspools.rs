@@ -7,6 +7,7 @@
 use crate::core::Core;
 use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
+use crate::story::{GfpFlags, Shrinker};
 use crate::swap::zspool::ZsPool;
 use crate::units::{MemcgId, NodeId, Pfn};
 
@@ -19,17 +20,27 @@ impl Core {
         let zrams = self.memory.swap.zrams_mut().map(|zram| &mut zram.pool);
         let mut freed = Vec::new();
         let pools = zrams.chain([&mut self.zswap.pool]);
-        let scanned: u64 = pools.map(|pool| shrink(pool, sc.priority, &mut freed)).sum();
-        self.count_node(node, Stat::SlabsScanned, scanned as i64);
+        let mut calls = Vec::new();
+        for pool in pools {
+            let before = freed.len();
+            let call = shrink(pool, sc.priority, &mut freed);
+            calls.extend(call.map(|call| (call, freed.len() - before)));
+        }
+        for (call, freed) in calls {
+            self.count_node(node, Stat::SlabsScanned, call.scanned() as i64);
+            let gfp = GfpFlags::of_reclaimer(&sc.by);
+            self.trace(node, |_| call.traced_start(Shrinker::Zspool, gfp));
+            self.trace(node, |_| call.traced_end(Shrinker::Zspool, freed as u64));
+        }
         freed.into_iter().for_each(|pfn| self.zspage_free(pfn));
     }
 }
 
-/// A call of a pool's shrinker: what it scanned. The pages that it frees join `freed`.
-fn shrink(pool: &mut ZsPool, priority: u8, freed: &mut Vec<Pfn>) -> u64 {
+/// A call of a pool's shrinker, if there is anything to free. The pages that it frees join `freed`.
+fn shrink(pool: &mut ZsPool, priority: u8, freed: &mut Vec<Pfn>) -> Option<ShrinkerCall> {
     let freeable = pool.compactable();
     if freeable == 0 {
-        return 0;
+        return None;
     }
     let mut call = ShrinkerCall::begin(freeable, &mut pool.deferred, priority);
     while let Some(chunk) = call.chunk() {
@@ -41,5 +52,5 @@ fn shrink(pool: &mut ZsPool, priority: u8, freed: &mut Vec<Pfn>) -> u64 {
         call.note(chunk);
     }
     pool.deferred += call.left();
-    call.scanned()
+    Some(call)
 }

@@ -5,6 +5,8 @@
 //! there is a whole one (or F). What is left is owed by later calls, up to 2 F. So a small cache is touched only where reclaim has
 //! come to low priorities: two lists do, generations hardly ever. [zswap 1.4]
 
+use crate::story::{GfpFlags, Shrinker, Tracepoint};
+
 /// Objects that are looked at together (SHRINK_BATCH).
 const CHUNK: u64 = 128;
 /// For each part of the lists that is scanned, 4 / seeks times as much of what shrinkers hold.
@@ -20,6 +22,9 @@ pub(crate) struct ShrinkerCall {
     /// What may be done in this call, and what was.
     budget: u64,
     scanned: u64,
+    /// Of what is owed, what earlier calls have left undone.
+    deferred: u64,
+    priority: u8,
 }
 
 impl ShrinkerCall {
@@ -28,7 +33,7 @@ impl ShrinkerCall {
         let deferred = std::mem::take(deferred);
         let new = SCANNED_PER_SHARE * (freeable >> priority);
         let budget = ((deferred >> priority) + new).min(2 * freeable);
-        ShrinkerCall { freeable, owed: deferred + new, budget, scanned: 0 }
+        ShrinkerCall { freeable, owed: deferred + new, budget, scanned: 0, deferred, priority }
     }
 
     /// The next chunk, if there is to be one.
@@ -41,6 +46,27 @@ impl ShrinkerCall {
     pub(crate) fn note(&mut self, chunk: u64) {
         self.budget -= chunk;
         self.scanned += chunk;
+    }
+
+    /// As its tracepoint tells it before anything is done.
+    pub(crate) fn traced_start(&self, shrinker: Shrinker, gfp: GfpFlags) -> Tracepoint {
+        let ShrinkerCall { freeable, owed, deferred, priority, .. } = *self;
+        let total_scan = self.budget + self.scanned;
+        Tracepoint::ShrinkSlabStart {
+            shrinker,
+            gfp,
+            deferred,
+            freeable,
+            delta: owed - deferred,
+            total_scan,
+            priority,
+        }
+    }
+
+    /// The same when it is over.
+    pub(crate) fn traced_end(&self, shrinker: Shrinker, freed: u64) -> Tracepoint {
+        let (deferred, left, total_scan) = (self.deferred, self.left(), self.budget);
+        Tracepoint::ShrinkSlabEnd { shrinker, deferred, left, total_scan, freed }
     }
 
     pub(crate) fn scanned(&self) -> u64 {

@@ -32,7 +32,9 @@ pub use event::{
     Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
-pub use tracepoint::{Contig, FilePage, GfpFlags, Kept, TracedInode, TracedPause, TracedWb, Tracepoint};
+pub use tracepoint::{
+    Contig, FilePage, GfpFlags, Kept, Shrinker, TracedInode, TracedPause, TracedWb, Tracepoint,
+};
 
 /// What is told, and what has yet to be handed over.
 #[derive(Default)]

@@ -146,6 +146,36 @@ tracepoints! {
         /// For what.
         reason: ThrottleReason,
     },
+    /// A shrinker is asked to free some of what it holds.
+    ShrinkSlabStart = "mm_shrink_slab_start" {
+        /// Which.
+        shrinker: Shrinker,
+        /// What the request behind it may do.
+        gfp: GfpFlags,
+        /// Left undone by earlier calls. Unit, as of the others: objects.
+        deferred: u64,
+        /// What it could free.
+        freeable: u64,
+        /// What this call adds to what is owed.
+        delta: u64,
+        /// What may be scanned in this call.
+        total_scan: u64,
+        /// How hard reclaim tries.
+        priority: u8,
+    },
+    /// It has done so.
+    ShrinkSlabEnd = "mm_shrink_slab_end" {
+        /// Which.
+        shrinker: Shrinker,
+        /// Left undone by earlier calls.
+        deferred: u64,
+        /// Left undone now.
+        left: u64,
+        /// What could have been scanned still.
+        total_scan: u64,
+        /// Freed.
+        freed: u64,
+    },
     /// A page of a file becomes dirty.
     DirtyFolio = "writeback_dirty_folio" {
         /// Its place.
@@ -252,6 +282,15 @@ tracepoints! {
         /// The file and its turn.
         inode: TracedInode,
     },
+}
+
+/// What frees objects of the kernel's own when memory is short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shrinker {
+    /// Compacts a pool of compressed pages.
+    Zspool,
+    /// Writes compressed pages back.
+    Zswap,
 }
 
 /// A page of a file, on the device that it is written to.
@@ -387,7 +426,7 @@ impl GfpFlags {
     }
 
     /// Those of a reclaim call, of which no more is known than what it may do.
-    fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
+    pub(crate) fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
         match by.why {
             Why::High | Why::Requested | Why::Generations | Why::Kswapd => GfpFlags::Kernel,
             Why::Limit | Why::Direct if by.class == ZoneType::Movable => {

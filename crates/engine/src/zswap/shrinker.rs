@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
+use crate::story::{GfpFlags, Shrinker};
 use crate::units::PAGE_SIZE;
 
 /// A call of it under way.
@@ -23,6 +24,8 @@ pub(crate) struct ZswapShrink {
     chunk: u64,
     left: u64,
     written: u64,
+    /// Entries that the call has written.
+    freed: u64,
 }
 
 /// What a step came to.
@@ -44,7 +47,10 @@ impl Core {
             return None;
         }
         let call = ShrinkerCall::begin(freeable, &mut self.lruvecs[lruvec].zswap.deferred, sc.priority);
-        Some(ZswapShrink { lruvec, call, chunk: 0, left: 0, written: 0 })
+        self.trace(self.lruvecs[lruvec].node, |_| {
+            call.traced_start(Shrinker::Zswap, GfpFlags::of_reclaimer(&sc.by))
+        });
+        Some(ZswapShrink { lruvec, call, chunk: 0, left: 0, written: 0, freed: 0 })
     }
 
     fn zswap_count_freeable(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
@@ -86,11 +92,15 @@ impl Core {
                 Some(Writeback::Exists) => break,
                 Some(Writeback::Begun) => {
                     shrink.written += 1;
+                    shrink.freed += 1;
                     return ZswapShrinkStep::Again;
                 }
             }
         }
         self.lruvecs[shrink.lruvec].zswap.deferred += shrink.call.left();
+        self.trace(self.lruvecs[shrink.lruvec].node, |_| {
+            shrink.call.traced_end(Shrinker::Zswap, shrink.freed)
+        });
         ZswapShrinkStep::Over
     }
 

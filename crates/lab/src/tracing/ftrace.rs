@@ -11,8 +11,8 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use pageout_engine::{
-    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, ThrottleReason,
-    TracedInode, TracedPause, TracedWb, Tracepoint, WritebackReason,
+    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, Shrinker,
+    ThrottleReason, TracedInode, TracedPause, TracedWb, Tracepoint, WritebackReason,
 };
 use pageout_sim::TraceRecord;
 
@@ -99,6 +99,7 @@ fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
     match (dialect, event) {
         (Dialect::Early, Tracepoint::WriteFolio { .. }) => Some("mm_vmscan_writepage"),
         (Dialect::Early, Tracepoint::LruShrinkActive { .. } | Tracepoint::Throttled { .. }) => None,
+        // Those of shrinkers came in 2011.
         (Dialect::Early, _) if !event.name().starts_with("mm_vmscan_") => None,
         _ => Some(event.name()),
     }
@@ -202,7 +203,39 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
                 ),
             );
         }
+        Tracepoint::ShrinkSlabStart { shrinker, gfp, deferred, freeable, delta, total_scan, priority } => {
+            put(
+                out,
+                format_args!(
+                    "{}: nid: {nid} objects to shrink {deferred} gfp_flags {} cache items {freeable} delta {delta} \
+                 total_scan {total_scan} priority {priority}",
+                    ScanFunction(shrinker),
+                    compound(gfp)
+                ),
+            )
+        }
+        Tracepoint::ShrinkSlabEnd { shrinker, deferred, left, total_scan, freed } => put(
+            out,
+            format_args!(
+                "{}: nid: {nid} unused scan count {deferred} new scan count {left} total_scan {total_scan} \
+                 last shrinker return val {freed}",
+                ScanFunction(shrinker)
+            ),
+        ),
         ref writeback => of_writeback(writeback, out),
+    }
+}
+
+/// What a shrinker is called by, and a number that stands for itself.
+struct ScanFunction(Shrinker);
+
+impl std::fmt::Display for ScanFunction {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let (function, number) = match self.0 {
+            Shrinker::Zspool => ("zs_shrinker_scan+0x0/0x20", 0),
+            Shrinker::Zswap => ("zswap_shrinker_scan+0x0/0x150", 1),
+        };
+        write!(out, "{function} {:016x}", page_pointer(Pfn(number)))
     }
 }
 
@@ -319,6 +352,8 @@ fn of_writeback(event: &Tracepoint, out: &mut Vec<u8>) {
         | Tracepoint::LruShrinkInactive { .. }
         | Tracepoint::LruShrinkActive { .. }
         | Tracepoint::WriteFolio { .. }
+        | Tracepoint::ShrinkSlabStart { .. }
+        | Tracepoint::ShrinkSlabEnd { .. }
         | Tracepoint::Throttled { .. } => unreachable!("an event of reclaim"),
     }
 }

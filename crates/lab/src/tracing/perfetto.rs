@@ -140,5 +140,11 @@ fn fields(record: &TraceRecord) -> serde_json::Map<String, serde_json::Value> {
     let text = String::from_utf8_lossy(&text);
     let pairs = text.split(' ').filter_map(|field| field.split_once('='));
     let value = |text: &str| text.parse::<u64>().map_or_else(|_| text.into(), serde_json::Value::from);
-    pairs.map(|(name, text)| (name.to_string(), value(text))).collect()
+    let mut fields: serde_json::Map<_, _> =
+        pairs.map(|(name, text)| (name.to_string(), value(text))).collect();
+    if fields.is_empty() && !text.is_empty() {
+        // Some are sentences.
+        fields.insert("text".to_string(), text.into());
+    }
+    fields
 }

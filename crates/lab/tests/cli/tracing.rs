@@ -72,6 +72,72 @@ size = "48MiB"
 workload = { pattern = "uniform", ops = 30000, write_ratio = 1.0 }
 "#;
 
+/// Anonymous memory on zram, whose pool has holes when it is read back.
+const COMPRESSED: &str = r#"
+[machine]
+cpus = 1
+memory = "64MiB"
+
+[[swap]]
+size = "128MiB"
+kind = "zram"
+
+[[task]]
+name = "anonymous"
+
+[[task.object]]
+channel = "anonymous"
+size = "80MiB"
+workload = { pattern = "zipf", ops = 200000, write_ratio = 0.5 }
+"#;
+
+/// Events that kernels have for reclaim and writeback, and whether a run tells them. Nothing is modelled that would tell the others:
+/// inodes' metadata, work that somebody queues for a flusher, and writes that a file system chooses page by page.
+const LISTED: &[(&str, bool)] = &[
+    ("mm_vmscan_kswapd_sleep", true),
+    ("mm_vmscan_kswapd_wake", true),
+    ("mm_vmscan_wakeup_kswapd", true),
+    ("mm_vmscan_direct_reclaim_begin", true),
+    ("mm_vmscan_direct_reclaim_end", true),
+    ("mm_vmscan_memcg_reclaim_begin", true),
+    ("mm_vmscan_memcg_reclaim_end", true),
+    ("mm_vmscan_memcg_softlimit_reclaim_begin", false),
+    ("mm_vmscan_memcg_softlimit_reclaim_end", false),
+    ("mm_vmscan_node_reclaim_begin", false),
+    ("mm_vmscan_node_reclaim_end", false),
+    ("mm_shrink_slab_start", true),
+    ("mm_shrink_slab_end", true),
+    ("mm_vmscan_lru_isolate", true),
+    ("mm_vmscan_lru_shrink_inactive", true),
+    ("mm_vmscan_lru_shrink_active", true),
+    ("mm_vmscan_write_folio", true),
+    ("mm_vmscan_throttled", true),
+    ("writeback_dirty_folio", true),
+    ("folio_wait_writeback", true),
+    ("global_dirty_state", true),
+    ("balance_dirty_pages", true),
+    ("bdi_dirty_ratelimit", true),
+    ("wbc_writepage", false),
+    ("writeback_wake_background", true),
+    ("writeback_queue", false),
+    ("writeback_exec", false),
+    ("writeback_start", true),
+    ("writeback_written", true),
+    ("writeback_wait", false),
+    ("writeback_pages_written", true),
+    ("writeback_queue_io", true),
+    ("writeback_single_inode_start", true),
+    ("writeback_single_inode", true),
+    ("writeback_write_inode_start", false),
+    ("writeback_write_inode", false),
+    ("writeback_mark_inode_dirty", false),
+    ("writeback_dirty_inode_start", false),
+    ("writeback_dirty_inode", false),
+    ("writeback_dirty_inode_enqueue", false),
+    ("sb_mark_inode_writeback", false),
+    ("sb_clear_inode_writeback", false),
+];
+
 /// A run of `scenario` with `--trace NAME` and more options: its result, and the trace.
 #[track_caller]
 fn traced(scenario: &str, name: &str, more: &[&str]) -> (Value, Vec<u8>) {
@@ -233,6 +299,41 @@ fn events_have_the_fields_of_recorded_ones_in_their_order() {
     for event in expected {
         assert!(met.contains(event), "{event} is not in the trace, or was not recorded");
     }
+}
+
+#[test]
+fn each_event_that_kernels_have_is_told_or_is_of_what_is_not_modelled() {
+    let told: BTreeSet<&str> = LISTED.iter().filter(|(_, is_told)| *is_told).map(|&(name, _)| name).collect();
+    assert_eq!(told, pageout_engine::Tracepoint::NAMES.iter().copied().collect());
+}
+
+#[test]
+fn shrinkers_tell_what_they_were_asked_in_the_words_of_recorded_ones() {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth/ftrace/ft-glmix.mglru.t.txt.zst");
+    let recorded = text(&zstd::decode_all(fs::File::open(recorded).unwrap()).unwrap());
+    // Words without the numbers, and without the flags of the request and the place of the shrinker.
+    let words = |line: &str| -> Option<Vec<String>> {
+        let (_, said) = line.split_once(": mm_shrink_slab_")?;
+        said.contains("zs_shrinker_scan").then(|| {
+            let is_word = |word: &&str| word.parse::<i64>().is_err() && !word.starts_with("GFP_");
+            said.split(' ').filter(is_word).filter(|word| word.len() < 17).map(str::to_string).collect()
+        })
+    };
+    let shapes = |trace: &str| -> BTreeSet<Vec<String>> { trace.lines().filter_map(words).collect() };
+    let (_, trace) = traced(COMPRESSED, "trace.txt", &[]);
+    let trace = text(&trace);
+    assert_eq!(shapes(&trace), shapes(&recorded));
+    let count = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(count("mm_shrink_slab_start"), count("mm_shrink_slab_end"));
+    // A kernel of 2010 has none of it.
+    let (_, early) = traced(COMPRESSED, "trace.txt", &["--trace-dialect", "2010"]);
+    assert!(!text(&early).contains("mm_shrink_slab"));
+    let (_, perfetto) = traced(COMPRESSED, "trace.json", &[]);
+    let events: Value = serde_json::from_slice(&perfetto).unwrap();
+    let ends = |event: &&Value| event["name"] == "mm_shrink_slab_end";
+    let end = events["traceEvents"].as_array().unwrap().iter().find(ends).unwrap();
+    assert!(end["args"]["text"].as_str().unwrap().contains("last shrinker return val"));
 }
 
 #[test]
