@@ -6,7 +6,7 @@ use crate::lru::lruvec::{LruList, Lruvec};
 use crate::memcg::lru::MemcgLru;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
-use crate::memory::table::{Entry, NODE_SLOTS, Table};
+use crate::memory::table::{Entry, LEAF_PAGES, NODE_SLOTS, Table, Word};
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,10 +62,22 @@ impl Core {
                 if word.is_zero_page() {
                     continue;
                 }
-                *users.entry(pfn).or_default() += 1;
                 let folio = &self.memory.folios[pfn];
+                assert_eq!(word.is_huge(), folio.is_huge(), "{pfn:?}: how its entry maps it, and what it is");
+                let is_first_of_huge = word.is_huge() && page % LEAF_PAGES == 0;
+                *users.entry(pfn).or_default() += u16::from(is_first_of_huge || !word.is_huge());
                 assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
-                if folio.has(FolioFlags::ANON) {
+                if word.is_huge() {
+                    let owner = (MmId(folio.owner), u64::from(folio.index));
+                    assert_eq!(owner, (MmId(mm_id as u32), page - page % LEAF_PAGES), "{pfn:?} is another's");
+                    let words = mm.table.words(owner.1..owner.1 + LEAF_PAGES);
+                    let is_alike =
+                        |other: Word| other.pfn() == pfn && other.is_prot_none() == word.is_prot_none();
+                    assert!(
+                        !is_first_of_huge || words.into_iter().all(is_alike),
+                        "{pfn:?}: words of one entry"
+                    );
+                } else if folio.has(FolioFlags::ANON) {
                     let owner = (MmId(folio.owner), u64::from(folio.index));
                     assert_eq!(owner, (MmId(mm_id as u32), page), "{pfn:?} is mapped by a stranger");
                 } else {
@@ -136,6 +148,12 @@ impl Core {
     fn check_folios(&self, folios: &[Pfn], users: &BTreeMap<Pfn, u16>) -> usize {
         for &pfn in folios {
             let folio = &self.memory.folios[pfn];
+            let kernel = FolioFlags::KERNEL;
+            assert!(
+                !folio.is_huge()
+                    || folio.pages() == LEAF_PAGES && pfn.0 % LEAF_PAGES as u32 == 0 && !folio.has(kernel),
+                "{pfn:?}: {folio:?}"
+            );
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");
             let held = FolioFlags::INDEXED
                 | FolioFlags::SWAPCACHE

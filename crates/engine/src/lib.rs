@@ -21,6 +21,7 @@ mod memcg; // memory groups: limits, protection, charging, memory.high
 mod stat; // counters under the kernel's names, and how old a reader's copy is
 mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
+mod huge_memory; // huge pages of anonymous memory, and single pages of them
 mod migrate; // a folio moves to another frame; compaction
 mod numa_balancing; // pages of slow memory that are in use are found, and promoted
 mod pghot; // which pages of slow memory are in use, and their promotion by a thread
@@ -49,7 +50,7 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
-    StatFlush, SwapKind, SwapSpec,
+    StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
 pub use kthread::ThreadInfo;
@@ -62,7 +63,7 @@ pub use machine::step::{
 };
 pub use machine::work::{Work, WorkFor};
 pub use memory::mempolicy::MemPolicy;
-pub use memory::mm::Advice;
+pub use memory::mm::{Advice, HugeAdvice};
 pub use memory::table::ReadaheadStats;
 pub use migrate::MigrateStep;
 pub use numa_balancing::PromotionThreshold;

@@ -82,6 +82,14 @@ impl Core {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
                     self.work.zapped += 1;
                 }
+                Entry::Present(pfn) if word.is_huge() => {
+                    self.work.zapped += 1;
+                    self.unmap_huge(mm, page);
+                    if vma.locked {
+                        self.munlock_folio(pfn);
+                    }
+                    self.release_if_unused(pfn);
+                }
                 Entry::Present(pfn) => {
                     if word.is_young()
                         && vma.has_recency(&self.memory.open_files)

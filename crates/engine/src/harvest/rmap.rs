@@ -49,11 +49,12 @@ impl Core {
                 return found;
             }
             found.executable |= was_seen && vma.executable;
-            if word.is_young() && vma.has_recency(open_files) && harvest.rmap {
+            if mm.table.is_entry_young(page) && vma.has_recency(open_files) && harvest.rmap {
                 found.young += 1;
                 found.executable |= vma.executable;
-                mm.table.update(page, Word::clear_young);
-                if harvest.look_around {
+                mm.table.clear_entry_young(page);
+                // Beside the entry of a huge page there are none of single pages.
+                if harvest.look_around && !word.is_huge() {
                     self.look_around(pfn, mm_id, page, has_buffer);
                 }
             }
@@ -98,6 +99,7 @@ impl Core {
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
         let (word, _) = self.memory.mm_mut(mm).table.replace(page, left);
+        debug_assert!(!word.is_huge(), "that entry maps more than this page");
         let pfn = word.pfn();
         if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
             tlb.drop_page(page);
@@ -164,8 +166,9 @@ impl Core {
     pub(crate) fn is_mapped_young(&self, pfn: Pfn) -> bool {
         self.memory.folios[pfn].mapped > 0
             && self.rmap_entries(pfn).any(|(mm, page)| {
-                let word = self.memory.mm(mm).table.word_if_any(page);
-                word.is_young() && word.pfn() == pfn
+                let table = &self.memory.mm(mm).table;
+                let word = table.word_if_any(page);
+                word.is_present() && word.pfn() == pfn && table.is_entry_young(page)
             })
     }
 

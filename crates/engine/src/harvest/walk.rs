@@ -213,10 +213,15 @@ impl Core {
             self.walk_stats(lruvec, walk).leaf_total += 1;
             return;
         }
-        if harvest.non_leaf_young && !is_forced {
-            if !self.memory.mm(mm).table.is_leaf_young(leaf) {
-                return;
-            }
+        let goes_by_young = harvest.non_leaf_young && !is_forced;
+        if goes_by_young && !self.memory.mm(mm).table.is_leaf_young(leaf) {
+            return;
+        }
+        if self.memory.mm(mm).table.is_leaf_huge(leaf) {
+            self.walk_huge_entry(lruvec, walk, mm, pages.start);
+            return;
+        }
+        if goes_by_young {
             self.memory.mm_mut(mm).table.clear_leaf_young(leaf);
         }
         let passes = |state: &TableWalkState| state.filters.may_contain(walk.seq, mm, leaf);
@@ -233,6 +238,22 @@ impl Core {
         stats.nonleaf_added += u64::from(is_dense);
         if is_dense {
             self.lruvecs[lruvec].walk.filters.insert(walk.seq + 1, mm, leaf);
+        }
+    }
+
+    /// The entry leads to no table, but to a huge page: as good as any other, for the price of one.
+    fn walk_huge_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, page: u64) {
+        self.walk_stats(lruvec, walk).leaf_total += 1;
+        let head = self.memory.mm(mm).table.word(page).pfn();
+        if !self.memory.mm(mm).table.is_entry_young(page) || self.lruvec_of(head) != lruvec {
+            return;
+        }
+        self.memory.mm_mut(mm).table.clear_entry_young(page);
+        self.walk_stats(lruvec, walk).leaf_young += 1;
+        self.tell(head, |_| PageEvent::FoundYoung { by: FoundBy::Walk });
+        walk.batched += u64::from(self.lru_young(head, false));
+        if let Some(found) = &mut walk.found {
+            found.push(head);
         }
     }
 

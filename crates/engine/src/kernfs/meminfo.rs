@@ -1,10 +1,11 @@
 //! `/proc/meminfo` and `/proc/zoneinfo`: what the memory is used for, and where it lies.
 //!
-//! Lines that would stand for something that is not modelled (transparent huge pages, CMA, vmalloc, hardware-poisoned pages, ...) are left out
+//! Lines that would stand for something that is not modelled (huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, ...) are left out
 //! rather than 0. `MemAvailable` is left out, too: it is an estimate by rules of its own, which no decision reads.
 
 use std::fmt::Write;
 
+use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::page_alloc::info::{PagesetInfo, ZoneInfo};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
@@ -34,6 +35,7 @@ const PER_NODE: &[Stat] = &[
     Stat::NrDirty,
     Stat::NrWriteback,
     Stat::NrShmem,
+    Stat::NrAnonThps,
     Stat::NrVmscanWrite,
     Stat::NrVmscanImmediateReclaim,
     Stat::NrDirtied,
@@ -79,6 +81,7 @@ impl Engine {
         line(&mut text, "SReclaimable", count(Stat::NrSlabReclaimable) * PAGE_SIZE / 1024);
         line(&mut text, "KernelStack", count(Stat::NrKernelStack));
         line(&mut text, "PageTables", count(Stat::NrPageTablePages) * PAGE_SIZE / 1024);
+        line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * HUGE_PAGE_PAGES * PAGE_SIZE / 1024);
         text
     }
 

@@ -44,6 +44,7 @@ use crate::kmem::PoolResize;
 use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
+use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::migrate::CompactMemory;
 use crate::reclaim::{AnonOnly, Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
@@ -111,6 +112,8 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("zswpin", Stat::Zswpin, false),
     ("zswpout", Stat::Zswpout, false),
     ("zswpwb", Stat::Zswpwb, false),
+    ("thp_fault_alloc", Stat::ThpFaultAlloc, false),
+    ("thp_swpout_fallback", Stat::ThpSwpoutFallback, false),
 ];
 
 impl Engine {
@@ -131,6 +134,9 @@ impl Engine {
                 lines.push(("kernel_stack", value(Stat::NrKernelStack) * 1024));
             }
             lines.push((name, value(stat) * if in_bytes { PAGE_SIZE } else { 1 }));
+            if name == "swapcached" {
+                lines.push(("anon_thp", value(Stat::NrAnonThps) * HUGE_PAGE_PAGES * PAGE_SIZE));
+            }
             if name == "slab_reclaimable" {
                 lines.push(("slab", value(Stat::SlabReclaimable)));
             }

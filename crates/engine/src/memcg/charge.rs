@@ -30,9 +30,11 @@ impl Default for Stock {
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 
-/// A charge of one page for which there was no room.
+/// A charge for which there was no room at once.
 pub(crate) struct Charge {
     memcg: MemcgId,
+    /// One, or those of a huge page, which nobody insists on.
+    pages: u64,
     /// Whose page it is to be.
     mm: MmId,
     attempts: u32,
@@ -86,9 +88,10 @@ pub(crate) enum Charged {
 
 impl Core {
     /// Begins to make room for a page that [`Core::try_charge`] found none for.
-    pub(crate) fn charge_begin(&self, memcg: MemcgId, mm: MmId, gfp: Gfp) -> Charge {
+    pub(crate) fn charge_begin(&self, memcg: MemcgId, pages: u64, mm: MmId, gfp: Gfp) -> Charge {
         Charge {
             memcg,
+            pages,
             mm,
             attempts: 0,
             drained: false,
@@ -108,17 +111,17 @@ impl Core {
             return Ok(0);
         }
         let stock = self.config.charge_stock;
-        self.charge_pages(memcg, stock).or_else(|_| self.charge_pages(memcg, 1))
+        self.charge_pages(memcg, stock, 1).or_else(|_| self.charge_pages(memcg, 1, 1))
     }
 
-    /// Charges pages, one of them to be used at once and the others for the stock.
+    /// Charges pages, so many of them to be used at once and the others for the stock.
     #[inline]
-    fn charge_pages(&mut self, memcg: MemcgId, pages: u64) -> Result<u64, MemcgId> {
+    fn charge_pages(&mut self, memcg: MemcgId, pages: u64, used: u64) -> Result<u64, MemcgId> {
         self.memcgs.charge(memcg, pages)?;
         self.work.charges += 1;
         let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
-        if pages > 1 {
-            self.stock_refill(memcg, pages - 1);
+        if pages > used {
+            self.stock_refill(memcg, pages - used);
         }
         Ok(over_high)
     }
@@ -145,18 +148,19 @@ impl Core {
                     }
                 }
             }
-            if self.stock_take(charge.memcg) {
+            if charge.pages == 1 && self.stock_take(charge.memcg) {
                 return Charged::Yes;
             }
-            match self.charge_pages(charge.memcg, 1) {
+            match self.charge_pages(charge.memcg, charge.pages, charge.pages) {
                 Ok(over_high) => {
                     charge.over_high = over_high;
                     return Charged::Yes;
                 }
                 Err(_) if self.is_oom_victim(charge.mm) => return Charged::Dying,
+                Err(_) if !charge.gfp.contains(Gfp::DIRECT_RECLAIM) => return Charged::No,
                 Err(limited) => {
                     self.memcgs.event(limited, MemcgEvent::Max);
-                    let target = self.config.reclaim_batch.max(1);
+                    let target = self.config.reclaim_batch.max(charge.pages);
                     let by = Reclaimer {
                         may_enter_fs: charge.gfp.contains(Gfp::FS),
                         may_do_io: charge.gfp.contains(Gfp::IO),
@@ -175,7 +179,7 @@ impl Core {
         limited: MemcgId,
         reclaimed: u64,
     ) -> Option<Charged> {
-        if self.memcgs.margin(limited) >= 1 || self.is_oom_victim(charge.mm) {
+        if self.memcgs.margin(limited) >= charge.pages || self.is_oom_victim(charge.mm) {
             return None;
         }
         if !charge.drained {
@@ -190,12 +194,15 @@ impl Core {
             return Some(Charged::No);
         }
         // A single page is sure to fit sooner or later while reclaim makes progress.
-        if reclaimed > 0 {
+        if reclaimed > 0 && charge.pages == 1 {
             return None;
         }
         charge.attempts += 1;
         if charge.attempts <= RETRIES {
             return None;
+        }
+        if charge.pages > 1 {
+            return Some(Charged::No);
         }
         // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
         // while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
@@ -325,8 +332,11 @@ impl Core {
         }
     }
 
-    /// Undoes a charge of one page that turned out not to be needed.
-    pub(crate) fn charge_cancel(&mut self, memcg: MemcgId) {
-        self.stock_refill(memcg, 1);
+    /// Undoes a charge that turned out not to be needed.
+    pub(crate) fn charge_cancel(&mut self, memcg: MemcgId, pages: u64) {
+        match pages {
+            1 => self.stock_refill(memcg, 1),
+            _ => self.memcgs.uncharge(memcg, pages),
+        }
     }
 }

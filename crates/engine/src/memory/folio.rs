@@ -119,11 +119,27 @@ impl Folio {
         1 << self.order
     }
 
+    /// A huge page of anonymous memory.
+    #[inline]
+    pub(crate) fn is_huge(&self) -> bool {
+        self.order > 0 && self.has(FolioFlags::ANON)
+    }
+
+    /// Page `at` of a huge page, as a folio of its own.
+    pub(crate) fn single_page(self, at: u32) -> Folio {
+        Folio { order: 0, index: self.index + at, ..self }
+    }
+
     /// tmpfs counts as anonymous: it needs swap to leave memory.
     pub(crate) fn lru_type(&self) -> LruType {
         if self.has(FolioFlags::SWAPBACKED) { LruType::Anon } else { LruType::File }
     }
 }
+
+/// Order of a huge page: as much as one leaf of a page table maps.
+pub(crate) const HUGE_PAGE_ORDER: u8 = 9;
+/// Pages of one.
+pub(crate) const HUGE_PAGE_PAGES: u64 = 1 << HUGE_PAGE_ORDER;
 
 /// Stands in the place of a count of mappings where a free block begins: what is free is mapped nowhere.
 const FREE_BLOCK: u16 = u16::MAX;
@@ -220,6 +236,11 @@ impl FolioTable {
     /// Bytes of metadata allocated.
     pub(crate) fn bytes(&self) -> usize {
         self.records.bytes() + self.links.bytes()
+    }
+
+    /// The frame's record, or an empty one where there is none yet.
+    pub(crate) fn get(&self, pfn: Pfn) -> Folio {
+        self.records.get(pfn)
     }
 
     /// The order of the free block that begins with this frame; `None` where none does.

@@ -28,6 +28,18 @@ pub enum Advice {
     NoReuse,
 }
 
+/// What the task said about huge pages in a mapping of anonymous memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HugeAdvice {
+    /// Nothing: as the machine has it.
+    #[default]
+    Normal,
+    /// `madvise(MADV_HUGEPAGE)`: it is worth some time to have them.
+    Hugepage,
+    /// `madvise(MADV_NOHUGEPAGE)`: none.
+    NoHugepage,
+}
+
 /// What a mapping shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backing {
@@ -46,6 +58,7 @@ pub(crate) struct Vma {
     /// The open file that it was made from.
     pub(crate) open: Option<OpenFileId>,
     pub(crate) advice: Advice,
+    pub(crate) huge_advice: HugeAdvice,
     pub(crate) locked: bool,
     pub(crate) executable: bool,
     /// False after munmap; the place is kept so that positions stay valid.
@@ -154,6 +167,7 @@ impl Mm {
             backing,
             open: None,
             advice,
+            huge_advice: HugeAdvice::default(),
             locked: false,
             executable,
             mapped: true,

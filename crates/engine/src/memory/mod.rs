@@ -15,7 +15,7 @@ pub(crate) mod tlb; // translations that the processor holds, whose use leaves n
 use crate::config::{Config, FileSpec};
 use crate::lru::Place;
 use crate::memory::file::File;
-use crate::memory::folio::{Folio, FolioFlags, FolioTable, PerFrame, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, PerFrame, UseBits};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
@@ -165,6 +165,13 @@ impl Memory {
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.zones.nodes()
+    }
+
+    /// The folio that a frame in use belongs to: itself, or the huge page that it lies in.
+    pub(crate) fn folio_of(&self, pfn: Pfn) -> Pfn {
+        let head = Pfn(pfn.0 & !(HUGE_PAGE_PAGES as u32 - 1));
+        let is_within = self.folios.get(head).is_huge() && self.folios.free_order(head).is_none();
+        if is_within { head } else { pfn }
     }
 
     /// The slot of a folio in the swap cache.

@@ -81,9 +81,8 @@ impl Core {
     pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
         let is_moved = self.move_folio(from, to);
         if !is_moved {
-            let folio = &self.memory.folios[from];
-            let (node, pages) = (folio.node, folio.pages() as i64);
-            self.count_node(node, Stat::PgmigrateFail, pages);
+            let folio = self.memory.folios[from];
+            self.count_unmoved(&folio);
         }
         self.migrate_put_back(if is_moved { to } else { from });
         is_moved
@@ -129,7 +128,18 @@ impl Core {
         }
         self.free_folio(from);
         self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
+        if folio.is_huge() {
+            self.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
+        }
         true
+    }
+
+    /// A folio could not be moved.
+    pub(crate) fn count_unmoved(&mut self, folio: &Folio) {
+        self.count_node(folio.node, Stat::PgmigrateFail, folio.pages() as i64);
+        if folio.is_huge() {
+            self.count_node(folio.node, Stat::ThpMigrationFail, 1);
+        }
     }
 
     /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
@@ -160,10 +170,14 @@ impl Core {
             return;
         }
         for at in 0..self.rmap_len(folio) {
-            let Some((mm, page)) = self.rmap_entry(folio, at) else { continue };
-            let mm = self.memory.mm_mut(mm);
+            let Some((mm_id, page)) = self.rmap_entry(folio, at) else { continue };
+            let mm = self.memory.mm_mut(mm_id);
             let word: Word = mm.table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {
+                continue;
+            }
+            if word.is_huge() {
+                self.update_huge(mm_id, page, |word| *word = word.with_pfn(to));
                 continue;
             }
             mm.table.update(page, |word| *word = word.with_pfn(to));

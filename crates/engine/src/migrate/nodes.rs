@@ -110,7 +110,7 @@ impl Core {
                     }
                 }
                 None => {
-                    self.count_node(folio.node, Stat::PgmigrateFail, folio.pages() as i64);
+                    self.count_unmoved(&folio);
                     self.migrate_put_back(pfn);
                 }
             }
@@ -153,6 +153,10 @@ impl Core {
         for gauge in gauges {
             self.count(from, gauge, -pages);
             self.count(to, gauge, pages);
+        }
+        if folio.is_huge() && folio.mapped > 0 {
+            self.count(from, Stat::NrAnonThps, -1);
+            self.count(to, Stat::NrAnonThps, 1);
         }
         // The machine counts these alone.
         if folio.has(FolioFlags::SWAPCACHE) {

@@ -45,7 +45,11 @@ impl Core {
         if let Some(scan) = &mut space.vmas[vma].scan {
             scan.threads[1] |= thread_bit(id);
         }
-        space.table.update(page, Word::clear_prot_none);
+        if word.is_huge() {
+            self.update_huge(mm, page, Word::clear_prot_none);
+        } else {
+            space.table.update(page, Word::clear_prot_none);
+        }
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.is_regular(pfn);
         if self.config.pghot_listens_to(Source::HintFault) {

@@ -78,6 +78,16 @@ impl NumaBalancing {
     }
 }
 
+impl NumaBalancing {
+    /// A page that was part of a folio is one of its own.
+    pub(crate) fn copy_access_time(&mut self, from: Pfn, to: Pfn) {
+        let stored = self.access_times.get(from);
+        if stored != self.access_times.get(to) {
+            self.exchange_access_time(to, stored);
+        }
+    }
+}
+
 impl Config {
     fn scan_knobs(&self) -> ScanKnobs {
         ScanKnobs {

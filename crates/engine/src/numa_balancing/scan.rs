@@ -12,7 +12,7 @@
 
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
 use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
@@ -201,10 +201,17 @@ impl Core {
         let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
         let is_single = is_private && self.memory.mm(mm).users == 1;
         let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
-        let mut marked = 0;
+        let (mut marked, mut entries) = (0, 0);
         let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         for leaf in leaves {
             if !self.memory.mm(mm).table.leaf_exists(leaf) {
+                continue;
+            }
+            if self.memory.mm(mm).table.is_leaf_huge(leaf) {
+                if self.mark_huge(mm, leaf * LEAF_PAGES, is_single, stored) {
+                    marked += HUGE_PAGE_PAGES;
+                    entries += 1;
+                }
                 continue;
             }
             let pages = (leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end);
@@ -221,14 +228,28 @@ impl Core {
                 }
                 self.numa_balancing.exchange_access_time(word.pfn(), stored);
                 marked += 1;
+                entries += 1;
             }
         }
         if marked > 0 {
             self.numa_balancing.has_marked = true;
-            self.work.ptes_marked += marked;
+            self.work.ptes_marked += entries;
             self.count_node(self.current_node(), Stat::NumaPteUpdates, marked as i64);
         }
         marked
+    }
+
+    /// Marks the one entry of a huge page, which counts as its pages.
+    fn mark_huge(&mut self, mm: MmId, page: u64, is_single: bool, stored: u32) -> bool {
+        self.work.ptes_walked += 1;
+        let word = self.memory.mm(mm).table.word(page);
+        if !self.may_mark(word, is_single) {
+            return false;
+        }
+        self.update_huge(mm, page, Word::set_prot_none);
+        self.numa_balancing.exchange_access_time(word.pfn(), stored);
+        self.count_node(self.current_node(), Stat::NumaHugePteUpdates, 1);
+        true
     }
 
     /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.

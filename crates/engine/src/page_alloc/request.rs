@@ -77,6 +77,11 @@ impl Gfp {
     pub(crate) const READAHEAD: Gfp = Gfp::NOFS.union(Gfp::NORETRY).union(Gfp::NOWARN);
     /// May do nothing but wake kswapd: GFP_NOWAIT.
     pub(crate) const NOWAIT: Gfp = Gfp::KSWAPD_RECLAIM;
+    /// What a huge page is asked for with where its mapping was not said to be worth the time: what there is, or nothing
+    /// (GFP_TRANSHUGE_LIGHT).
+    pub(crate) const HUGE_LIGHT: Gfp = Gfp::IO.union(Gfp::FS).union(Gfp::NOMEMALLOC).union(Gfp::NOWARN);
+    /// And where it was: reclaim and compaction for it, and nobody is woken (GFP_TRANSHUGE).
+    pub(crate) const HUGE: Gfp = Gfp::HUGE_LIGHT.union(Gfp::DIRECT_RECLAIM);
     /// The same from the reserve: GFP_ATOMIC.
     pub(crate) const ATOMIC: Gfp = Gfp::KSWAPD_RECLAIM.union(Gfp::HIGH);
 }
@@ -133,6 +138,11 @@ impl Request {
     /// Whether it asks for so large a block that it has to bear a failure.
     pub(crate) fn is_costly(&self) -> bool {
         self.order > COSTLY_ORDER
+    }
+
+    /// Whether whoever asks has another way.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.gfp.contains(Gfp::NORETRY) || self.is_costly()
     }
 
     /// Whether a task may be killed to serve it.

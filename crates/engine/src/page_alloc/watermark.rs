@@ -71,11 +71,11 @@ pub(crate) fn set_marks(zones: &mut [Zone], min_free_kbytes: u64, watermark_scal
 
 /// What all zones together keep free, by the root of their size: a large machine needs more, but not in proportion. Huge pages want
 /// whole pageblocks free.
-pub(crate) fn min_free_kbytes(zones: &[Zone], transparent_hugepage: bool) -> u64 {
+pub(crate) fn min_free_kbytes(zones: &[Zone], wants_huge_pages: bool) -> u64 {
     let below_movable = || zones.iter().filter(|zone| zone.kind != ZoneType::Movable);
     let buffer_pages: u64 = below_movable().map(|zone| zone.managed.saturating_sub(zone.marks.high)).sum();
     let computed = (16 * buffer_pages * KB_PER_PAGE).isqrt().clamp(128, 262_144);
-    if !transparent_hugepage {
+    if !wants_huge_pages {
         return computed;
     }
     // Two pageblocks a zone to be had at once, and one for each pair of migrate types that could mix.

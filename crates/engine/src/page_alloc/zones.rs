@@ -7,7 +7,7 @@
 //! ```
 //! What no zone can give at the low mark is the slow path's business. It tries again with more rights, or makes room. [machine 2.6]
 
-use crate::config::Config;
+use crate::config::{Config, TransparentHugepage};
 use crate::memory::folio::FolioTable;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_alloc::pcp::PcpSizes;
@@ -82,7 +82,10 @@ impl Zones {
         self.zones[lowest].managed -= of_init;
         set_lowmem_reserves(&mut self.zones, &config.layout.lowmem_reserve_ratio);
         self.min_free_kbytes = match config.min_free_kbytes {
-            0 => min_free_kbytes(&self.zones, config.transparent_hugepage),
+            0 => {
+                let wants_huge_pages = config.transparent_hugepage != TransparentHugepage::Never;
+                min_free_kbytes(&self.zones, wants_huge_pages)
+            }
             given => given.into(),
         };
         self.apply_marks(config);

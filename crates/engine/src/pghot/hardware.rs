@@ -15,7 +15,7 @@ use crate::units::{NodeId, Pfn};
 impl Core {
     /// An access of a CPU of node `from` to a frame was sampled. Whether it is worth keeping.
     pub(crate) fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
-        let folio = self.memory.folios[pfn];
+        let folio = self.memory.folios[self.memory.folio_of(pfn)];
         self.count_node(from, Stat::HwhintNrEvents, 1);
         let is_top_tier = self.tiers.node_is_top_tier(folio.node);
         let source = if is_top_tier { Stat::HwhintDramAccesses } else { Stat::HwhintCxlAccesses };

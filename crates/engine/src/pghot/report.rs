@@ -75,6 +75,7 @@ impl Core {
         if nid.is_some_and(|nid| nid.index() >= self.config.node_pages.len()) {
             return Err(InvalidNode);
         }
+        let pfn = self.memory.folio_of(pfn);
         let folio = self.memory.folios[pfn];
         let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
         if as_posted {

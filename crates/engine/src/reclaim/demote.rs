@@ -4,6 +4,7 @@
 //!   judged: nobody uses it ─▶ demotion on, and a slower tier? ─▶ demote list ─▶ at the end of the batch, each:
 //!       the nearest node of the next tier, from that node only, without reclaim ─▶ moved
 //!       else any node of any slower tier, the nearest first                      ─▶ moved
+//!       else a huge page becomes single ones, each of which tries the same
 //!       else it is judged again with demotion off: to swap, dropped, or activated
 //! ```
 //! The nearest node comes first and alone, so that a full one demotes in its turn, and pages don't skip a tier. Slower memory counts as
@@ -108,23 +109,44 @@ impl Core {
         sc: &mut ScanControl,
     ) -> u64 {
         let mut moved = 0;
-        folios.retain(|&pfn| {
-            let folio = self.memory.folios[pfn];
-            if self.is_held(&folio) {
-                return true;
-            }
-            let Some(to) = self.alloc_demote_folio(target, allowed, pfn) else { return true };
-            if !self.move_folio(pfn, to) {
-                self.free_folio(to);
-                return true;
-            }
-            // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
-            sc.isolated[folio.lru_type() as usize] -= folio.pages();
-            self.migrate_put_back(to);
-            moved += folio.pages();
-            false
-        });
+        let mut single = Vec::new();
+        folios.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut single, &mut moved, sc));
+        // Single pages of huge ones for which no block was free there.
+        single.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut Vec::new(), &mut moved, sc));
+        folios.append(&mut single);
         moved
+    }
+
+    /// Moves a folio, if it finds room: as a whole, or a huge page as single pages, all but the first of which are added to `single`.
+    fn demote_folio(
+        &mut self,
+        target: NodeId,
+        allowed: &[NodeId],
+        pfn: Pfn,
+        single: &mut Vec<Pfn>,
+        moved: &mut u64,
+        sc: &mut ScanControl,
+    ) -> bool {
+        if self.is_held(&self.memory.folios[pfn]) {
+            return false;
+        }
+        let mut to = self.alloc_demote_folio(target, allowed, pfn);
+        let folio = self.memory.folios[pfn];
+        if to.is_none() && folio.is_huge() && self.split_huge_page(pfn, single) {
+            self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+            to = self.alloc_demote_folio(target, allowed, pfn);
+        }
+        let Some(to) = to else { return false };
+        let folio = self.memory.folios[pfn];
+        if !self.move_folio(pfn, to) {
+            self.free_folio(to);
+            return false;
+        }
+        // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
+        sc.isolated[folio.lru_type() as usize] -= folio.pages();
+        self.migrate_put_back(to);
+        *moved += folio.pages();
+        true
     }
 
     /// Takes as many pages from the cold end of a group on a slow node, priority by priority, as are to come.

@@ -245,7 +245,14 @@ impl Core {
             let kind = self.memory.folios[pfn].lru_type();
             let pages = self.memory.folios[pfn].pages();
             let mut stat = ReclaimStat::default();
-            if self.shrink_folio(held.lruvec, pfn, sc, &mut stat) {
+            let is_free = self.shrink_folio(held.lruvec, pfn, sc, &mut stat);
+            // Of one that was huge this is the first page.
+            let pages = if sc.split.is_empty() { pages } else { 1 };
+            for single in sc.split.drain(..) {
+                self.memory.folios[single].refs += 1;
+                held.todo.push(single);
+            }
+            if is_free {
                 self.count_stolen(held.lruvec, PGSTEAL.of(kind), pages, sc);
                 reclaimed += pages;
                 held.waited_for_next = 0;

@@ -75,6 +75,8 @@ pub(crate) struct ScanControl {
     pub(crate) compaction_ready: bool,
     /// The pass under way has walked page tables and goes on, so that a walk's buffer is at hand.
     pub(crate) has_walked: bool,
+    /// Single pages that huge ones of its batch have become, and that it has yet to judge.
+    pub(crate) split: Vec<Pfn>,
     /// Swap writes that the pass under way has begun.
     pub(crate) plug: Plug,
 }
@@ -115,6 +117,7 @@ impl ScanControl {
             held_blocks: None,
             compaction_ready: false,
             has_walked: false,
+            split: Vec::new(),
             plug: Plug::default(),
         }
     }

@@ -54,10 +54,38 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        if !self.can_demote_from(lruvec) {
+        if self.can_demote_from(lruvec) {
+            self.demote_or_shrink(lruvec, folios, sc, stat);
+        } else {
             folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
-            return;
         }
+        if !sc.split.is_empty() {
+            self.shrink_split(lruvec, folios, sc, stat);
+        }
+    }
+
+    /// Judges the single pages that huge ones of the batch have become.
+    #[cold]
+    fn shrink_split(
+        &mut self,
+        lruvec: LruvecId,
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) {
+        let mut single = std::mem::take(&mut sc.split);
+        single.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+        folios.append(&mut single);
+    }
+
+    /// Judges a batch whose pages may go to slower memory.
+    fn demote_or_shrink(
+        &mut self,
+        lruvec: LruvecId,
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) {
         let mut to_demote = Vec::new();
         folios.retain(|&pfn| match self.judge(lruvec, pfn, true, sc, stat) {
             Verdict::Demote => {
@@ -94,9 +122,9 @@ impl Core {
     /// Does what was judged of a folio; true if it is free now.
     #[inline]
     fn carry_out(&mut self, lruvec: LruvecId, pfn: Pfn, verdict: Verdict, stat: &mut ReclaimStat) -> bool {
-        let pages = self.memory.folios[pfn].pages();
         match verdict {
             Verdict::Free => {
+                let pages = self.memory.folios[pfn].pages();
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
                 // What is demoted is not removed, remembered and freed: its move has a price of its own.
@@ -149,6 +177,10 @@ impl Core {
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
             if !sc.by.may_do_io {
                 return self.verdict(pfn, Verdict::Keep, Because::MayDoNoIo);
+            }
+            // A slot is for a single page.
+            if folio.order > 0 && !self.split_for_swap(pfn, sc) {
+                return self.verdict(pfn, Verdict::Activate, Because::Held { references: folio.refs });
             }
             if !self.add_to_swap(pfn) {
                 return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
@@ -248,6 +280,17 @@ impl Core {
             self.memory.add_use(pfn, UseBits::ACTIVE);
             self.count(lruvec, Stat::Pgactivate, folio.pages() as i64);
         }
+    }
+
+    /// Makes single pages of a huge one that is to be swapped out. The first stays in hand, the others are judged after the batch.
+    #[cold]
+    fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
+        let folio = self.memory.folios[pfn];
+        let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.split);
+        if is_split {
+            self.count(self.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
+        }
+        is_split
     }
 
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.

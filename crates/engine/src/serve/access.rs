@@ -334,7 +334,7 @@ impl Engine {
                 match word.decode() {
                     _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
-                    Entry::Present(pfn) => Touched::Frame(pfn),
+                    Entry::Present(_) => Touched::Frame(word.frame(start + access.page)),
                     _ => Touched::Gone,
                 }
             }
@@ -358,11 +358,13 @@ impl Engine {
 
     /// Keeps a frame that an access was served from, and what it holds, until [`Engine::release`]: reclaim finds it in use.
     pub fn hold(&mut self, pfn: Pfn) {
+        let pfn = self.core.memory.folio_of(pfn);
         self.core.memory.folios[pfn].refs += 1;
     }
 
     /// Takes one [`Engine::hold`] back.
     pub fn release(&mut self, pfn: Pfn) {
+        let pfn = self.core.memory.folio_of(pfn);
         let folio = &mut self.core.memory.folios[pfn];
         assert!(folio.refs > 0, "frame {} is not held", pfn.0);
         folio.refs -= 1;

@@ -48,12 +48,12 @@ impl Engine {
 
     /// `madvise(MADV_COLD)` on a page of a mapping: it is not expected to be used soon.
     pub fn madvise_cold(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_present(task, object, page, |core, pfn, _| core.lru_deactivate(pfn))
+        self.with_single(task, object, page, |core, pfn, _| core.lru_deactivate(pfn))
     }
 
     /// `madvise(MADV_FREE)` on a page of an anonymous mapping: its contents may be forgotten unless it is written again.
     pub fn madvise_free(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_present(task, object, page, |core, pfn, word| {
+        self.with_single(task, object, page, |core, pfn, word| {
             if !core.memory.folios[pfn].has(FolioFlags::ANON) {
                 return;
             }
@@ -132,9 +132,13 @@ impl Engine {
     }
 
     /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:
-    /// reclaim won't know of accesses before this one.
+    /// reclaim won't know of accesses before this one. A huge page has one such bit for all of its pages.
     pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_present(task, object, page, |_, _, word| word.clear_young())
+        let (mm, page) = self.address(task, object, page)?;
+        if self.core.memory.mm(mm).table.word(page).is_present() {
+            self.core.memory.mm_mut(mm).table.clear_entry_young(page);
+        }
+        Ok(())
     }
 
     /// Pins a resident page of a file, as a busy buffer or a device does: reclaim finds it in use each time. False if it
@@ -147,20 +151,19 @@ impl Engine {
         resident.is_present()
     }
 
-    fn with_present(
+    /// Takes advice on a page that is there. It is about that page alone, so a huge page that it is part of becomes single ones first; where
+    /// that can't be, nobody follows the advice.
+    fn with_single(
         &mut self,
         task: TaskId,
         object: ObjectId,
         page: u64,
         advise: impl FnOnce(&mut Core, Pfn, &mut Word),
     ) -> Result<(), ConfigError> {
-        self.enter(task);
-        let (mm, vma) = self.mapping(task, object)?;
-        let vma = &self.core.memory.mm(mm).vmas[vma];
-        if page >= vma.pages {
-            return Err(ConfigError::Unknown(format!("page {page} in a mapping of {} pages", vma.pages)));
+        let (mm, page) = self.address(task, object, page)?;
+        if !self.core.split_huge_at(mm, page) {
+            return Ok(());
         }
-        let page = vma.start + page;
         let mut word = self.core.memory.mm(mm).table.word(page);
         if word.is_present() && !word.is_zero_page() {
             advise(&mut self.core, word.pfn(), &mut word);
@@ -169,7 +172,18 @@ impl Engine {
         Ok(())
     }
 
-    fn mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
+    /// Where a page of a mapping is in its address space.
+    fn address(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(MmId, u64), ConfigError> {
+        self.enter(task);
+        let (mm, vma) = self.mapping(task, object)?;
+        let vma = &self.core.memory.mm(mm).vmas[vma];
+        if page >= vma.pages {
+            return Err(ConfigError::Unknown(format!("page {page} in a mapping of {} pages", vma.pages)));
+        }
+        Ok((mm, vma.start + page))
+    }
+
+    pub(super) fn mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
         match self.tasks[task.index()].objects.get(object.index()) {
             Some(&Object::Mapping { mm, vma, .. }) if self.core.memory.mm(mm).vmas[vma].mapped => {
                 Ok((mm, vma))

@@ -65,8 +65,12 @@ impl Engine {
             }
         }
         self.let_go(task);
-        let touched = if let Found::Ready(pfn) = found { Touched::Frame(pfn) } else { Touched::Zeroes };
         let access = Access { object, page, write, wanted };
+        let touched = match found {
+            Found::Ready(pfn) if self.core.memory.folios[pfn].is_huge() => self.touched(task, access),
+            Found::Ready(pfn) => Touched::Frame(pfn),
+            _ => Touched::Zeroes,
+        };
         let served = match started_read {
             true => Served::Major(touched),
             // More than its word was written, but to whoever writes it was there.

@@ -22,6 +22,7 @@ use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
+use crate::serve::huge::HugeFault;
 use crate::serve::task::Task;
 use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
@@ -60,6 +61,8 @@ pub(crate) struct Attempt {
     pub(super) has_faulted_around: bool,
     /// The page that this task has had read in.
     pub(super) held: Option<Pfn>,
+    /// Whether all of the 2 MiB around its page are to come at once.
+    pub(super) huge: HugeFault,
     pub(super) started_read: bool,
     /// This very write has created the page, so the write counts as its first use.
     pub(super) created: bool,
@@ -83,6 +86,7 @@ impl Attempt {
         self.submits_refault = false;
         self.has_seen_mark = false;
         self.has_faulted_around = false;
+        self.huge = HugeFault::Untried;
         self.started_read = false;
         self.paid = AllocationOutcome::default();
         self.created = false;
@@ -211,6 +215,7 @@ impl Engine {
                     {
                         Ok(())
                     }
+                    Found::Absent(Source::NewAnon) if self.wants_huge_page(task) => self.bring_in_huge(task),
                     Found::Absent(source) => self.bring_in(task, Some(source)),
                     Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
                     found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
@@ -252,6 +257,9 @@ impl Engine {
         let attempt = &self.tasks[task.index()].attempt;
         if lacks_kernel_pages {
             return self.provide_kernel_pages(task);
+        }
+        if self.is_huge_fault(task) {
+            return self.bring_in_huge(task);
         }
         if attempt.readahead.is_some() {
             return self.go_on_reading_ahead(task);
@@ -386,7 +394,7 @@ impl Engine {
                 Ok((allocated, is_for)) if is_for.is_like(request) => pfn = Some(allocated),
                 // Others have provided what it was for.
                 Ok((allocated, _)) => self.core.free_folio(allocated),
-                Err(Stop::NoRoom) if !request.gfp.contains(Gfp::NORETRY) => {}
+                Err(Stop::NoRoom) if !request.may_fail() => {}
                 Err(stop) => return Err(stop),
             }
         }
@@ -422,7 +430,7 @@ impl Engine {
                 }
                 Allocated::Oom(report) => return Err(Stop::Oom(report)),
                 Allocated::Dying => return Err(Stop::Dying),
-                Allocated::Nothing if allocation.request.gfp.contains(Gfp::NORETRY) => {
+                Allocated::Nothing if allocation.request.may_fail() => {
                     return Err(Stop::NoRoom);
                 }
                 Allocated::Nothing => {
@@ -450,8 +458,8 @@ impl Engine {
             folio.refs -= 1;
             if folio.has(FolioFlags::CHARGED) {
                 folio.clear(FolioFlags::CHARGED);
-                let memcg = folio.memcg;
-                self.core.charge_cancel(memcg);
+                let (memcg, pages) = (folio.memcg, folio.pages());
+                self.core.charge_cancel(memcg, pages);
             }
             self.core.free_folio(pfn);
         }
@@ -481,15 +489,21 @@ impl Engine {
             self.tasks[task.index()].high_debt += over_high;
             return Ok(ChargeOutcome::default());
         }
-        self.charge_slowly(task, memcg, gfp)
+        self.charge_slowly(task, memcg, 1, gfp)
     }
 
     /// Begins a charge that takes reclaim, or goes on with it.
     #[cold]
-    fn charge_slowly(&mut self, task: TaskId, memcg: MemcgId, gfp: Gfp) -> Result<ChargeOutcome, Stop> {
+    pub(super) fn charge_slowly(
+        &mut self,
+        task: TaskId,
+        memcg: MemcgId,
+        pages: u64,
+        gfp: Gfp,
+    ) -> Result<ChargeOutcome, Stop> {
         let begun = self.tasks[task.index()].attempt.charge.take();
         let mm = self.mm_of(task);
-        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, mm, gfp)));
+        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, pages, mm, gfp)));
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
                 self.tasks[task.index()].high_debt += charge.over_high;
@@ -510,7 +524,7 @@ impl Engine {
     }
 
     #[cold]
-    fn tell_filled(&mut self, task: TaskId, pfn: Pfn, source: Source, charged: ChargeOutcome) {
+    pub(super) fn tell_filled(&mut self, task: TaskId, pfn: Pfn, source: Source, charged: ChargeOutcome) {
         let with = match source {
             Source::File(..) => Filled::File,
             Source::Overwritten(..) => Filled::Overwritten,

@@ -7,6 +7,7 @@ pub(crate) mod access; // hits: what an access to a resident page writes
 mod kmem; // kernel memory that an access needs
 pub(crate) mod proc; // what a reader of `/proc` takes
 mod miss; // misses: finding the page, charging and allocating for it
+mod huge; // huge pages at a fault
 mod read_ahead; // readahead as a part of an access
 mod swap_ahead; // the same of swapped pages
 mod fill; // a new folio's contents

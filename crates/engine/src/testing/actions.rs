@@ -4,6 +4,7 @@
 //! shrink a failing run to the few actions that matter. Every sublist of a run is a run: numbers are taken modulo the number of
 //! choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
 
+use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::memory::mm::Advice;
 use crate::{Bdi, MigrateStep, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
 use proptest::prelude::*;
@@ -17,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) demotes: bool,
     /// What else there is where memory has tiers; its slow node has all of `memory`.
     pub(crate) tiers: Option<Tiers>,
+    /// Heaps begin with a huge page, for which groups and machine have room.
+    pub(crate) huge: bool,
     /// `memory.max` of the two groups, in pages.
     pub(crate) limits: [u64; 2],
     /// The second group is a child of the first.
@@ -255,13 +258,19 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
         |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi, memory), swappiness)| {
+            let huge = limits.1 % 7 == 5 && memory >= 4096;
+            let huge_pages = if nested { 2 } else { 1 };
             Setup {
                 memory,
                 // A third of the machines, without a draw of its own.
                 demotes: sizes.1 == 64,
                 tiers: None,
+                // A seventh of the machines, without a draw of its own.
+                huge,
                 // Stacks and page tables of three tasks leave some room.
-                limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
+                limits: [limits.0, limits.1].map(|pages| {
+                    pages + if kmem { 24 } else { 0 } + if huge { huge_pages * HUGE_PAGE_PAGES } else { 0 }
+                }),
                 nested,
                 swap,
                 bdi,

@@ -21,6 +21,7 @@ mod transfers; // what frames, slots and devices hold, and what moves between th
 use super::actions::{Kind, PAGES, Setup, TASKS};
 use super::model::{Model, Page};
 use super::mutant::Mutant;
+use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tasks::{Doing, State, Task};
@@ -50,6 +51,8 @@ pub(crate) struct Machine {
     zero_filled: u16,
     /// Pages that a read of a file brings in at most.
     pages_a_read: u64,
+    /// Those of heaps, only the first of which are accessed.
+    heap_pages: u64,
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,
     /// What was compressed in place of it.
@@ -114,6 +117,10 @@ impl Machine {
             zswap_shrinker_enabled: setup.kmem,
             zswap_max_pool_percent: if setup.cpus == 1 { 20 } else { 1 },
             policy: setup.policy,
+            transparent_hugepage: match setup.huge {
+                true => TransparentHugepage::Always,
+                false => TransparentHugepage::Never,
+            },
             ..Config::default()
         })
         .unwrap();
@@ -150,6 +157,7 @@ impl Machine {
             advice: setup.advice,
             zero_filled: setup.zero_filled,
             pages_a_read: u64::from(setup.bdi.ra_pages.max(setup.bdi.io_pages).max(1)),
+            heap_pages: if setup.huge { HUGE_PAGE_PAGES } else { PAGES },
             frames: BTreeMap::new(),
             slots: BTreeMap::new(),
             compressed: BTreeMap::new(),
@@ -205,7 +213,7 @@ impl Machine {
             Kind::OpenTmpfs => self.engine.open(task, tmpfs),
             Kind::MappedRegular => self.engine.map_file(task, regular, advice, task.0 == 0),
             Kind::MappedTmpfs => self.engine.map_file(task, tmpfs, advice, false),
-            Kind::Anon => self.engine.map_anon(task, PAGES, advice),
+            Kind::Anon => self.engine.map_anon(task, self.heap_pages, advice),
         };
         let object = object.unwrap();
         if matches!(kind, Kind::OpenTmpfs | Kind::Anon) {

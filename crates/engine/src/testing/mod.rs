@@ -8,6 +8,7 @@ mod actions; // what a run consists of, and how to make random ones
 mod batches; // promises of the per-CPU batches that can't be seen from outside
 mod compaction; // promises of compaction
 mod demotion; // promises of demotion to slower memory
+mod huge_memory; // promises of huge pages
 mod highatomic; // pageblocks for requests that can't wait, written a second time
 mod high_order; // promises to requests for blocks of pages
 mod lumpy; // promises of reclaim that takes whole blocks

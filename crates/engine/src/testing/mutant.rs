@@ -24,6 +24,8 @@ pub(crate) enum Mutant {
     OldFrameFreedWhileMapped,
     /// `migrate/mod.rs`: that a page was written since its contents were last saved doesn't move with it.
     DirtyLostAtMigration,
+    /// `huge_memory.rs`: all pages of a huge page that becomes single ones are its first.
+    SplitLeadsToFirst,
     /// `serve/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
     DirtyDroppedByReadahead,
     /// `page_cache/mod.rs`: a frame goes back to the allocator twice.
@@ -91,6 +93,12 @@ fn an_old_frame_freed_while_it_is_mapped_is_noticed() {
 #[test]
 fn a_dirty_bit_lost_at_migration_is_noticed() {
     check(Mutant::DirtyLostAtMigration);
+}
+
+/// Two entries that lead to a page trip over each other's count of them, mostly before a byte is lost.
+#[test]
+fn a_huge_page_whose_parts_are_all_its_first_is_noticed() {
+    rejection(Mutant::SplitLeadsToFirst);
 }
 
 #[test]

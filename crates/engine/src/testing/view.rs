@@ -31,9 +31,9 @@ impl Engine {
                 continue;
             }
             if !folio.has(FolioFlags::SWAPBACKED) || may_swap && folio.has(FolioFlags::SWAPCACHE) {
-                ready += 1;
+                ready += folio.pages();
             } else if may_swap {
-                in_need_of_a_slot += 1;
+                in_need_of_a_slot += folio.pages();
             }
         }
         ready + in_need_of_a_slot.min(free_swap)

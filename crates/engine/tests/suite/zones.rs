@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 
-use pageout_engine::{Config, Engine, Layout, NodeId, ZoneInfo, ZoneType};
+use pageout_engine::{Config, Engine, Layout, NodeId, TransparentHugepage, ZoneInfo, ZoneType};
 
 const GIB: u64 = 1 << 18;
 
@@ -33,7 +33,7 @@ fn with_dma(pages: u64) -> Config {
 
 #[rustfmt::skip]
 fn machines() -> Vec<Machine> {
-    let huge = |config: Config| Config { transparent_hugepage: true, ..config };
+    let huge = |config: Config| Config { transparent_hugepage: TransparentHugepage::Always, ..config };
     let movable = |pages: &[u64], config: Config| {
         Config { layout: Layout { movable_pages: pages.to_vec(), ..Layout::default() }, ..config }
     };
@@ -68,7 +68,7 @@ fn by_hand(machine: &Machine) -> Vec<[u64; 6]> {
     let places = || 0..machine.zones.len();
     let low_memory: f64 = places().filter(|&at| !is_movable(at)).map(|at| managed[at]).sum();
     let mut kbytes = (low_memory * 4.0 * 16.0).sqrt().floor().clamp(128.0, 262_144.0);
-    if *transparent_hugepage {
+    if *transparent_hugepage != TransparentHugepage::Never {
         let zones = places().filter(|&at| !is_movable(at)).count() as f64;
         kbytes = kbytes.max(4.0 * (11.0 * 512.0 * zones).min((low_memory / 20.0).floor()));
     }
@@ -133,7 +133,9 @@ fn marks_are_the_recorded_ones() {
 
 #[test]
 fn most_production_machines_keep_67584_kb_free() {
-    let mut engine = Engine::new(Config { transparent_hugepage: true, ..with_dma(16 * GIB) }).unwrap();
+    let mut engine =
+        Engine::new(Config { transparent_hugepage: TransparentHugepage::Always, ..with_dma(16 * GIB) })
+            .unwrap();
     assert_eq!(engine.read_file("/proc/sys/vm/min_free_kbytes").unwrap(), "67584\n");
 }
 

@@ -9,7 +9,7 @@
 //! ```
 //! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
 //! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular
-//! file that has to be written. An index also counts present pages and
+//! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
 //! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
@@ -370,6 +370,28 @@ impl Table {
 
     pub(crate) fn clear_leaf_young(&mut self, leaf: u64) {
         self.young[leaf as usize] = false;
+    }
+
+    /// Whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.
+    #[inline]
+    pub(crate) fn is_entry_young(&self, page: u64) -> bool {
+        let word = self.word(page);
+        if word.is_huge() { self.is_leaf_young(page / LEAF_PAGES) } else { word.is_young() }
+    }
+
+    /// Clears it.
+    #[inline]
+    pub(crate) fn clear_entry_young(&mut self, page: u64) {
+        if self.word(page).is_huge() {
+            self.clear_leaf_young(page / LEAF_PAGES);
+        } else {
+            self.update(page, Word::clear_young);
+        }
+    }
+
+    /// Whether one entry maps all pages of a leaf.
+    pub(crate) fn is_leaf_huge(&self, leaf: u64) -> bool {
+        self.words.get((leaf * LEAF_PAGES) as usize).is_some_and(|&word| Word(word).is_huge())
     }
 
     /// How many pages are present.

@@ -1,11 +1,14 @@
 //! What a table knows of one page: a word of 64 bits.
 //!
 //! ```text
-//!   resident   63..32 frame    | 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
+//! The words of a huge page all name its first frame, which is its folio; the page's own lies as far behind that as the page behind the
+//! first one. They stand for one entry, whose accessed bit is the young bit above them (`mod.rs`).
 
+use super::LEAF_PAGES;
 use crate::lru::References;
 use crate::memory::folio::UseBits;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
@@ -136,6 +139,8 @@ impl Word {
     pub(super) const UNUSED: u64 = 1 << 15;
     /// A page-table entry that any access faults on, so that the kernel learns of it. To the kernel the page is as present as before.
     pub(super) const PROT_NONE: u64 = 1 << 16;
+    /// One of the 512 words that a huge page has in place of an entry.
+    pub(super) const HUGE: u64 = 1 << 17;
     pub(super) const PFN_SHIFT: u32 = 32;
     pub(super) const SWAP_TAG: u64 = 1 << 2;
 
@@ -145,6 +150,11 @@ impl Word {
     pub(crate) fn mapping(pfn: Pfn, dirty: bool) -> Word {
         let dirty = if dirty { Self::DIRTY } else { 0 };
         Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | Self::YOUNG | dirty)
+    }
+
+    /// A page of the huge page whose folio is `head`.
+    pub(crate) fn mapping_huge(head: Pfn, dirty: bool) -> Word {
+        Word(Self::mapping(head, dirty).0 | Self::HUGE)
     }
 
     pub(crate) fn cached(pfn: Pfn, use_bits: UseBits, mark: Mark) -> Word {
@@ -225,6 +235,27 @@ impl Word {
     #[inline]
     pub(crate) fn pfn(self) -> Pfn {
         Pfn((self.0 >> Self::PFN_SHIFT) as u32)
+    }
+
+    #[inline]
+    pub(crate) fn is_huge(self) -> bool {
+        self.0 & (Self::PRESENT | Self::HUGE) == Self::PRESENT | Self::HUGE
+    }
+
+    /// The frame of the page, which is page `page` of its table.
+    #[inline]
+    pub(crate) fn frame(self, page: u64) -> Pfn {
+        if self.is_huge() { Pfn(self.pfn().0 + (page % LEAF_PAGES) as u32) } else { self.pfn() }
+    }
+
+    /// That of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
+    pub(crate) fn of_split(self, page: u64, is_young: bool) -> Word {
+        debug_assert!(self.is_huge());
+        let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG) | Self::DIRTY).with_pfn(self.frame(page));
+        if is_young {
+            single.set_young();
+        }
+        single
     }
 
     /// The same of a page that has moved to another frame.

@@ -95,7 +95,8 @@ impl Machine {
 
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
-        for _ in 0..10_000 {
+        // What huge pages have become takes reclaim some time, in batches of a few pages.
+        for _ in 0..100_000 {
             self.keep_up();
             if let Some(task) = (0..self.tasks.len()).find(|&task| self.is_runnable(task)) {
                 self.resume(TaskId(task as u32));

@@ -1,0 +1,171 @@
+//! Transparent huge pages of anonymous memory: one entry maps 2 MiB, until it is made single pages. [machine; tiering 6.2]
+//!
+//! ```text
+//!   page table   one entry for a leaf                    words of 512 pages, all of which name the first frame
+//!   frames       [ head ][ tail ][ tail ] ...            one folio of order 9; the head's record is the folio's, tails have none
+//!   lists        [ head ]                                one place, which counts as 512 pages wherever pages are counted
+//! ```
+//! A fault makes one where nothing of its 2 MiB was ever used (`serve/huge.rs`). After that it is a folio like any other: it ages, moves
+//! to another node and goes at exit as a whole, for the price of one entry. The accessed bit of its entry is the young bit above
+//! the words (`memory/table/`), which a hit sets anyway, so a hit knows nothing of huge pages.
+//!
+//! What needs a part of one makes single pages of it: swapping it out, forgetting a page of it, moving it to where no block is free.
+//! They take over its state: all are young if it was, all are dirty, and each has its share of the charge, which does not change.
+//!
+//! *When not to use it:* memory of which only a page here and there is used takes up to 512 times as much.
+//!
+//! Left out: khugepaged, which would make huge pages of single ones; the huge page of zeroes, so a first read maps single pages of zeroes
+//! and what is written after that is single pages, too; swap slots for a huge page as a whole; huge pages of files and tmpfs; folios of
+//! sizes in between. A page that nobody has a use for is found by nobody (the queue of partly used ones): no mapping can
+//! be given up in part.
+
+use crate::config::TransparentHugepage;
+use crate::core::Core;
+use crate::lru::Arrival;
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
+use crate::memory::mm::{Backing, HugeAdvice, Vma};
+use crate::memory::table::{LEAF_PAGES, Word};
+use crate::stat::Stat;
+use crate::units::{MmId, Pfn};
+use std::ops::Range;
+
+/// Pages under the entry that maps this page.
+fn leaf_of(page: u64) -> Range<u64> {
+    let first = page & !(LEAF_PAGES - 1);
+    first..first + LEAF_PAGES
+}
+
+impl Core {
+    /// Whether a first use of a page may bring in the 2 MiB around it.
+    pub(crate) fn may_map_huge(&self, mm: MmId, vma: usize, page: u64) -> bool {
+        let space = self.memory.mm(mm);
+        let vma: &Vma = &space.vmas[vma];
+        let is_wanted = match (self.config.transparent_hugepage, vma.huge_advice) {
+            (TransparentHugepage::Never, _) | (_, HugeAdvice::NoHugepage) => false,
+            (TransparentHugepage::Madvise, advice) => advice == HugeAdvice::Hugepage,
+            (TransparentHugepage::Always, _) => true,
+        };
+        let (all, leaf) = (vma.range(), leaf_of(page));
+        is_wanted
+            && vma.backing == Backing::Anon
+            && all.start <= leaf.start
+            && leaf.end <= all.end
+            && !space.table.leaf_exists(page / LEAF_PAGES)
+    }
+
+    /// Maps a new huge page, because this page of it is accessed.
+    pub(crate) fn map_huge(&mut self, mm: MmId, page: u64, head: Pfn) {
+        let space = self.memory.mm_mut(mm);
+        if let Some(tlb) = &mut space.tlb {
+            tlb.access(page);
+        }
+        for page in leaf_of(page) {
+            space.table.replace(page, Word::mapping_huge(head, true));
+        }
+        let locked = space.vma_of(page).locked;
+        self.memory.folios[head].mapped = 1;
+        self.count_huge(head, 1);
+        if locked {
+            self.mlock_folio(head);
+        }
+    }
+
+    /// Takes the entry of a huge page away.
+    pub(crate) fn unmap_huge(&mut self, mm: MmId, page: u64) {
+        let space = self.memory.mm_mut(mm);
+        let head = space.table.word(page).pfn();
+        for page in leaf_of(page) {
+            space.table.replace(page, Word::EMPTY);
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        self.count_huge(head, -1);
+        self.memory.folios[head].mapped = 0;
+    }
+
+    /// Counts a huge page that is mapped, or is not any more.
+    fn count_huge(&mut self, head: Pfn, sign: i64) {
+        let lruvec = self.lruvec_of(head);
+        self.count(lruvec, Stat::NrAnonPages, sign * HUGE_PAGE_PAGES as i64);
+        self.count(lruvec, Stat::NrAnonThps, sign);
+    }
+
+    /// Changes all words of a huge page, of which one is that of `page`.
+    pub(crate) fn update_huge(&mut self, mm: MmId, page: u64, mut change: impl FnMut(&mut Word)) {
+        let space = self.memory.mm_mut(mm);
+        debug_assert!(space.table.word(page).is_huge());
+        for page in leaf_of(page) {
+            space.table.update(page, &mut change);
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+    }
+
+    /// Makes single pages of a huge page that the caller has taken off its list. They are in the caller's hands, too: the first is where
+    /// the huge one was, the others are added to `tails`. False, changing nothing, where somebody holds it.
+    pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
+        let folio = self.memory.folios[head];
+        debug_assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
+        if self.is_held(&folio) {
+            self.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            return false;
+        }
+        let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
+        self.split_entry(mm, first);
+        self.count(self.lruvec_of(head), Stat::NrAnonThps, -1);
+        for at in 0..HUGE_PAGE_PAGES as u32 {
+            let pfn = Pfn(head.0 + at);
+            self.memory.folios[pfn] = folio.single_page(at);
+            if at > 0 {
+                self.numa_balancing.copy_access_time(head, pfn);
+                tails.push(pfn);
+            }
+        }
+        self.count_node(folio.node, Stat::ThpSplitPage, 1);
+        self.count_node(folio.node, Stat::ThpSplitPmd, 1);
+        self.work.list_moves += HUGE_PAGE_PAGES - 1;
+        true
+    }
+
+    /// Makes entries for single pages of the entry of a huge one.
+    fn split_entry(&mut self, mm: MmId, first: u64) {
+        let space = self.memory.mm_mut(mm);
+        let is_young = space.table.is_leaf_young(first / LEAF_PAGES);
+        for page in leaf_of(first) {
+            #[cfg(test)]
+            let first_only = self.mutant == Some(crate::testing::Mutant::SplitLeadsToFirst);
+            #[cfg(not(test))]
+            let first_only = false;
+            let of = if first_only { first } else { page };
+            space.table.update(page, |word| *word = word.of_split(of, is_young));
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        self.work.ptes_walked += LEAF_PAGES;
+    }
+
+    /// Makes single pages of the huge page that shows this page, if one does. False where that can't be: somebody has it in hand.
+    pub(crate) fn split_huge_at(&mut self, mm: MmId, page: u64) -> bool {
+        let word = self.memory.mm(mm).table.word(page);
+        if !word.is_huge() {
+            return true;
+        }
+        let head = word.pfn();
+        let folio = self.memory.folios[head];
+        if !folio.has(FolioFlags::LRU) {
+            self.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            return false;
+        }
+        let mut pages = vec![head];
+        self.lru_unlink(head);
+        let is_split = self.split_huge_page(head, &mut pages);
+        // The last one first, so that they lie in their order.
+        for pfn in pages.into_iter().rev() {
+            self.lru_place(pfn, Arrival::Added);
+        }
+        is_split
+    }
+}

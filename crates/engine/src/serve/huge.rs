@@ -1,0 +1,149 @@
+//! Huge pages at a fault: 2 MiB at once where nobody has used any of them yet, or else a single page. [machine]
+//!
+//! ```text
+//!   a first write ─▶ may it be huge? ─▶ a block of 512 frames ─▶ charge of 512 pages ─▶ zeroes, one entry, one place on the lists
+//!                      no │                no │ none                no │ no room
+//!                         └───────────────────┴───── fallback ─────────┴─▶ a single page, and so is all that follows in these 2 MiB
+//! ```
+//! How much such a page is worth is the kernel's default of `defrag`, `madvise`: a mapping that was said to be worth it
+//! (`madvise(MADV_HUGEPAGE)`) reclaims and compacts for it as any large request does, others take what is there. Nobody wakes kswapd for it.
+
+use crate::config::{ConfigError, TransparentHugepage};
+use crate::machine::op::Op;
+use crate::memcg::charge::ChargeOutcome;
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
+use crate::memory::mm::{Backing, HugeAdvice};
+use crate::memory::table::LEAF_PAGES;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::serve::access::Object;
+use crate::serve::engine::Engine;
+use crate::serve::miss::{Source, Stop};
+use crate::stat::Stat;
+use crate::units::{ObjectId, Pfn, TaskId};
+
+/// How far a fault has come with its huge page.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum HugeFault {
+    #[default]
+    Untried,
+    /// What it needs is being got, whatever becomes of the page meanwhile.
+    UnderWay,
+    /// It has one, or does without.
+    Over,
+}
+
+impl Engine {
+    /// Says whether a mapping of anonymous memory is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are there stay
+    /// as they are.
+    pub fn madvise_hugepage(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        advice: HugeAdvice,
+    ) -> Result<(), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        let vma = &mut self.core.memory.mm_mut(mm).vmas[vma];
+        if vma.backing != Backing::Anon {
+            let what = format!("anonymous memory behind mapping {} of task {}", object.0, task.0);
+            return Err(ConfigError::Unknown(what));
+        }
+        vma.huge_advice = advice;
+        Ok(())
+    }
+
+    /// Whether the page that the access lacks may come as part of a huge one.
+    #[inline]
+    pub(super) fn wants_huge_page(&self, task: TaskId) -> bool {
+        self.core.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge(task)
+    }
+
+    #[cold]
+    fn may_be_huge(&self, task: TaskId) -> bool {
+        let task = &self.tasks[task.index()];
+        let Object::Mapping { mm, vma, start, .. } = *task.accessed() else { return false };
+        task.attempt.huge == HugeFault::Untried && self.core.may_map_huge(mm, vma, start + task.attempt.page)
+    }
+
+    /// Whether it is on its way to one.
+    #[cold]
+    pub(super) fn is_huge_fault(&self, task: TaskId) -> bool {
+        self.tasks[task.index()].attempt.huge == HugeFault::UnderWay
+    }
+
+    /// Brings in a huge page, or finds out that a single one has to do.
+    #[cold]
+    pub(super) fn bring_in_huge(&mut self, task: TaskId) -> Result<(), Stop> {
+        self.tasks[task.index()].attempt.huge = HugeFault::UnderWay;
+        let prepared = self.prepare_huge(task);
+        if matches!(prepared, Err(Stop::Pause(_))) {
+            return prepared.map(|_| ());
+        }
+        // Another thread may have used these 2 MiB meanwhile.
+        self.tasks[task.index()].attempt.huge = HugeFault::Untried;
+        let is_needed = self.may_be_huge(task);
+        self.tasks[task.index()].attempt.huge = HugeFault::Over;
+        match prepared {
+            Ok((pfn, charged)) if is_needed => self.fill_huge(task, pfn, charged),
+            Ok(_) => self.give_back(task),
+            Err(Stop::NoRoom) => {
+                let node = self.core.current_node();
+                self.core.count_node(node, Stat::ThpFaultFallback, 1);
+            }
+            Err(stop) => return Err(stop),
+        }
+        Ok(())
+    }
+
+    /// Gets a block of frames and the charge of it.
+    fn prepare_huge(&mut self, task: TaskId) -> Result<(Pfn, ChargeOutcome), Stop> {
+        let memcg = self.memcg_of(task);
+        let Object::Mapping { mm, vma, .. } = *self.tasks[task.index()].accessed() else {
+            unreachable!("anonymous memory is mapped")
+        };
+        let gfp = match self.core.memory.mm(mm).vmas[vma].huge_advice {
+            HugeAdvice::Hugepage => Gfp::HUGE,
+            HugeAdvice::Normal | HugeAdvice::NoHugepage => Gfp::HUGE_LIGHT,
+        };
+        let movable = Request::movable(gfp, self.core.current_node());
+        let mut request = Request { order: HUGE_PAGE_ORDER, ..movable };
+        if self.core.memory.mm(mm).placement.is_some() {
+            self.place_request(task, &mut request);
+        }
+        let pfn = self.allocate(task, memcg, &request)?;
+        if self.tasks[task.index()].attempt.charge.is_none() {
+            self.core.memory.folios[pfn].memcg = memcg;
+        }
+        let payer = self.core.memory.folios[pfn].memcg;
+        let charged = self.charge_slowly(task, payer, HUGE_PAGE_PAGES, gfp);
+        if matches!(charged, Err(Stop::NoRoom)) {
+            let node = self.core.current_node();
+            self.core.count_node(node, Stat::ThpFaultFallbackCharge, 1);
+        }
+        let charged = charged.map_err(|stop| self.give_up(task, stop))?;
+        self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+        Ok((pfn, charged))
+    }
+
+    /// Fills it with zeroes and maps it.
+    fn fill_huge(&mut self, task: TaskId, pfn: Pfn, charged: ChargeOutcome) {
+        let Object::Mapping { mm, start, .. } = *self.tasks[task.index()].accessed() else {
+            unreachable!("anonymous memory is mapped")
+        };
+        let page = start + self.tasks[task.index()].attempt.page;
+        self.tasks[task.index()].attempt.frame = None;
+        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        if self.core.is_telling() {
+            self.tell_filled(task, pfn, Source::NewAnon, charged);
+        }
+        self.hold_for(task, pfn);
+        let folio = &mut self.core.memory.folios[pfn];
+        folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
+        folio.owner = mm.0;
+        folio.index = (page & !(LEAF_PAGES - 1)) as u32;
+        self.core.ops.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
+        self.core.map_huge(mm, page, pfn);
+        self.core.lru_add(pfn);
+        self.core.in_lru_fault = false;
+        self.core.count(self.core.lruvec_of(pfn), Stat::ThpFaultAlloc, 1);
+    }
+}
