@@ -23,6 +23,8 @@ pub(crate) struct Carried {
     compressed: u64,
     decompressed: u64,
     copied: u64,
+    /// As parts of huge pages.
+    copied_huge: u64,
 }
 
 impl Carried {
@@ -32,7 +34,8 @@ impl Carried {
             Op::Zero { pages, .. } => (&mut self.zeroed, u64::from(pages), costs.zero),
             Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => (&mut self.compressed, 1, costs.compress),
             Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => (&mut self.decompressed, 1, costs.decompress),
-            Op::Copy { pages, .. } => (&mut self.copied, u64::from(pages), costs.migrate),
+            Op::Copy { pages: 1, .. } => (&mut self.copied, 1, costs.migrate),
+            Op::Copy { pages, .. } => (&mut self.copied_huge, u64::from(pages), costs.migrate_huge),
             Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::ReadSwap { .. }
@@ -49,12 +52,12 @@ impl Carried {
 impl Account {
     /// CPU time by what it was spent on, in the order of the price table.
     pub(crate) fn spent(&self, costs: &Costs) -> Vec<(&'static str, Nanos)> {
-        let Carried { zeroed, compressed, decompressed, copied } = self.carried;
+        let Carried { zeroed, compressed, decompressed, copied, copied_huge } = self.carried;
         let carried = [
             ("zeroed", zeroed * costs.zero),
             ("compressed", compressed * costs.compress),
             ("decompressed", decompressed * costs.decompress),
-            ("copied", copied * costs.migrate),
+            ("copied", copied * costs.migrate + copied_huge * costs.migrate_huge),
         ];
         let mut spent = costs.price_each(&self.work);
         spent.extend(carried.map(|(name, spent)| (name, Nanos(spent))));
@@ -69,6 +72,7 @@ impl AddAssign for Account {
         self.carried.compressed += other.carried.compressed;
         self.carried.decompressed += other.carried.decompressed;
         self.carried.copied += other.carried.copied;
+        self.carried.copied_huge += other.carried.copied_huge;
     }
 }
 
@@ -83,6 +87,7 @@ impl Sub for Account {
                 compressed: self.carried.compressed - other.carried.compressed,
                 decompressed: self.carried.decompressed - other.carried.decompressed,
                 copied: self.carried.copied - other.carried.copied,
+                copied_huge: self.carried.copied_huge - other.carried.copied_huge,
             },
         }
     }

@@ -204,6 +204,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         request_size: None,
         advice: Advice::Normal,
         populate_node: None,
+        hugepage: None,
         locked: false,
         executable: false,
         opened_by: OpenedBy::Process,

@@ -15,6 +15,44 @@ fn a_busy_machine_gives_its_page_cache_as_huge_pages_and_kills_nobody() {
 }
 
 #[test]
+fn anonymous_memory_comes_2_mib_at_a_time_where_it_may_and_is_swapped_out_page_by_page() {
+    let output = pageout(&scenarios(), &["compare", "huge-pages-anonymous.toml", "--json"]);
+    check_success(&output);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expectations = result["expectations"].as_array().unwrap();
+    assert_eq!(expectations.len(), 5);
+    assert!(expectations.iter().all(|expectation| expectation["is_true"] == true), "{expectations:?}");
+}
+
+#[test]
+fn kernel_files_say_how_much_is_of_huge_pages() {
+    let events = "[kernel]\ntransparent_hugepage = \"always\"\n\n\
+         [[event]]\nat = \"1s\"\nread = \"/proc/meminfo\"\n\n\
+         [[task]]\nname = \"heap\"\n\n\
+         [[task.object]]\nchannel = \"anonymous\"\nsize = \"6MiB\"\n\
+         workload = { pattern = \"uniform\", ops = 100_000_000, write_ratio = 1.0 }\n\n[[memcg]]";
+    let output = run_with("[[memcg]]", events, &["--json"]);
+    check_success(&output);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let meminfo = result["reads"][0]["text"].as_str().unwrap();
+    assert!(
+        meminfo.lines().any(|line| line.split_whitespace().eq(["AnonHugePages:", "6144", "kB"])),
+        "{meminfo}"
+    );
+}
+
+#[test]
+fn huge_pages_that_cannot_be_are_refused() {
+    let output = run_with("[[memcg]]", "[kernel]\ntransparent_hugepage = true\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["transparent_hugepage", "never", "madvise", "always", "scenario.toml:"]);
+    let output = run_with("channel = \"file\"", "channel = \"file\"\nhugepage = true", &[]);
+    check_failure(&output, 2, &["`hugepage", "only anonymous memory has huge pages", "scenario.toml:"]);
+    let both = "[kernel]\ntransparent_hugepage = \"madvise\"\n\n[[memcg]]";
+    let output = run_with("[[memcg]]", both, &["--set", "machine.page_stands_for=4"]);
+    check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
+}
+
+#[test]
 fn a_pool_is_read_as_it_was_written_as_far_as_there_is_memory() {
     let events = format!(
         "[[event]]\nat = \"1us\"\nwrite = \"{POOL}\"\nvalue = 3\n\n\

@@ -15,8 +15,8 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section, Step, SwapId,
-    SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId,
+    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section, Step,
+    SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
 };
 use pageout_workload::rng::SplitMix64;
 
@@ -131,6 +131,11 @@ impl Scenario {
                 let message = format!("the engine has no setting `{name}` that takes `{value}`");
                 return Err(problem(&format!("kernel.{name}"), message));
             }
+        }
+        if config.transparent_hugepage != TransparentHugepage::Never && self.machine.page_stands_for > 1 {
+            let message = "a huge page has 512 pages of 4 KiB, so a page can't stand for more than one";
+            return Err(problem("kernel.transparent_hugepage", message)
+                .help("leave `machine.page_stands_for` at 1, or transparent_hugepage at \"never\""));
         }
         Ok(config)
     }
@@ -359,6 +364,10 @@ impl Scenario {
                 compressed.map_or(Ok(()), |compressed| {
                     engine.set_compressibility(id, id_of, compressed).map_err(refuse)
                 })?;
+                if let Some(hugepage) = object.hugepage {
+                    let advice = if hugepage { HugeAdvice::Hugepage } else { HugeAdvice::NoHugepage };
+                    engine.madvise_hugepage(id, id_of, advice).map_err(refuse)?;
+                }
                 if object.locked {
                     engine.mlock(id, id_of).map_err(refuse)?;
                 }

@@ -322,6 +322,10 @@ impl Check<'_> {
         } else if object.size.is_none() && !self.is_sized_by_accesses(task, own) {
             self.report(Problem::new(prefix, "neither `size` nor `file` says how large this object is"));
         }
+        if object.hugepage.is_some() && channel != Channel::Anonymous {
+            let message = "only anonymous memory has huge pages, so channel must be \"anonymous\"";
+            self.report(Problem::new(format!("{prefix}.hugepage"), message));
+        }
         if object.locked && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
             let problem = Problem::new(format!("{prefix}.locked"), "only a mapping can be locked");
             self.report(problem.help("use channel = \"mapped\" or \"anonymous\""));
