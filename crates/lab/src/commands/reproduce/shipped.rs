@@ -51,6 +51,8 @@ const FILES: &[(&str, &str)] = shipped![
     "pghot/mode1-small.toml",
     "pghot/mode2.toml",
     "pghot/mode2-small.toml",
+    "pghot/mode3.toml",
+    "pghot/mode3-small.toml",
     "loop-larger-than-memory.toml",
     "zswap-lru/kernel-build.toml",
     "zswap-lru/kernel-build-small.toml",
