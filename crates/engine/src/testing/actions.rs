@@ -61,6 +61,14 @@ pub(crate) struct Tiers {
     pub(crate) tracking: bool,
 }
 
+impl Setup {
+    /// The same with huge heaps, and so much more for the groups, both of which are the first one's where they are nested.
+    pub(crate) fn with_huge_pages(self) -> Setup {
+        let heaps = if self.nested { 2 } else { 1 };
+        Setup { huge: true, limits: self.limits.map(|pages| pages + heaps * HUGE_PAGE_PAGES), ..self }
+    }
+}
+
 /// The objects that each task has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -258,19 +266,14 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
     let swappiness = prop_oneof![5 => Just(60u8), 3 => Just(200), 1 => Just(0)];
     ((8..32u64, 8..32u64), swap, 1..=2u16, sizes, switches, swappiness).prop_map(
         |(limits, swap, cpus, sizes, (nested, live_stats, kmem, policy, advice, bdi, memory), swappiness)| {
-            let huge = limits.1 % 7 == 5 && memory >= 4096;
-            let huge_pages = if nested { 2 } else { 1 };
             Setup {
                 memory,
                 // A third of the machines, without a draw of its own.
                 demotes: sizes.1 == 64,
                 tiers: None,
-                // A seventh of the machines, without a draw of its own.
-                huge,
+                huge: false,
                 // Stacks and page tables of three tasks leave some room.
-                limits: [limits.0, limits.1].map(|pages| {
-                    pages + if kmem { 24 } else { 0 } + if huge { huge_pages * HUGE_PAGE_PAGES } else { 0 }
-                }),
+                limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
                 nested,
                 swap,
                 bdi,

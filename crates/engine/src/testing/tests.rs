@@ -35,6 +35,12 @@ fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
     inputs.new_tree(&mut runner).expect("nothing is filtered").current()
 }
 
+/// The same run, on a machine whose heaps begin with a huge page.
+fn random_run_huge(seed: u64) -> (Setup, Vec<Action>) {
+    let (setup, actions) = random_run(seed);
+    (setup.with_huge_pages(), actions)
+}
+
 fn run(setup: &Setup, actions: &[Action], mutant: Option<Mutant>, checks: Checks) {
     let mut machine = Machine::new(setup, mutant, checks);
     for &action in actions {
@@ -57,6 +63,11 @@ pub(super) fn first_failure(
     seeds: Range<u64>,
 ) -> Option<(u64, String)> {
     first_failure_of(random_run, mutant, checks, seeds)
+}
+
+/// The same with huge pages.
+pub(super) fn first_failure_huge(mutant: Mutant, seeds: Range<u64>) -> Option<(u64, String)> {
+    first_failure_of(random_run_huge, Some(mutant), Checks::Contents, seeds)
 }
 
 fn first_failure_of(
@@ -123,6 +134,11 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn no_sequence_of_operations_loses_a_byte() {
     check(random_run, 1000);
+}
+
+#[test]
+fn no_sequence_of_operations_loses_a_byte_of_a_huge_page() {
+    check(random_run_huge, 120);
 }
 
 #[test]
