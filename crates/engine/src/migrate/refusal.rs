@@ -9,8 +9,6 @@
 //! A program that is built to run scenarios has none of it: the question is answered with no before anyone asks.
 
 use crate::core::Core;
-#[cfg(any(test, feature = "fault-injection"))]
-use crate::serve::engine::Engine;
 
 /// A step of a migration that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +47,7 @@ impl MigrateStep {
 #[derive(Default)]
 pub(crate) struct Refusals {
     /// By step: the lowest bit is the next one's, and goes round.
-    patterns: [u8; MigrateStep::ALL.len()],
+    pub(crate) patterns: [u8; MigrateStep::ALL.len()],
     /// By step: how many have failed.
     #[cfg(test)]
     pub(crate) failed: [u64; MigrateStep::ALL.len()],
@@ -74,13 +72,5 @@ impl Core {
     #[inline(always)]
     pub(crate) fn is_refused(&self, _: MigrateStep) -> bool {
         false
-    }
-}
-
-#[cfg(any(test, feature = "fault-injection"))]
-impl Engine {
-    /// Makes migrations fail at a step: of eight in a row those whose bits are set, again and again. The lowest bit is the next one's.
-    pub fn refuse_migrations(&mut self, step: MigrateStep, pattern: u8) {
-        self.core.refusals.patterns[step as usize] = pattern;
     }
 }

@@ -85,3 +85,11 @@ impl Engine {
         self.core.put_back_set_aside(aside);
     }
 }
+
+#[cfg(any(test, feature = "fault-injection"))]
+impl Engine {
+    /// Makes migrations fail at a step: of eight in a row those whose bits are set, again and again. The lowest bit is the next one's.
+    pub fn refuse_migrations(&mut self, step: crate::migrate::MigrateStep, pattern: u8) {
+        self.core.refusals.patterns[step as usize] = pattern;
+    }
+}
