@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// What a process may do for memory that it asks for so. [memalloc_noio]
+    /// What a process may do for memory that it asks for so. The kernel says so of a task (memalloc_noio).
     pub(crate) fn gfp_of(&self, mm: MmId, gfp: Gfp) -> Gfp {
         if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
     }

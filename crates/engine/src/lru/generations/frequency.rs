@@ -29,7 +29,7 @@ choice! {
     Gauges {
         /// The two youngest generations are active: when one is opened, a whole generation becomes inactive at once.
         Generations = "generations",
-        /// Pages with a count of [`ACTIVE_FROM`] are. Only with the references of MGLRU-FG.
+        /// Pages that were accessed three times are. Only with the references of MGLRU-FG.
         Count = "count",
     }
 }
