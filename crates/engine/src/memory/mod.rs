@@ -170,8 +170,10 @@ impl Memory {
     /// The folio that a frame in use belongs to: itself, or the huge page that it lies in.
     pub(crate) fn folio_of(&self, pfn: Pfn) -> Pfn {
         let head = Pfn(pfn.0 & !(HUGE_PAGE_PAGES as u32 - 1));
-        let is_within = self.folios.get(head).is_huge() && self.folios.free_order(head).is_none();
-        if is_within { head } else { pfn }
+        let folio = self.folios.get(head);
+        // The record of a frame that is free, or on the list of a CPU, still says what it was once.
+        let is_in_use = self.folios.free_order(head).is_none() && (folio.refs > 0 || folio.mapped > 0);
+        if is_in_use && folio.is_huge() { head } else { pfn }
     }
 
     /// The slot of a folio in the swap cache.
