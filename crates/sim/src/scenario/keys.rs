@@ -269,7 +269,7 @@ mod tests {
     /// Something that the key takes and that is not left out of what is written.
     fn sample(key: &Key) -> Value {
         match key.accepts {
-            Accepts::Bool => json!(true),
+            Accepts::Bool => json!(key.default != "true"),
             Accepts::Choice(words) => json!(words[0]),
             Accepts::Policy => json!("lru"),
             // Not the least, which often is the default that need not be written.
