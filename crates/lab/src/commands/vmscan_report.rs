@@ -136,7 +136,7 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
     if let Some(fault) = fault {
         faults.push(format!("it breaks off after {}: {fault}", figures::bytes(totals.bytes)));
     }
-    let closed = if totals.gave_up { Ok(()) } else { input.close() };
+    let closed = if totals.gave_up { Ok(()) } else { input.close(totals.bytes) };
     if let Err(error) = closed {
         faults.push(format!("{error:#}"));
     }

@@ -484,6 +484,11 @@ fn a_trace_dat_goes_through_trace_cmd_or_says_how_to_get_it() {
         2,
         &["trace-cmd report -i trace.dat failed", "bad section"],
     );
+    check_failure(
+        &with_trace_cmd("exit 0", DAT),
+        2,
+        &["trace-cmd report -i trace.dat printed nothing: it is cut"],
+    );
 }
 
 #[test]

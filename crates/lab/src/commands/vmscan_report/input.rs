@@ -81,14 +81,19 @@ impl Input {
         Ok(Input { name, text, converter: None })
     }
 
-    /// Ends the conversion, if there is one. Errors: it failed.
-    pub(super) fn close(self) -> anyhow::Result<()> {
+    /// Ends the conversion, if there is one, of which so many bytes came. Errors: it failed, or came to nothing.
+    pub(super) fn close(self, bytes: u64) -> anyhow::Result<()> {
         let Input { name, text, converter } = self;
         // A converter that is not read any more ends with a broken pipe.
         drop(text);
         let Some(Converter { mut child, mut messages }) = converter else { return Ok(()) };
         let status = child.wait().with_context(|| format!("trace-cmd report -i {name}"))?;
         if status.success() {
+            // It says nothing of a file that ends in its head.
+            ensure!(
+                bytes > 0,
+                "trace-cmd report -i {name} printed nothing: it is cut, or nothing was recorded"
+            );
             return Ok(());
         }
         let mut told = String::new();
