@@ -4,10 +4,10 @@
 //! apart, and the lengths are those of the others. A length of a page or more is a page that does not shrink.
 //!
 //! *Why there is no lzo-rle.* Of the libraries of LZO two ports, a binding and its wrapper are under the GPL, and one only decompresses.
-//! `lzokay` (MIT) compresses, but looks harder for matches than the kernel does, and knows no runs of zeroes: on C source, Rust metadata and the
-//! heap of a Python program it comes to 10 % to 15 % less than zram's lzo-rle of Linux 6.18 (1475, 1864 and 1023 bytes a page in the
-//! mean, for 1743, 2082 and 1193). lz4 is nearer to it (1820, 2168 and 1325), and what zram makes of the same pages by its own lz4 is within
-//! 0.4 % of what is made of them here.
+//! `lzokay` (MIT) compresses, but looks harder for matches than the kernel does, and knows no runs of zeroes: on C source and on the heap of a
+//! Python program it comes to 14 % to 15 % less than zram's lzo-rle of Linux 6.18 (1475 and 1023 bytes a page in the mean, for 1743 and 1193).
+//! lz4 is nearer to it (1820 and 1325), and what zram makes of the same pages by its own lz4 is within 0.4 % of what is made of them
+//! here.
 
 use std::path::PathBuf;
 
