@@ -1,4 +1,4 @@
-//! Huge pages at a fault: 2 MiB at once where nobody has used any of them yet, or else a single page. [machine]
+//! Huge pages at a fault: 2 MiB at once where nobody has used any of them yet, or else a single page. [machine 2.6]
 //!
 //! ```text
 //!   a first write ─▶ may it be huge? ─▶ a block of 512 frames ─▶ charge of 512 pages ─▶ zeroes, one entry, one place on the lists
