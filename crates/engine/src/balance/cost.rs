@@ -172,8 +172,7 @@ impl Core {
         if protected == 0 {
             return size;
         }
-        let usage = self.memcgs[memcg].usage.max(protected);
-        (size - size * protected / (usage + 1)).max(self.config.reclaim_batch)
+        in_reach(size, protected, self.memcgs[memcg].usage).max(self.config.reclaim_batch)
     }
 
     /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
@@ -254,9 +253,24 @@ fn updated(cost: [u64; 2], counted: [u64; 2], before: [u64; 2], size: u64) -> [u
     cost
 }
 
+/// What protection of so many pages leaves of a list. A protection of `max` is more than any product of pages has room for.
+fn in_reach(size: u64, protected: u64, usage: u64) -> u64 {
+    let [list, protected, usage] = [size, protected, usage].map(u128::from);
+    size - (list * protected / (usage.max(protected) + 1)) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pressure_falls_in_proportion_to_what_is_protected_and_protection_may_be_max() {
+        assert_eq!(in_reach(100, 0, 199), 100);
+        assert_eq!(in_reach(100, 100, 199), 50);
+        assert_eq!(in_reach(100, 400, 199), 1, "all is protected, but for the page that rounding leaves");
+        assert_eq!(in_reach(100, u64::MAX, 199), 1);
+        assert_eq!(in_reach(0, u64::MAX, 0), 0);
+    }
 
     #[test]
     fn costs_from_counters_are_what_was_counted_since_halved_to_a_quarter_of_the_lists() {
