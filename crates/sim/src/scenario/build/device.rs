@@ -1,0 +1,96 @@
+//! What the machine makes of a `[[device]]`: a preset, with what the scenario overrides of it.
+
+use pageout_engine::Nanos;
+
+use super::{nanos, problem};
+use crate::device::{DeviceError, DeviceSpec, Direction, Fault, FaultRule, Latency};
+use crate::scenario::{Device, Problem, TimeSpan};
+
+impl Device {
+    /// What the machine makes of this device. The problem's key is relative to the device.
+    pub fn spec(&self) -> Result<DeviceSpec, Problem> {
+        // Taken apart, so that a key without a use does not compile.
+        let Device {
+            name,
+            preset,
+            read_latency,
+            read_p99,
+            write_latency,
+            write_p99,
+            sequential_latency,
+            read_bandwidth,
+            write_bandwidth,
+            queue_depth,
+            nr_requests,
+            merges,
+            iops,
+            fail_reads,
+            fail_writes,
+            remote_completions,
+            read_ahead_kb: _, // the engine's: see `bdi`
+            max_sectors_kb: _,
+        } = self;
+        let mut spec = DeviceSpec::preset(preset)
+            .ok_or_else(|| problem(".preset", format!("there is no device preset called `{preset}`")))?;
+        spec.name.clone_from(name);
+        spec.read = latency(spec.read, *read_latency, *read_p99);
+        spec.write = latency(spec.write, *write_latency, *write_p99);
+        spec.sequential = sequential_latency.map(nanos).or(spec.sequential);
+        spec.read_bandwidth = read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
+        spec.write_bandwidth = write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
+        spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
+        spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
+        spec.merges = merges.unwrap_or(spec.merges);
+        spec.iops_max = iops.or(spec.iops_max);
+        spec.request_pages_max = self.bdi().io_pages;
+        spec.remote_completions = remote_completions.map_or(0.0, |share| share.0);
+        for (direction, share) in [(Direction::Read, fail_reads), (Direction::Write, fail_writes)] {
+            if let Some(share) = share.filter(|share| share.0 > 0.0) {
+                spec.faults.push(Fault { direction, rule: FaultRule::Random(share.0) });
+            }
+        }
+        spec.validate().map_err(|error: DeviceError| problem("", error))?;
+        Ok(spec)
+    }
+}
+
+/// A preset's latency with its median or its tail replaced; equal ones leave no tail.
+fn latency(preset: Latency, median: Option<TimeSpan>, p99: Option<TimeSpan>) -> Latency {
+    if median.is_none() && p99.is_none() {
+        return preset;
+    }
+    let median = median.map_or(preset.median(), nanos);
+    let p99 = match (p99, preset) {
+        (Some(p99), _) => nanos(p99),
+        (None, Latency::Constant(_)) => median,
+        // The tail keeps its length relative to the median, which is what a slower device of the same class has.
+        (None, Latency::Lognormal { median: was, p99 }) => {
+            Nanos((u128::from(p99.0) * u128::from(median.0) / u128::from(was.0.max(1))) as u64)
+        }
+    };
+    Latency::new(median, p99)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_its_preset_with_what_was_overridden() {
+        let device: Device = serde_json::from_str(
+            r#"{"name": "d", "preset": "virtio", "read_latency": "60us", "fail_reads": 0.5}"#,
+        )
+        .unwrap();
+        let (spec, preset) = (device.spec().unwrap(), DeviceSpec::preset("virtio").unwrap());
+        assert_eq!(
+            spec.read,
+            Latency::Lognormal { median: Nanos(60_000), p99: Nanos(150_000) },
+            "the tail is stretched"
+        );
+        assert_eq!((spec.write, spec.queue_depth), (preset.write, preset.queue_depth));
+        assert_eq!(spec.faults.len(), 1);
+        let device: Device =
+            serde_json::from_str(r#"{"name": "d", "read_latency": "9us", "read_p99": "1us"}"#).unwrap();
+        assert!(device.spec().unwrap_err().message.contains("below the median"));
+    }
+}
