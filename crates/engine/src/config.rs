@@ -33,9 +33,9 @@ choice! {
     TransparentHugepage {
         /// Nobody's.
         Never = "never",
-        /// That of mappings of which `madvise(MADV_HUGEPAGE)` was said.
+        /// That of mappings that ask for it by `madvise(MADV_HUGEPAGE)`.
         Madvise = "madvise",
-        /// All of it, but where `madvise(MADV_NOHUGEPAGE)` was said.
+        /// All of it, but that of mappings that ask for none by `madvise(MADV_NOHUGEPAGE)`.
         Always = "always",
     }
 }

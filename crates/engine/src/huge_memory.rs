@@ -12,7 +12,7 @@
 //! What needs a part of one makes single pages of it: swapping it out, forgetting a page of it, moving it to where no block is free.
 //! They take over its state: all are young if it was, all are dirty, and each has its share of the charge, which does not change.
 //!
-//! *When not to use it:* memory of which only a page here and there is used takes up to 512 times as much.
+//! *When not to use it:* where only a page here and there is used, memory takes up to 512 times as much.
 //!
 //! Left out: khugepaged, which would make huge pages of single ones; the huge page of zeroes, so a first read maps single pages of zeroes
 //! and what is written after that is single pages, too; swap slots for a huge page as a whole; huge pages of files and tmpfs; folios of
@@ -91,7 +91,7 @@ impl Core {
         self.count(lruvec, Stat::NrAnonThps, sign);
     }
 
-    /// Changes all words of a huge page, of which one is that of `page`.
+    /// Changes all words of the huge page that `page` lies in.
     pub(crate) fn update_huge(&mut self, mm: MmId, page: u64, mut change: impl FnMut(&mut Word)) {
         let space = self.memory.mm_mut(mm);
         debug_assert!(space.table.word(page).is_huge());

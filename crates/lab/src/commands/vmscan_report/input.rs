@@ -81,7 +81,7 @@ impl Input {
         Ok(Input { name, text, converter: None })
     }
 
-    /// Ends the conversion, if there is one, of which so many bytes came. Errors: it failed, or came to nothing.
+    /// Ends the conversion, if there is one; `bytes` came from it. Errors: it failed, or came to nothing.
     pub(super) fn close(self, bytes: u64) -> anyhow::Result<()> {
         let Input { name, text, converter } = self;
         // A converter that is not read any more ends with a broken pipe.
