@@ -10,6 +10,7 @@
 
 mod answers; // what the kernel did
 mod class; // how close is close enough
+mod files; // where a folder has what, and how it is read
 mod judge; // simulated beside real, with a verdict
 mod missing; // what the simulator can't do yet
 mod object; // what was accessed, and how

@@ -260,3 +260,36 @@ fn two_runs_of_one_name_and_a_run_without_a_rule_are_refused() {
     let output = folder.with("workload", Some(json!("lop")));
     check_failure(&output, 2, &["tolerances.toml has no rule for loop.mglru.1", "none of its `[[run]]`"]);
 }
+
+#[test]
+fn runs_may_be_compressed_but_not_be_there_twice() {
+    let folder = Folder::new();
+    let plain = folder.validate(&["--json"]);
+    assert_eq!(plain.status.code(), Some(4), "{}", text(&plain.stderr));
+    let path = folder.0.path().join("ground-truth.json");
+    folder.compress("ground-truth.json.zst", &fs::read(&path).unwrap());
+    check_failure(&folder.validate(&[]), 2, &["ground-truth.json.zst: is there beside", "remove one"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(text(&folder.validate(&["--json"]).stdout), text(&plain.stdout));
+    fs::write(path.with_extension("json.zst"), "{}").unwrap();
+    check_failure(&folder.validate(&[]), 2, &["ground-truth.json.zst is damaged"]);
+}
+
+#[test]
+fn a_set_within_another_can_use_its_sequences() {
+    let folder = Folder::new();
+    let alone = folder.validate(&["--json"]);
+    assert_eq!(alone.status.code(), Some(4), "{}", text(&alone.stderr));
+    let within = folder.0.path().join("within");
+    fs::create_dir(&within).unwrap();
+    for name in ["ground-truth.json", "tolerances.toml"] {
+        fs::copy(folder.0.path().join(name), within.join(name)).unwrap();
+    }
+    fs::create_dir(within.join("misses")).unwrap();
+    fs::copy(folder.0.path().join("misses/loop.u8.zst"), within.join("misses/loop.u8.zst")).unwrap();
+    let validate_within = || pageout(&within, &["validate", ".", "--json"]);
+    assert_eq!(text(&validate_within().stdout), text(&alone.stdout));
+    fs::remove_file(folder.0.path().join("sequences/loop.u32.zst")).unwrap();
+    let told = text(&validate_within().stdout);
+    assert!(told.contains("\"not_played\": \"") && told.contains("./sequences/loop.u32.zst"), "{told}");
+}

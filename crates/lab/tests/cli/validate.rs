@@ -14,8 +14,24 @@ pub(super) fn ground_truth() -> PathBuf {
 
 /// A copy of the recordings to spoil.
 fn copy_of_ground_truth() -> tempfile::TempDir {
+    copy_of(&ground_truth())
+}
+
+/// A copy of a set of recordings by itself, its runs as a text that a test can change.
+fn copy_of(set: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    copy_folder(&ground_truth(), copy.path());
+    copy_folder(set, copy.path());
+    let sequences = copy.path().join("sequences");
+    if !sequences.exists() {
+        fs::create_dir(&sequences).unwrap();
+        copy_folder(&set.join("../sequences"), &sequences);
+    }
+    let compressed = copy.path().join("ground-truth.json.zst");
+    if compressed.exists() {
+        let text = zstd::decode_all(fs::File::open(&compressed).unwrap()).unwrap();
+        fs::write(copy.path().join("ground-truth.json"), text).unwrap();
+        fs::remove_file(compressed).unwrap();
+    }
     copy
 }
 
@@ -136,9 +152,7 @@ fn blank_answers(dir: &Path) {
 }
 
 fn copy_of_machine() -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(&ground_truth().join("machine"), copy.path());
-    copy
+    copy_of(&ground_truth().join("machine"))
 }
 
 #[test]
@@ -181,8 +195,7 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
     assert!(told.contains("4 of 4 runs pass"), "{told}");
     let run = "numa-promote.classic.1";
     let before = simulated(&validate(&folder, &[run, "--json"]));
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(&folder, copy.path());
+    let copy = copy_of(&folder);
     let change = |promoted: i64| {
         change_runs(copy.path(), |run| run["vmstat_delta"]["pgpromote_success"] = promoted.into());
         validate(copy.path(), &[run, "--json"])
@@ -204,8 +217,7 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
 
 #[test]
 fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(&ground_truth().join("zswap"), copy.path());
+    let copy = copy_of(&ground_truth().join("zswap"));
     let runs = ["zswap-shrink.mglru.2", "zswap-shrink.classic.2"];
     let all = [&["--verbose"], &runs[..]].concat();
     let judged = check_success(&validate(copy.path(), &all));
@@ -236,8 +248,7 @@ fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
 
 #[test]
 fn dirty_pages_are_as_recorded_and_none_is_lost() {
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(&ground_truth().join("dirty"), copy.path());
+    let copy = copy_of(&ground_truth().join("dirty"));
     let judged = check_success(&validate(copy.path(), &["--verbose"]));
     let figures =
         ["missed", "stolen", "nr_vmscan_immediate_reclaim", "pgrotated", "nr_dirtied", "nr_written"];
@@ -310,8 +321,7 @@ fn recorded_readahead_is_reproduced_page_by_page() {
 
 #[test]
 fn readahead_with_another_window_than_the_recorded_one_falls_short() {
-    let strange = tempfile::tempdir().unwrap();
-    copy_folder(&ground_truth().join("readahead"), strange.path());
+    let strange = copy_of(&ground_truth().join("readahead"));
     change_runs(strange.path(), |run| run["read_ahead_kb"] = 64.into());
     let output = validate(strange.path(), &["ra-from1.*"]);
     assert_eq!(output.status.code(), Some(4));

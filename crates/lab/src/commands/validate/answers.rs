@@ -1,16 +1,15 @@
 //! What the kernel did: counters, misses and evictions of the recorded runs. Read after the simulation is over.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use pageout_workload::Access;
 use serde::Deserialize;
 
+use super::files::{self, read_json};
 use super::reads::{self, Reads};
-use super::recording::{is_repeat, read_json};
+use super::recording::is_repeat;
 use super::rig::Played;
 
 /// The answers of a folder.
@@ -142,7 +141,7 @@ impl Answer {
 
 impl Answers {
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Answers> {
-        let truth: GroundTruth = read_json(&dir.join("ground-truth.json"))?;
+        let truth: GroundTruth = read_json(&files::runs_path(dir)?)?;
         Ok(Answers { dir: dir.to_owned(), runs: truth.runs })
     }
 
@@ -177,7 +176,8 @@ impl Answers {
     }
 
     fn miss_map(&self, path: &Path, accesses: usize) -> anyhow::Result<MissMap> {
-        let map: MissMap = self.bytes(path)?.iter().map(|flags| flags & MISSED != 0).collect();
+        let map: MissMap =
+            files::read_compressed(&self.dir.join(path))?.iter().map(|flags| flags & MISSED != 0).collect();
         if map.len() != accesses {
             bail!("{}: holds {} accesses instead of {accesses}", path.display(), map.len());
         }
@@ -225,22 +225,12 @@ impl Answers {
     }
 
     fn words(&self, path: &Path) -> anyhow::Result<Vec<u32>> {
-        let bytes = self.bytes(path)?;
+        let bytes = files::read_compressed(&self.dir.join(path))?;
         if bytes.len() % 4 != 0 {
             bail!("{}: ends in the middle of a word", path.display());
         }
         let words = bytes.chunks_exact(4);
         Ok(words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
-    }
-
-    fn bytes(&self, path: &Path) -> anyhow::Result<Vec<u8>> {
-        let path = self.dir.join(path);
-        let mut bytes = Vec::new();
-        let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-        let mut decoder =
-            zstd::Decoder::new(file).with_context(|| format!("cannot read {}", path.display()))?;
-        decoder.read_to_end(&mut bytes).with_context(|| format!("{} is damaged", path.display()))?;
-        Ok(bytes)
     }
 }
 

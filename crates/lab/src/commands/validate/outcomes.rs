@@ -10,7 +10,6 @@
 mod play; // a recorded run, played
 mod trace; // the recorded calls of reclaim
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
@@ -18,7 +17,8 @@ use pageout_engine::Nanos;
 use pageout_workload::Access;
 use serde::{Deserialize, Serialize};
 
-use super::recording::{read_json, read_words, select};
+use super::files::{read_compressed, read_json, read_words};
+use super::recording::select;
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress, table};
@@ -161,8 +161,7 @@ fn play_of(args: &ValidateArgs, folder: &Folder<Run>, run: &Run) -> anyhow::Resu
 
 fn open_trace(dir: &Path, path: &str) -> anyhow::Result<Trace> {
     let path = dir.join(path);
-    let file = fs::File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    let text = std::io::read_to_string(zstd::Decoder::new(file)?)
+    let text = String::from_utf8(read_compressed(&path)?)
         .with_context(|| format!("{} is damaged", path.display()))?;
     Trace::read(&text).with_context(|| format!("{} is malformed", path.display()))
 }

@@ -1,16 +1,16 @@
 //! What was asked of the kernel: the inputs of each recorded run, and nothing of what came of it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
-use pageout_workload::{Access, ReadOptions};
+use pageout_workload::Access;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::class::Class;
+use super::files::{self, read_json, read_words, words_path};
 use crate::print::output;
 use crate::scenario::nearest;
 
@@ -284,22 +284,21 @@ fn check_clock(run: &str, ops: u64, start_s: f64, windows: &[Window]) -> anyhow:
     }
     Ok(())
 }
+
 /// Repeats have numbers. What was recorded in another way has a letter first: the trace of it is in the way.
 pub(crate) fn is_repeat(rep: &str) -> bool {
     rep.starts_with(|first: char| first.is_ascii_digit())
 }
 
-const FILE: &str = "ground-truth.json";
-
 impl Recording {
     /// Whether a folder holds one.
     pub(super) fn is_in(dir: &Path) -> bool {
-        dir.join(FILE).exists()
+        files::runs_are_in(dir)
     }
 
     /// Reads a folder's inputs.
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Recording> {
-        let path = dir.join(FILE);
+        let path = files::runs_path(dir)?;
         let truth: GroundTruth = read_json(&path)?;
         if truth.runs.is_empty() {
             bail!("{}: holds no runs", path.display());
@@ -431,24 +430,4 @@ pub(super) fn select<'a, R>(
         }
     }
     Ok(runs.iter().zip(selected).filter(|(_, selected)| *selected).map(|(run, _)| run).collect())
-}
-
-fn words_path(dir: &Path, sequence: &str) -> PathBuf {
-    dir.join("sequences").join(format!("{sequence}.u32.zst"))
-}
-
-/// The accesses of a sequence, in order.
-pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Access>> {
-    let options =
-        ReadOptions { format: Some(pageout_workload::trace::Format::Words), ..ReadOptions::default() };
-    let mut stream = pageout_workload::trace::open(&words_path(dir, sequence), &options)?;
-    let mut accesses = Vec::new();
-    while stream.fill(&mut accesses, 1 << 16)? > 0 {}
-    Ok(accesses)
-}
-
-/// A JSON file of the folder.
-pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
 }

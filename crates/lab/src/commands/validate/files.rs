@@ -1,0 +1,71 @@
+//! The files of a folder of recordings: where they are, and how they are read.
+//!
+//! Accesses and maps are always compressed with zstd. The runs may be: with their counters in many windows they shrink to a tenth.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use pageout_workload::trace::{self, Format};
+use pageout_workload::{Access, ReadOptions};
+use serde::de::DeserializeOwned;
+
+/// Inputs and answers of a folder's runs.
+const RUNS: &str = "ground-truth.json";
+
+/// What a compressed file's name ends in.
+const ZSTD: &str = "zst";
+
+/// Whether a folder has runs with counters.
+pub(super) fn runs_are_in(dir: &Path) -> bool {
+    dir.join(RUNS).exists() || compressed(&dir.join(RUNS)).exists()
+}
+
+/// The file of a folder's runs, compressed or not.
+pub(super) fn runs_path(dir: &Path) -> anyhow::Result<PathBuf> {
+    let plain = dir.join(RUNS);
+    let compressed = compressed(&plain);
+    ensure!(
+        !(plain.exists() && compressed.exists()),
+        "{}: is there beside {}, and they can differ; remove one",
+        compressed.display(),
+        plain.display()
+    );
+    Ok(if compressed.exists() { compressed } else { plain })
+}
+
+fn compressed(path: &Path) -> PathBuf {
+    path.with_added_extension(ZSTD)
+}
+
+/// The file of a sequence. A set that lies in the folder of another can use that one's sequences.
+pub(super) fn words_path(dir: &Path, sequence: &str) -> PathBuf {
+    let path = |dir: &Path| dir.join("sequences").join(format!("{sequence}.u32.zst"));
+    let (own, above) = (path(dir), dir.join(".."));
+    if own.exists() || !runs_are_in(&above) || !path(&above).exists() { own } else { path(&above) }
+}
+
+/// The accesses of a sequence, in order.
+pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Access>> {
+    let options = ReadOptions { format: Some(Format::Words), ..ReadOptions::default() };
+    let mut stream = trace::open(&words_path(dir, sequence), &options)?;
+    let mut accesses = Vec::new();
+    while stream.fill(&mut accesses, 1 << 16)? > 0 {}
+    Ok(accesses)
+}
+
+/// A JSON file, compressed if its name says so.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = if path.extension().is_some_and(|extension| extension == ZSTD) {
+        read_compressed(path)?
+    } else {
+        fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
+    };
+    serde_json::from_slice(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+/// What a compressed file holds.
+pub(super) fn read_compressed(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    zstd::decode_all(file).with_context(|| format!("{} is damaged", path.display()))
+}
