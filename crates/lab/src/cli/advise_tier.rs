@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{PageOptions, RunOptions};
+use super::options::{PageOptions, ParallelOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -38,9 +38,8 @@ pub(crate) struct AdviseTierArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub(crate) loss: f64,
 
-    /// Runs at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
 
     #[command(flatten)]
     pub(crate) page: PageOptions,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{PageOptions, RunOptions};
+use super::options::{PageOptions, ParallelOptions, RunOptions};
 use super::variation::{Variation, parse_variation};
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,9 +33,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
 
-    /// Runs at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
 
     /// Print every counter, not only those that tell a story
     #[arg(long)]

@@ -38,6 +38,14 @@ pub(crate) struct OutputOptions {
     pub(crate) quiet: bool,
 }
 
+/// How many runs go on at a time.
+#[derive(Debug, Args)]
+pub(crate) struct ParallelOptions {
+    /// Runs at the same time; 0 is one for each CPU
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+}
+
 /// The page that a result may be written to as well.
 #[derive(Debug, Args)]
 pub(crate) struct PageOptions {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use pageout_sim::scenario::{SEED_MAX, Size};
 
-use super::options::{OutputOptions, PageOptions, ReadingOptions};
+use super::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
 use crate::scenario::traces::TRACE_MEMORY;
 
 pub(super) const EXAMPLES: &str = "\
@@ -69,9 +69,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "SIZE", default_value_t = TRACE_MEMORY)]
     pub(crate) trace_memory: Size,
 
-    /// Sizes replayed at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
 
     /// Run nothing, but print the replay as a scenario, to go on from with --set and compare
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::options::{PageOptions, RunOptions};
+use super::options::{PageOptions, ParallelOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -38,9 +38,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
 
-    /// Runs at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

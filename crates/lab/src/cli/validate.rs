@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::OutputOptions;
+use super::options::{OutputOptions, ParallelOptions};
 
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
@@ -28,9 +28,8 @@ pub(crate) struct ValidateArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Simulations at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

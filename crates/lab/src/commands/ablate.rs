@@ -44,7 +44,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
-        jobs: args.jobs,
+        jobs: args.parallel.jobs,
         output: &args.options.output,
     };
     let scenarios: Vec<Scenario> = points

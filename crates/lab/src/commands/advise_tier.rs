@@ -183,8 +183,12 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let source = read(args)?;
     let (base, memory) = all_fast(args, &source)?;
     let questions = questions(args, &ratios, &base, memory)?;
-    let plan =
-        Plan { name: name_of(&args.scenario), repeat: 1, jobs: args.jobs, output: &args.options.output };
+    let plan = Plan {
+        name: name_of(&args.scenario),
+        repeat: 1,
+        jobs: args.parallel.jobs,
+        output: &args.options.output,
+    };
     let divided = questions.iter().map(|question| &question.scenario);
     let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
     let mut results = plan.run(&all)?.into_iter();

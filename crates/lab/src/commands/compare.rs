@@ -63,7 +63,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
-        jobs: args.jobs,
+        jobs: args.parallel.jobs,
         output: &args.options.output,
     };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();

@@ -170,7 +170,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
-        jobs: args.jobs,
+        jobs: args.parallel.jobs,
         output: &args.options.output,
     };
     let combinations = combinations();

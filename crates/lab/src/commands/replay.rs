@@ -91,7 +91,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let length = footprint.accesses * runs.len() as u64;
     let bar =
         progress::bar(&args.output, Some(length), &format!("{}, {} sizes", name_of(&args.trace), runs.len()));
-    let results = parallel::map(&runs, args.jobs, |scenario| simulate(scenario, &bar).map_err(Failure::from));
+    let results =
+        parallel::map(&runs, args.parallel.jobs, |scenario| simulate(scenario, &bar).map_err(Failure::from));
     bar.finish_and_clear();
 
     let mut points = Vec::new();

@@ -52,8 +52,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         }
         loaded.push((experiment, source));
     }
-    let plan =
-        Plan { name: name.to_string(), repeat: args.seeds, jobs: args.jobs, output: &args.options.output };
+    let plan = Plan {
+        name: name.to_string(),
+        repeat: args.seeds,
+        jobs: args.parallel.jobs,
+        output: &args.options.output,
+    };
     let mut runs = plan.run(&scenarios)?.into_iter();
     let experiments: Vec<Reproduced> = loaded
         .into_iter()

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         })
         .collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
-    let played = parallel::map(&jobs, args.jobs, |&(playable, unrecorded)| {
+    let played = parallel::map(&jobs, args.parallel.jobs, |&(playable, unrecorded)| {
         let played = playable.play(unrecorded);
         bar.inc(1);
         played

@@ -1,9 +1,11 @@
 //! Keys with several values each, and all combinations of them: the columns of `--vary`, the points of `--over`.
 
 use pageout_sim::scenario::Scenario;
+use serde_json::{Map, Value, json};
 
 use crate::cli::{RunOptions, Variation};
 use crate::failure::Failure;
+use crate::print::output;
 use crate::scenario::load::load;
 use crate::scenario::source::{Setting, Source};
 
@@ -63,8 +65,24 @@ pub(crate) fn list<'a>(points: impl Iterator<Item = &'a Point>) -> String {
 }
 
 /// The settings as JSON, by key.
-pub(crate) fn settings_json(settings: &[Setting]) -> serde_json::Map<String, serde_json::Value> {
+pub(crate) fn settings_json(settings: &[Setting]) -> Map<String, Value> {
     settings.iter().map(|setting| (setting.key.clone(), setting.value.clone().into())).collect()
+}
+
+/// What was found out, and whether wholly, at each of several points, between what was asked and how they agree.
+pub(crate) fn points_json<'a>(
+    head: Value,
+    points: impl Iterator<Item = (&'a Point, bool, Value)>,
+    signs: Value,
+) -> Value {
+    let mut is_complete = true;
+    let points: Vec<Value> = points
+        .map(|(point, is_whole, found)| {
+            is_complete &= is_whole;
+            output::merged(json!({ "settings": settings_json(&point.settings) }), found)
+        })
+        .collect();
+    output::merged(head, json!({ "complete": is_complete, "points": points, "signs": signs }))
 }
 
 #[cfg(test)]

@@ -133,15 +133,6 @@ pub(super) fn to_json(points: &[Crossover]) -> Value {
             (figure.name.to_string(), value)
         })
         .collect();
-    let found = points.iter().map(|point| {
-        output::merged(json!({ "settings": grid::settings_json(&point.point.settings) }), point.found())
-    });
-    output::merged(
-        points[0].head(),
-        json!({
-            "complete": points.iter().all(|point| point.failures().is_empty()),
-            "points": found.collect::<Vec<_>>(),
-            "signs": by_figure,
-        }),
-    )
+    let found = points.iter().map(|point| (&point.point, point.failures().is_empty(), point.found()));
+    grid::points_json(points[0].head(), found, by_figure.into())
 }

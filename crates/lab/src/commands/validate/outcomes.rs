@@ -107,7 +107,7 @@ pub(super) fn run(args: &ValidateArgs) -> Outcome {
     let jobs: Vec<(&play::Play, u64)> =
         plays.iter().flat_map(|play| (0..SIMULATIONS).map(move |simulation| (play, simulation))).collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
-    let played = parallel::map(&jobs, args.jobs, |&(play, simulation)| {
+    let played = parallel::map(&jobs, args.parallel.jobs, |&(play, simulation)| {
         let played = play.perform(simulation, SIMULATIONS);
         bar.inc(1);
         played
