@@ -5,13 +5,16 @@
 //!                                                                   │ kernel memory, held, or no room
 //!                                                                   └ it stays in use, with what has not moved
 //! ```
+//! A huge page goes as a whole where a block is free, and as single pages where not.
+//!
 //! Kernel memory has no way to move, so a node that holds any stays; zone Movable holds none. A kernel reclaims to make room and tries for as
 //! long as it takes. Here who removes memory is told, and may try again.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, Request};
-use crate::units::{CpuId, NodeId, Nodemask};
+use crate::stat::Stat;
+use crate::units::{CpuId, NodeId, Nodemask, Pfn};
 use std::fmt;
 
 /// Why a node's memory stays in use.
@@ -83,21 +86,40 @@ impl Core {
                 left += folio.pages();
                 continue;
             }
-            let gfp = Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
-            let request = |to| Request { order: folio.order, ..Request::movable(gfp, to) };
-            match nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg)) {
-                Some(target) => {
-                    if !self.migrate_folio(pfn, target) {
-                        self.free_folio(target);
-                        left += folio.pages();
-                    }
-                }
-                None => {
-                    self.migrate_put_back(pfn);
-                    left += folio.pages();
-                }
+            // A huge page for which no block is free goes page by page.
+            let mut pages = vec![pfn];
+            let mut target = self.room_elsewhere(nearest, pfn);
+            if target.is_none() && folio.is_huge() && self.split_huge_page(pfn, &mut pages) {
+                self.count_node(node, Stat::ThpMigrationSplit, 1);
+            }
+            for page in pages {
+                let target = target.take().or_else(|| self.room_elsewhere(nearest, page));
+                left += self.move_away(page, target);
             }
         }
         if left > 0 { Err(NotOffline::Busy(left)) } else { Ok(()) }
+    }
+
+    fn room_elsewhere(&mut self, nearest: Option<NodeId>, pfn: Pfn) -> Option<Pfn> {
+        let folio = self.memory.folios[pfn];
+        let gfp = Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+        let request = |to| Request { order: folio.order, ..Request::movable(gfp, to) };
+        nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg))
+    }
+
+    /// Moves an isolated folio, if there is room for it; returns how many pages stay where they are.
+    fn move_away(&mut self, pfn: Pfn, target: Option<Pfn>) -> u64 {
+        let pages = self.memory.folios[pfn].pages();
+        match target {
+            Some(target) if self.migrate_folio(pfn, target) => 0,
+            Some(target) => {
+                self.free_folio(target);
+                pages
+            }
+            None => {
+                self.migrate_put_back(pfn);
+                pages
+            }
+        }
     }
 }

@@ -114,6 +114,8 @@ impl Bench {
     fn fragment(&mut self, node: NodeId) {
         let request = Request::movable(Gfp::NOWAIT | Gfp::THISNODE, node);
         let core = &mut self.engine.core;
+        // A CPU may hold a whole block.
+        core.memory.drain_all_pages();
         let (mark, rights) = (Watermark::Min, Rights::NO_WATERMARKS);
         let mut taken = Vec::new();
         while let Some(pfn) = core.try_alloc(&request, mark, rights, MemcgId::ROOT) {
@@ -419,4 +421,60 @@ fn it_is_demoted_as_a_whole_or_as_single_pages_where_no_block_is_free() {
             assert_eq!(bench.engine.node_stat(THERE, Stat::NrAnonThps), i64::from(!is_fragmented));
         }
     }
+}
+
+#[test]
+fn it_leaves_a_node_that_goes_as_a_whole_or_as_single_pages_where_no_block_is_free() {
+    const ONLINE: &str = "/sys/devices/system/node/node1/memory*/online";
+    for is_fragmented in [false, true] {
+        let mut bench = Bench::new(always());
+        for page in [0, LEAF_PAGES] {
+            let pfn = bench.fault(page);
+            bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
+            assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE), HUGE_PAGE_PAGES);
+        }
+        bench.engine.core.lru_add_drain();
+        if is_fragmented {
+            bench.fragment(HERE);
+        }
+        bench.write(ONLINE, "0");
+        assert_eq!(bench.engine.read_file(ONLINE).unwrap(), "0\n");
+        bench.engine.core.lru_add_drain();
+        bench.engine.check_invariants();
+        assert_eq!(bench.engine.core.folios_in_use(THERE), []);
+        let whole = [4 * HUGE, 4, 0, 0];
+        let single = [4 * HUGE, 2, 0, 2];
+        assert_eq!(bench.stats(MOVED), if is_fragmented { single } else { whole });
+        assert_eq!(bench.engine.node_stat(HERE, Stat::NrAnonPages), 2 * HUGE);
+        assert_eq!(bench.stats([Stat::NrAnonThps]), [if is_fragmented { 0 } else { 2 }]);
+        let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
+        assert_eq!(bench.stats(isolated), [0, 0]);
+        for page in 0..2 * LEAF_PAGES {
+            assert_eq!(bench.folio(page).node, HERE);
+            bench.frame(page);
+        }
+    }
+}
+
+/// Somebody holds one of two: the node stays, and the other one has left.
+#[test]
+fn one_that_is_held_keeps_its_node_where_it_is() {
+    let mut bench = Bench::new(always());
+    let mut there = Vec::new();
+    for page in [0, LEAF_PAGES] {
+        let pfn = bench.fault(page);
+        bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
+        assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE), HUGE_PAGE_PAGES);
+        there.push(bench.frame(page));
+    }
+    bench.engine.core.lru_add_drain();
+    bench.engine.hold(there[1]);
+    let online = "/sys/devices/system/node/node1/memory*/online";
+    let error = bench.engine.write_file(bench.task, online, "0").unwrap_err();
+    assert!(error.to_string().contains("room elsewhere for 512 pages more"), "{error}");
+    bench.engine.release(there[1]);
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+    assert_eq!(bench.engine.core.folios_in_use(THERE), [there[1]]);
+    assert_eq!(bench.stats([Stat::NrAnonThps, Stat::ThpSplitPage]), [2, 0]);
 }
