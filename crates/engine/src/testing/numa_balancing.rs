@@ -48,7 +48,8 @@ impl Bench {
         let listed = folios.filter(|&pfn| self.engine.core.memory.folios[pfn].has(FolioFlags::LRU));
         for pfn in listed.collect::<Vec<Pfn>>() {
             self.engine.core.migrate_prepare(pfn, None, to).unwrap();
-            assert_eq!(self.engine.core.migrate_to_node(&[pfn], to), 1);
+            let pages = self.engine.core.memory.folios[pfn].pages();
+            assert_eq!(self.engine.core.migrate_to_node(&[pfn], to), pages);
         }
         self.engine.core.lru_add_drain();
         self.engine.take_ops(&mut Vec::new());
@@ -80,7 +81,8 @@ impl Bench {
                     let is_hit = matches!(step, Step::Done(Served::Hit(_)));
                     assert_eq!(self.engine.touched(self.task, access), touched);
                     let Touched::Frame(pfn) = touched else { panic!("{touched:?}") };
-                    return (is_hit, self.engine.core.memory.folios[pfn].node);
+                    let memory = &self.engine.core.memory;
+                    return (is_hit, memory.folios[memory.folio_of(pfn)].node);
                 }
                 Step::Done(served) => panic!("{served:?}"),
                 Step::Again | Step::Wait(_) => step = self.engine.resume(self.task),
@@ -225,6 +227,85 @@ fn klruscand_reports_what_was_used_since_its_last_round_and_kmigrated_promotes_i
     run_thread(&mut bench, &threads, "kmigrated1");
     assert_eq!(bench.stats(reported), [72, 8]);
     assert!((0..64).all(|page| bench.access(page, false).1 == if page < 8 { FAST } else { SLOW }));
+}
+
+fn huge(config: Config) -> Config {
+    Config { transparent_hugepage: TransparentHugepage::Always, ..config }
+}
+
+#[test]
+fn a_hint_fault_on_any_page_of_a_huge_one_promotes_all_of_it() {
+    let mut bench = Bench::with(1024, huge(Config::default()));
+    assert_eq!(bench.run_for(2600), [2004]);
+    let marked = [Stat::NumaPteUpdates, Stat::NumaHugePteUpdates];
+    assert_eq!(bench.stats(marked), [1024, 2], "an entry counts as its pages");
+    assert_eq!(bench.access(700, true), (false, FAST));
+    assert_eq!(bench.access(513, true), (true, FAST), "one fault for all of them");
+    let moved = [Stat::NumaHintFaults, Stat::PgpromoteCandidate, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
+    assert_eq!(bench.stats(moved), [1, 512, 512, 0]);
+    // The other one is used late, and so is not hot, whichever page of it is used.
+    bench.run_for(420);
+    assert_eq!(bench.access(400, true), (false, SLOW));
+    assert_eq!(bench.access(5, true), (true, SLOW));
+    assert_eq!(bench.stats(moved), [2, 512, 512, 0]);
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+/// The time of the mark is the huge page's, and single pages made of it inherit it.
+#[test]
+fn single_pages_of_a_marked_huge_one_are_marked_since_then() {
+    let mut bench = Bench::with(1024, huge(Config::default()));
+    bench.run_for(2600);
+    bench.engine.madvise_free(bench.task, bench.heap, 7).unwrap();
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+    assert_eq!(bench.stats([Stat::ThpSplitPage, Stat::NumaHintFaults]), [1, 0]);
+    assert_eq!(bench.access(100, true), (false, FAST));
+    assert_eq!(bench.access(101, true), (false, FAST), "each has a fault of its own");
+    assert_eq!(bench.stats([Stat::NumaHintFaults, Stat::PgpromoteSuccess]), [2, 2]);
+    bench.run_for(420);
+    assert_eq!(bench.access(102, true), (false, SLOW));
+    bench.engine.core.lru_add_drain();
+    bench.engine.check_invariants();
+}
+
+#[test]
+fn hint_faults_on_a_huge_page_are_reports_of_its_head() {
+    let config = Config { pghot_record_hintfaults_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
+    let mut bench = Bench::with(1024, huge(config));
+    let threads = bench.engine.start_kernel_threads();
+    bench.run_for(2600);
+    assert_eq!(bench.access(300, true), (false, SLOW), "the fault itself moves nothing");
+    let reported: Vec<(Pfn, bool)> =
+        bench.engine.core.pghot.records.iter().map(|(pfn, record)| (pfn, record.ready)).collect();
+    let [(head, true)] = reported[..] else { panic!("{reported:?}") };
+    assert!(bench.engine.core.memory.folios[head].is_huge());
+    run_thread(&mut bench, &threads, "kmigrated1");
+    let moved = [Stat::PghotRecordedHintfaults, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
+    assert_eq!(bench.stats(moved), [1, 512, 0]);
+    assert_eq!(bench.access(511, true), (true, FAST));
+    assert_eq!(bench.access(512, true).1, SLOW);
+}
+
+#[test]
+fn klruscand_finds_a_huge_page_by_one_entry_and_kmigrated_promotes_all_of_it() {
+    let config =
+        Config { pghot_record_pgtscans_enable: 1, policy: Policy::mglru_6_12(), ..Config::default() };
+    let mut bench = Bench::with(1024, huge(config));
+    let threads = bench.engine.start_kernel_threads();
+    let reported = [Stat::PghotRecordedPgtscans, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
+    run_thread(&mut bench, &threads, "klruscand");
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats(reported), [2, 0, 0], "a report each, and one is not enough");
+    // Any page of it will do, and many are no more than one.
+    bench.access(40, false);
+    bench.access(41, false);
+    bench.engine.set_now(Nanos(500_000_000));
+    run_thread(&mut bench, &threads, "klruscand");
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats(reported), [3, 512, 0]);
+    assert_eq!([0, 511, 512, 1023].map(|page| bench.access(page, false).1), [FAST, FAST, SLOW, SLOW]);
 }
 
 #[test]
