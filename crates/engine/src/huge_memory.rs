@@ -26,6 +26,7 @@ use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
 use crate::memory::mm::{Backing, HugeAdvice, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::units::{MmId, Pfn};
 use std::ops::Range;
 
@@ -122,6 +123,7 @@ impl Core {
                 self.numa_balancing.copy_access_time(head, pfn);
                 tails.push(pfn);
             }
+            self.tell(pfn, |_| PageEvent::SplitOff);
         }
         self.count_node(folio.node, Stat::ThpSplitPage, 1);
         self.count_node(folio.node, Stat::ThpSplitPmd, 1);

@@ -28,6 +28,32 @@ pub enum PageName {
     },
 }
 
+impl PageName {
+    /// Its number within what it is a page of.
+    pub(super) fn number(self) -> u64 {
+        match self {
+            PageName::File { page, .. } | PageName::Anon { page, .. } => page,
+        }
+    }
+
+    /// The page so many behind it.
+    pub(super) fn next(self, pages: u64) -> PageName {
+        match self {
+            PageName::File { file, page } => PageName::File { file, page: page + pages },
+            PageName::Anon { mm, page } => PageName::Anon { mm, page: page + pages },
+        }
+    }
+
+    /// The first page of the folio of so many pages that it is part of.
+    pub(super) fn of_folio(self, pages: u64) -> PageName {
+        let first = |page| page / pages * pages;
+        match self {
+            PageName::File { file, page } => PageName::File { file, page: first(page) },
+            PageName::Anon { mm, page } => PageName::Anon { mm, page: first(page) },
+        }
+    }
+}
+
 /// What is to be told.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoryFilter {
@@ -87,6 +113,8 @@ pub struct PageState {
     pub tier: Option<u8>,
     /// A page-table entry's accessed bit is set.
     pub accessed: bool,
+    /// Its place among the 512 of the huge page that it is part of. What is said of one of them is said of all.
+    pub huge: Option<u16>,
 }
 
 /// On which list a page is.
@@ -390,6 +418,8 @@ pub enum PageEvent {
     },
     /// Reclaim took it off its list.
     Isolated,
+    /// The huge page that it was part of is single pages from now on.
+    SplitOff,
     /// Reclaim judged it.
     Judged {
         /// How.

@@ -24,7 +24,7 @@ use crate::balance::{Position, RefTierLimit, TypeReason};
 use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
-use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, UseBits};
 use crate::memory::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 use crate::workingset::Workingset;
@@ -88,9 +88,10 @@ impl Core {
             Entry::Swap(entry) => self.memory.swap.cached(entry)?,
             _ => return None,
         };
-        Some(self.state_of(pfn))
+        Some(self.state_of(pfn, page))
     }
 
+    /// The first page of a folio, or its only one.
     fn name_of(&self, pfn: Pfn) -> PageName {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::ANON) {
@@ -100,7 +101,8 @@ impl Core {
         }
     }
 
-    fn state_of(&self, pfn: Pfn) -> PageState {
+    /// The state of a page, which this folio holds.
+    fn state_of(&self, pfn: Pfn, page: PageName) -> PageState {
         let (folio, lruvec) = (&self.memory.folios[pfn], self.lruvec_of(pfn));
         let (use_bits, kind) = (self.memory.use_bits(pfn), folio.lru_type());
         let place = self.memory.places.get(pfn);
@@ -134,6 +136,7 @@ impl Core {
             counter: use_bits.counter(),
             tier,
             accessed: self.is_mapped_young(pfn),
+            huge: (folio.order == HUGE_PAGE_ORDER).then(|| (page.number() % folio.pages()) as u16),
         }
     }
 
@@ -147,11 +150,32 @@ impl Core {
 
     #[cold]
     fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        let page = self.name_of(pfn);
-        let Some(story) = &self.story else { return };
-        if story.follows(page) {
-            let (lruvec, state, event) = (self.lruvec_of(pfn), self.state_of(pfn), event(self));
-            self.push_page(lruvec, page, state, event);
+        let pages = self.followed_of(self.name_of(pfn), self.memory.folios[pfn].pages());
+        if pages.is_empty() {
+            return;
+        }
+        let event = event(self);
+        self.push_pages(pfn, &pages, |_| (), &event);
+    }
+
+    /// Of so many pages from this one on, those that are followed.
+    fn followed_of(&self, first: PageName, pages: u64) -> Vec<PageName> {
+        let all = (0..pages).map(|at| first.next(at));
+        all.filter(|&page| self.story.as_ref().is_some_and(|story| story.follows(page))).collect()
+    }
+
+    /// Tells the same of pages of a folio, whose states are changed in some way.
+    fn push_pages(
+        &mut self,
+        pfn: Pfn,
+        pages: &[PageName],
+        change: impl Fn(&mut PageState),
+        event: &PageEvent,
+    ) {
+        for &page in pages {
+            let mut state = self.state_of(pfn, page);
+            change(&mut state);
+            self.push_page(self.lruvec_of(pfn), page, state, event.clone());
         }
     }
 
@@ -246,12 +270,11 @@ impl Core {
         let PageEvent::Filled { with, .. } = filled else {
             unreachable!("it is told of pages that are filled")
         };
-        if self.story.as_ref().is_some_and(|story| story.follows(page)) {
-            let is_file = matches!(with, Filled::File | Filled::Readahead);
-            let kind = if is_file { LruType::File } else { LruType::Anon };
-            let state = PageState { kind, ..self.state_of(pfn) };
-            self.push_page(self.lruvec_of(pfn), page, state, filled);
-        }
+        let size = self.memory.folios[pfn].pages();
+        let pages = self.followed_of(page.of_folio(size), size);
+        let is_file = matches!(with, Filled::File | Filled::Readahead);
+        let kind = if is_file { LruType::File } else { LruType::Anon };
+        self.push_pages(pfn, &pages, |state| state.kind = kind, &filled);
     }
 
     /// Tells of a page that leaves memory with a shadow.
@@ -288,7 +311,7 @@ impl Core {
                 tier: references.tier(shadow.refs, shadow.workingset) as u8,
                 swapped: self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
             };
-            self.push_page(self.lruvec_of(pfn), page, self.state_of(pfn), event);
+            self.push_page(self.lruvec_of(pfn), page, self.state_of(pfn, page), event);
         }
     }
 

@@ -66,7 +66,9 @@ impl Question<'_> {
         let (story, since) = following.into_page(page);
         let now = played.machine.engine().page_state(page);
         let title = self.names.notation(page);
-        self.answer(played, &[PageReport { title, eviction: None, back: None, story, since, now }], None)
+        let head = now.and_then(|now| self.names.head(page, now.huge?));
+        let report = PageReport { title, eviction: None, back: None, story, since, now, head };
+        self.answer(played, &[report], None)
     }
 
     /// Why the last pages that were evicted, so many of them, were.
@@ -94,6 +96,7 @@ impl Question<'_> {
             back,
             story,
             since: Since::default(),
+            head: None,
         };
         let reports: Vec<PageReport> = following.into_evictions().into_iter().map(report).collect();
         self.answer(played, &reports, Some(last.total()))
@@ -169,6 +172,8 @@ struct PageReport {
     since: Since,
     /// Its state when the run ended; `None` if it is not in memory.
     now: Option<PageState>,
+    /// The first page of the huge page that it is part of then.
+    head: Option<String>,
 }
 
 /// A run that was played, complete or not.

@@ -258,6 +258,71 @@ fn a_run_that_fails_tells_up_to_there_on_standard_error() {
     check_failure(&pageout(directory.path(), &arguments), 1, &["The run is not complete", "reader/0:1"]);
 }
 
+/// A heap of huge pages, used once. Another task goes on for longer.
+const HUGE: &str = r#"
+[kernel]
+profile = "mglru@6.12"
+transparent_hugepage = "always"
+
+[[swap]]
+size = "16MiB"
+kind = "disk"
+
+[[memcg]]
+path = "/web"
+
+[[task]]
+name = "heap"
+memcg = "/web"
+
+[[task.object]]
+channel = "anonymous"
+size = "4MiB"
+workload = { pattern = "sequential", pages = 1024, write_ratio = 1.0 }
+
+[[task]]
+name = "later"
+start = "5s"
+
+[[task.object]]
+channel = "anonymous"
+size = "4KiB"
+workload = { pattern = "sequential", pages = 1 }
+"#;
+
+/// All that is known of a page in the middle of a huge one is known of its head.
+#[test]
+fn a_page_of_a_huge_one_tells_of_its_head() {
+    let text = unwrapped(&explain_scenario(HUGE, &["--page", "heap/0:519"]));
+    for part in [
+        "first touched, it or another of its 2 MiB, by heap: page 7 of a new huge page of zeroes",
+        "as part of the huge page that begins with heap/0:512 and goes where that goes",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json = |page: &str| -> serde_json::Value {
+        serde_json::from_str(&explain_scenario(HUGE, &["--page", page, "--json"])).unwrap()
+    };
+    let (story, head) = (json("heap/0:519"), json("heap/0:512"));
+    let page = &story["pages"][0];
+    assert_eq!((&page["huge_page_of"], &page["now"]["huge"]), (&"heap/0:512".into(), &7.into()));
+    assert_eq!(events(&head), events(&story));
+    assert!(events(&story).contains(&"placed".to_owned()), "{:?}", events(&story));
+}
+
+#[test]
+fn a_page_of_a_huge_one_that_is_swapped_out_says_when_it_became_one_of_its_own() {
+    let reclaim = |second: u64| {
+        format!(
+            "\n[[event]]\nat = \"{second}s\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"4MiB\"\n"
+        )
+    };
+    let reclaims = HUGE.to_owned() + &(1..5).map(reclaim).collect::<String>();
+    let text = unwrapped(&explain_scenario(&reclaims, &["--page", "heap/0:7", "--steps", "100"]));
+    let split = text.find("its huge page was made single pages").expect(&text);
+    assert!(text.rfind("evicted").is_some_and(|evicted| evicted > split), "{text}");
+}
+
 /// Words are what a script tells one thing from another by: those of a word's key, wherever it stands.
 fn words(value: &serde_json::Value, found: &mut std::collections::BTreeSet<(String, String)>) {
     const KEYS: &[&str] = &[

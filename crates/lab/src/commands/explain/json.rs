@@ -37,6 +37,7 @@ fn story(telling: &Telling, report: &PageReport) -> Value {
         "last": steps(&mut report.story.last.iter()),
         "since": since(&report.since),
         "now": report.now.as_ref().map(state),
+        "huge_page_of": report.head,
     })
 }
 
@@ -86,6 +87,7 @@ fn state(state: &PageState) -> Value {
         "counter": state.counter,
         "tier": state.tier,
         "accessed": state.accessed,
+        "huge": state.huge,
     })
 }
 
@@ -184,6 +186,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::MovedToHead
         | PageEvent::Sorted
         | PageEvent::Isolated
+        | PageEvent::SplitOff
         | PageEvent::Dirtied
         | PageEvent::Dropped
         | PageEvent::ZswapLoaded

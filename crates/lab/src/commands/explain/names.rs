@@ -90,6 +90,16 @@ impl Names {
         within.map_or_else(|| format!("{page:?}"), |(range, page)| format!("{}:{page}", range.name))
     }
 
+    /// The first page of a huge page, by one that is so many behind it.
+    pub(super) fn head(&self, page: PageName, behind: u16) -> Option<String> {
+        match page {
+            PageName::Anon { mm, page } => {
+                Some(self.notation(PageName::Anon { mm, page: page - u64::from(behind) }))
+            }
+            PageName::File { .. } => None,
+        }
+    }
+
     fn example(&self) -> String {
         self.ranges.first().map_or_else(|| "server/0:17".to_string(), |range| format!("{}:17", range.name))
     }

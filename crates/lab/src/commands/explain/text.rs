@@ -195,7 +195,12 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
                 Filled::Overwritten => {
                     format!("missing; overwritten as a whole by {task}, so nothing is read")
                 }
-                Filled::Anon => format!("first touched, by {task}: a new page of zeroes"),
+                Filled::Anon => match state.huge {
+                    Some(at) => format!(
+                        "first touched, it or another of its 2 MiB, by {task}: page {at} of a new huge page of zeroes"
+                    ),
+                    None => format!("first touched, by {task}: a new page of zeroes"),
+                },
                 Filled::Tmpfs => format!("first written, by {task}: a new page of tmpfs"),
                 Filled::SwapReadahead => {
                     format!("read back from swap with what {task} wanted, before anyone asked for it")
@@ -300,6 +305,9 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             Whereabouts::Inactive => "taken off the tail of the inactive list to be judged".to_string(),
             _ => "taken off the tail of the list to be judged".to_string(),
         },
+        PageEvent::SplitOff => {
+            "its huge page was made single pages: a page of its own from now on".to_string()
+        }
         PageEvent::Judged { verdict, because } => judged(*verdict, *because),
         PageEvent::Deactivated { young, why } => deactivated(*young, why.as_ref(), state.kind),
         PageEvent::KeptActive => "stays active: a program's code, used since reclaim last looked".to_string(),
@@ -699,6 +707,9 @@ fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
         Some(now) => format!("So: it is in {}", whereabouts(now)),
         None => "So: it is not in memory".to_string(),
     };
+    if let Some(head) = &report.head {
+        let _ = write!(text, ", as part of the huge page that begins with {head} and goes where that goes");
+    }
     let _ = write!(text, ", since {because}. The run ended at {}.", seconds(telling.end));
     let since = meanwhile(&report.since, false);
     if !since.is_empty() {
