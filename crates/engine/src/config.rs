@@ -206,7 +206,7 @@ parameters! {
         "Version of the cgroup hierarchy. In version 1 a group has no dirty limits of its own and no writeback of its own: only the machine's limits slow down who dirties its pages, and reclaim at its limit waits for writes instead."
         "2, as every distribution mounts it.";
     Kernel "transparent_hugepage": transparent_hugepage: TransparentHugepage = TransparentHugepage::Never, Values::Choice(TransparentHugepage::NAMES), "",
-        "Whose anonymous memory is of huge pages of 2 MiB where it can be: that of mappings which ask for them (`task.object.hugepage`), or all. But for never, the marks of zones leave room for them, too: min_free_kbytes is raised to 11 pageblocks a zone, or 5 % of memory."
+        "Whose anonymous memory is of huge pages of 2 MiB where it can be: that of mappings which ask for them (`task.object.hugepage`), or all. While it runs: /sys/kernel/mm/transparent_hugepage/enabled. But for never, the marks of zones leave room for them, too: min_free_kbytes is raised to 11 pageblocks a zone, or 5 % of memory."
         "never: folios are single pages, as on the machines whose recordings this is compared with. Distributions differ: most have madvise or always, and so keep up to 67584 kB free.";
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
         "CPU time of a new thread before memory tiering looks at its memory, and time that a new mapping is left alone."

@@ -146,6 +146,8 @@ pub(super) enum MachineTarget {
     DemotionEnabled,
     /// Whether reads promote.
     PagecachePromotionEnabled,
+    /// Whose memory is of huge pages.
+    TransparentHugepage,
     LruGen,
     LruGenFull,
     CompactMemory,
@@ -233,6 +235,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: MIN_TTL_MS, is_writable: true, target: MachineTarget::MinTtl },
     MachineFile { path: "/sys/kernel/mm/numa/demotion_enabled", is_writable: true, target: MachineTarget::DemotionEnabled },
     MachineFile { path: "/sys/kernel/mm/numa/pagecache_promotion_enabled", is_writable: true, target: MachineTarget::PagecachePromotionEnabled },
+    MachineFile { path: "/sys/kernel/mm/transparent_hugepage/enabled", is_writable: true, target: MachineTarget::TransparentHugepage },
     hugepages("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages", 1),
     hugepages("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages", 2),
     hugepages("/sys/kernel/mm/hugepages/hugepages-32kB/nr_hugepages", 3),

@@ -13,6 +13,7 @@
 //! | `/sys/kernel/mm/numa/pagecache_promotion_enabled` | read, write: whether pages that are read again leave a slower tier |
 //! | `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` | nodes of a tier, of all tiers that there are |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
+//! | `/sys/kernel/mm/transparent_hugepage/enabled` | read, write: whose anonymous memory is of huge pages, one of `always madvise [never]` |
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
 //! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
@@ -37,6 +38,7 @@ mod swaps; // `/proc/swaps`
 mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod numa; // tiers of memory
+mod huge_memory; // whose memory is of huge pages
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
@@ -163,6 +165,7 @@ impl Engine {
             Target::Machine(MachineTarget::PagecachePromotionEnabled) => {
                 text = format!("{}\n", self.core.config.pagecache_promotion_enabled);
             }
+            Target::Machine(MachineTarget::TransparentHugepage) => text = self.transparent_hugepage_text(),
             Target::Machine(MachineTarget::Vmstat) => {
                 for &stat in Stat::ALL.iter().filter(|stat| stat.is_in_vmstat()) {
                     lines(&mut text, stat.name(), self.core.vmstat(stat));
@@ -272,6 +275,10 @@ impl Engine {
             Target::Machine(MachineTarget::PagecachePromotionEnabled) => {
                 let enabled = numa::boolean(value).ok_or_else(|| invalid("true or false"))?;
                 self.core.config.pagecache_promotion_enabled = enabled;
+                Ok(done)
+            }
+            Target::Machine(MachineTarget::TransparentHugepage) => {
+                self.set_transparent_hugepage(value).map_err(|expected| invalid(&expected))?;
                 Ok(done)
             }
             Target::Machine(MachineTarget::CompactMemory) if value == "1" => {

@@ -35,6 +35,8 @@ pub(crate) struct Zones {
     zones: Vec<Zone>,
     nodes: Vec<Node>,
     min_free_kbytes: u64,
+    /// The same where nobody has set it: without huge pages, and with them.
+    min_free_by_default: [u64; 2],
     boost_factor: u32,
     /// The mark at which kswapd may rest.
     rest_mark: Watermark,
@@ -67,6 +69,7 @@ impl Zones {
             nodes: nodes.collect(),
             zones,
             min_free_kbytes: 0,
+            min_free_by_default: [0; 2],
             boost_factor: 0,
             rest_mark: Watermark::High,
             boosted: None,
@@ -81,26 +84,18 @@ impl Zones {
         let lowest = self.nodes[0].zones.end - 1;
         self.zones[lowest].managed -= of_init;
         set_lowmem_reserves(&mut self.zones, &config.layout.lowmem_reserve_ratio);
-        self.min_free_kbytes = match config.min_free_kbytes {
-            0 => {
-                let wants_huge_pages = config.transparent_hugepage != TransparentHugepage::Never;
-                min_free_kbytes(&self.zones, wants_huge_pages)
-            }
-            given => given.into(),
-        };
-        self.apply_marks(config);
+        self.min_free_by_default = [false, true].map(|has_huge| min_free_kbytes(&self.zones, has_huge));
+        self.set_marks(config);
         self.zones[lowest].managed += of_init;
     }
 
-    /// The same while it runs: what the administrator set has changed.
+    /// Computes marks from what the administrator set, at boot and whenever that has changed.
     pub(crate) fn set_marks(&mut self, config: &Config) {
-        if config.min_free_kbytes > 0 {
-            self.min_free_kbytes = config.min_free_kbytes.into();
-        }
-        self.apply_marks(config);
-    }
-
-    fn apply_marks(&mut self, config: &Config) {
+        let has_huge = config.transparent_hugepage != TransparentHugepage::Never;
+        self.min_free_kbytes = match config.min_free_kbytes {
+            0 => self.min_free_by_default[usize::from(has_huge)],
+            given => given.into(),
+        };
         set_marks(&mut self.zones, self.min_free_kbytes, config.watermark_scale_factor);
         self.boost_factor = config.watermark_boost_factor;
         // Pages are to be promoted to a node whose tasks fill it to its high mark.

@@ -52,6 +52,44 @@ fn huge_pages_that_cannot_be_are_refused() {
     check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
 }
 
+const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Memory that is first used after the file was written comes in huge pages, and the file shows what holds.
+#[test]
+fn who_has_huge_pages_changes_while_the_machine_runs() {
+    let events = format!(
+        "[[event]]\nat = \"1us\"\nread = \"{ENABLED}\"\n\n\
+         [[event]]\nat = \"2us\"\nwrite = \"{ENABLED}\"\nvalue = \"always\"\n\n\
+         [[event]]\nat = \"2s\"\nread = \"{ENABLED}\"\n\n\
+         [[event]]\nat = \"2s\"\nread = \"/proc/meminfo\"\n\n\
+         [[task]]\nname = \"heap\"\nstart = \"1s\"\n\n\
+         [[task.object]]\nchannel = \"anonymous\"\nsize = \"6MiB\"\n\
+         workload = {{ pattern = \"uniform\", ops = 100_000_000, write_ratio = 1.0 }}\n\n[[memcg]]"
+    );
+    let output = run_with("[[memcg]]", &events, &["--json"]);
+    check_success(&output);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let read = |at: usize| result["reads"][at]["text"].as_str().unwrap();
+    assert_eq!([read(0), read(1)], ["always madvise [never]\n", "[always] madvise never\n"]);
+    let huge = |line: &str| line.split_whitespace().eq(["AnonHugePages:", "6144", "kB"]);
+    assert!(read(2).lines().any(huge), "{}", read(2));
+}
+
+#[test]
+fn a_word_that_enabled_does_not_take_is_refused() {
+    let write = |file: &str, value: &str| {
+        format!(
+            "[[event]]\nat = \"1ms\"\nwrite = \"/sys/kernel/mm/transparent_hugepage/{file}\"\nvalue = \"{value}\"\n\n[[memcg]]"
+        )
+    };
+    let output = run_with("[[memcg]]", &write("enabled", "sometimes"), &[]);
+    check_failure(&output, 2, &["`sometimes` is none of the allowed values", "scenario.toml:"]);
+    let output = run_with("[[memcg]]", &write("defrag", "always"), &[]);
+    check_failure(&output, 2, &["`defrag`", "known: enabled"]);
+    let output = run_with("[[memcg]]", &write("enabled", "always"), &["--set", "machine.page_stands_for=4"]);
+    check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
+}
+
 #[test]
 fn a_pool_is_read_as_it_was_written_as_far_as_there_is_memory() {
     let events = format!(

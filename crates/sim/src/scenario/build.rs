@@ -135,9 +135,7 @@ impl Scenario {
             }
         }
         if config.transparent_hugepage != TransparentHugepage::Never && self.machine.page_stands_for > 1 {
-            let message = "a huge page has 512 pages of 4 KiB, so a page can't stand for more than one";
-            return Err(problem("kernel.transparent_hugepage", message)
-                .help("leave `machine.page_stands_for` at 1, or transparent_hugepage at \"never\""));
+            return Err(Problem::huge_of_many("kernel.transparent_hugepage"));
         }
         Ok(config)
     }

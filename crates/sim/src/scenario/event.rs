@@ -9,6 +9,7 @@
 //!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
 //!   /proc/sys/vm/compact_memory                  write             1: compacts all zones
+//!   /sys/kernel/mm/transparent_hugepage/enabled  read, write       always, madvise or never: whose anonymous memory is of huge pages
 //!   /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages   read, write   huge pages that are held; any power of two from 8kB to 4096kB
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
 //!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
@@ -73,6 +74,8 @@ pub enum KernelFile {
     Block(String),
     /// A file of the pools of huge pages, such as `hugepages-2048kB/nr_hugepages`.
     Hugepages(String),
+    /// Who has transparent huge pages: `enabled`.
+    TransparentHugepage(String),
     /// A figure of zswap, such as `stored_pages`.
     Zswap(String),
     /// A parameter of it, such as `max_pool_percent`.
@@ -113,6 +116,9 @@ impl KernelFile {
         }
         if let Some(name) = path.strip_prefix(HUGEPAGES) {
             return Some(KernelFile::Hugepages(name.to_string()));
+        }
+        if let Some(name) = path.strip_prefix("/sys/kernel/mm/transparent_hugepage/") {
+            return Some(KernelFile::TransparentHugepage(name.to_string()));
         }
         if let Some(name) = path.strip_prefix("/sys/kernel/debug/zswap/") {
             return Some(KernelFile::Zswap(name.to_string()));
@@ -175,6 +181,10 @@ mod tests {
             (
                 "/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages",
                 KernelFile::Hugepages("hugepages-64kB/nr_hugepages".into()),
+            ),
+            (
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                KernelFile::TransparentHugepage("enabled".into()),
             ),
             ("/sys/fs/cgroup/memory.stat", memcg("/", "memory.stat")),
             ("/sys/fs/cgroup/job/web/memory.high", memcg("/job/web", "memory.high")),

@@ -36,6 +36,12 @@ impl Problem {
         Problem { key: key.into(), message: message.into(), given: None, candidates: Vec::new(), help: None }
     }
 
+    /// Pages that stand for many, where they may be huge.
+    pub(super) fn huge_of_many(key: &str) -> Problem {
+        Problem::new(key, "a huge page has 512 pages of 4 KiB, so a page can't stand for more than one")
+            .help("leave `machine.page_stands_for` at 1, or transparent_hugepage at \"never\"")
+    }
+
     /// A fault inside a table that another crate defines.
     pub fn in_table(prefix: &str, error: TableError) -> Problem {
         let mut problem = Problem::new(format!("{prefix}{}", error.path), error.message.clone());

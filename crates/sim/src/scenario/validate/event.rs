@@ -113,6 +113,12 @@ impl Check<'_> {
                 Some(Accepts::Integer(0, 1))
             }
             Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
+            Some(KernelFile::TransparentHugepage(_)) => {
+                if self.scenario.machine.page_stands_for > 1 && value.to_string() != "never" {
+                    self.report(Problem::huge_of_many(&format!("{prefix}.value")));
+                }
+                Key::find("kernel.transparent_hugepage").map(|key| key.accepts)
+            }
             Some(KernelFile::Numa(_)) => {
                 if matches!(value.to_string().as_str(), "1" | "0" | "y" | "n" | "true" | "false") {
                     return;
@@ -225,7 +231,7 @@ impl Check<'_> {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
                             /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, /sys/kernel/debug/sched/numa_balancing/..., \
-                            /sys/devices/virtual/memory_tiering/... and /sys/kernel/mm/hugepages/...";
+                            /sys/devices/virtual/memory_tiering/..., /sys/kernel/mm/transparent_hugepage/enabled and /sys/kernel/mm/hugepages/...";
                 self.report(problem.help(help));
                 return None;
             }
@@ -249,6 +255,11 @@ impl Check<'_> {
                 let files = MACHINE_FILES.iter().filter_map(|file| file.path.strip_prefix(HUGEPAGES));
                 (name, "pool of huge pages", files.map(str::to_string).collect())
             }
+            Some(KernelFile::TransparentHugepage(name)) => (
+                name,
+                "file of transparent huge pages",
+                machine_files(|file| matches!(file, KernelFile::TransparentHugepage(_))),
+            ),
             Some(KernelFile::Zswap(name)) => {
                 (name, "figure of zswap", machine_files(|file| matches!(file, KernelFile::Zswap(_))))
             }

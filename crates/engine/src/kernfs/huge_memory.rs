@@ -1,0 +1,69 @@
+//! `/sys/kernel/mm/transparent_hugepage/enabled`: whose anonymous memory is of huge pages. All words, and the one that holds in brackets.
+
+use crate::config::TransparentHugepage;
+use crate::serve::engine::Engine;
+
+impl Engine {
+    pub(super) fn transparent_hugepage_text(&self) -> String {
+        let holds = self.core.config.transparent_hugepage.name();
+        let shown = |&word: &&str| if word == holds { format!("[{word}]") } else { word.to_owned() };
+        // The kernel begins with those who have most of them.
+        let words: Vec<String> = TransparentHugepage::NAMES.iter().rev().map(shown).collect();
+        words.join(" ") + "\n"
+    }
+
+    /// What is huge stays so. The marks of zones are those of a machine that booted this way.
+    pub(super) fn set_transparent_hugepage(&mut self, value: &str) -> Result<(), String> {
+        let Some(enabled) = TransparentHugepage::by_name(value) else {
+            return Err("always, madvise or never".to_owned());
+        };
+        self.core.config.transparent_hugepage = enabled;
+        self.core.memory.zones.set_marks(&self.core.config);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+    fn low(engine: &Engine) -> u64 {
+        engine.zones().next().unwrap().low
+    }
+
+    #[test]
+    fn it_shows_what_holds_in_brackets_and_takes_the_words() {
+        let config = Config { node_pages: vec![1 << 18], ..Config::default() };
+        let mut engine = Engine::new(config.clone()).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        assert_eq!(engine.read_file(ENABLED).unwrap(), "always madvise [never]\n");
+        let never = low(&engine);
+        for (word, text, enabled) in [
+            ("always", "[always] madvise never\n", TransparentHugepage::Always),
+            ("madvise", "always [madvise] never\n", TransparentHugepage::Madvise),
+            ("never", "always madvise [never]\n", TransparentHugepage::Never),
+        ] {
+            let _ = engine.write_file(task, ENABLED, word).unwrap();
+            assert_eq!(engine.read_file(ENABLED).unwrap(), text);
+            let booted = Engine::new(Config { transparent_hugepage: enabled, ..config.clone() }).unwrap();
+            assert_eq!(low(&engine), low(&booted), "{word}");
+        }
+        assert_eq!(low(&engine), never);
+        let error = engine.write_file(task, ENABLED, "[always]").unwrap_err();
+        assert!(error.to_string().ends_with("expected always, madvise or never"), "{error}");
+    }
+
+    /// A file that an administrator has written before says more than what huge pages would have.
+    #[test]
+    fn it_leaves_marks_alone_that_were_given() {
+        let mut engine = Engine::new(Config { min_free_kbytes: 2048, ..Config::default() }).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let before = low(&engine);
+        let _ = engine.write_file(task, ENABLED, "always").unwrap();
+        assert_eq!(low(&engine), before);
+    }
+}
