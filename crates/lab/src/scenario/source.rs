@@ -330,7 +330,12 @@ fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
     }
     if let Some(field) = missing_field(message) {
         let what = if key.is_empty() { "the scenario".to_string() } else { format!("`{key}`") };
-        return (format!("{what} lacks the key `{field}`"), Marked::Key, help);
+        let known = Key::find(&format!("{key}.{field}"));
+        return (
+            format!("{what} lacks the key `{field}`"),
+            Marked::Key,
+            known.map(Key::advice).into_iter().collect(),
+        );
     }
     let name = key.rsplit_once("].").map_or(key, |(_, name)| name);
     if message.starts_with("unknown variant") {

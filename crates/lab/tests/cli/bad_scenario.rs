@@ -103,7 +103,11 @@ fn a_page_beyond_the_file_is_refused() {
 fn parameters_of_a_pattern_are_checked() {
     let output = run_with("ops = 5000", "ops = 5000, alpha = -2.0", &[]);
     check_failure(&output, 2, &["`alpha` must be a number in 0..=100, got -2", "scenario.toml:14:"]);
-    check_failure(&run_with(", ops = 5000", "", &[]), 2, &["the key `ops` is missing", "scenario.toml:14:"]);
+    check_failure(
+        &run_with(", ops = 5000", "", &[]),
+        2,
+        &["the key `ops` is missing", "scenario.toml:14:", "help: `ops` (number from 0): Accesses"],
+    );
 }
 
 #[test]

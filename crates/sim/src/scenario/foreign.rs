@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::keys::{Accepts, WORKLOAD_KEYS};
+use super::keys::{Accepts, Key, WORKLOAD_KEYS};
 use super::{Scalar, Size};
 
 /// A table that another crate will read.
@@ -30,6 +30,14 @@ pub struct TableError {
     pub message: String,
     /// What would have been right there, when that is a list of names.
     pub candidates: Vec<String>,
+    /// The key that is missing.
+    pub missing: Option<&'static Key>,
+}
+
+impl TableError {
+    fn new(path: impl Into<String>, message: impl Into<String>) -> TableError {
+        TableError { path: path.into(), message: message.into(), candidates: Vec::new(), missing: None }
+    }
 }
 
 impl fmt::Display for TableError {
@@ -48,10 +56,9 @@ impl Table {
         let mut table = self.0.clone();
         check_parts(&mut table, pages, "")?;
         let pattern: Pattern = read(&table, "")?;
-        pattern.validate().map_err(|error| TableError {
-            path: pattern_error_path(&error.pattern, error.key),
-            message: format!("`{}` {}", error.key, error.reason),
-            candidates: Vec::new(),
+        pattern.validate().map_err(|error| {
+            let path = pattern_error_path(&error.pattern, error.key);
+            TableError::new(path, format!("`{}` {}", error.key, error.reason))
         })?;
         Ok(pattern)
     }
@@ -61,11 +68,9 @@ impl Table {
         let mut table = self.0.clone();
         // A size as everywhere in a scenario; the reader wants bytes.
         if let Some(Value::String(text)) = table.get("page_size") {
-            let size: Size = text.parse().map_err(|error| TableError {
-                path: ".page_size".to_string(),
-                message: format!("`page_size`: {error}"),
-                candidates: Vec::new(),
-            })?;
+            let size: Size = text
+                .parse()
+                .map_err(|error| TableError::new(".page_size", format!("`page_size`: {error}")))?;
             table.insert("page_size".to_string(), size.0.into());
         }
         check_ranges(&table, "read.", "")?;
@@ -137,8 +142,7 @@ fn check_ranges(table: &Map, rows: &str, path: &str) -> Result<(), TableError> {
                     && let Some(number) = number.as_i64()
                     && let Err(message) = accepts.check(&Scalar::Integer(number))
                 {
-                    let message = format!("`{key}`: {message}");
-                    return Err(TableError { path, message, candidates: Vec::new() });
+                    return Err(TableError::new(path, format!("`{key}`: {message}")));
                 }
             }
             Value::Object(inner) => check_ranges(inner, &format!("{rows}{key}."), &path)?,
@@ -162,24 +166,29 @@ fn read<T: DeserializeOwned>(table: &Map, path: &str) -> Result<T, TableError> {
         let (given, names) =
             (quoted.first().cloned().unwrap_or_default(), quoted.get(1..).unwrap_or_default().to_vec());
         // serde's own sentences: "unknown field `x`, expected one of `a`, `b`", "unknown variant `x`, ...".
-        let (path, message, candidates) = if message.starts_with("unknown field") {
-            (format!("{path}.{given}"), format!("unknown key `{given}`"), names)
-        } else if message.starts_with("unknown variant") {
+        if message.starts_with("unknown field") {
+            let error = TableError::new(format!("{path}.{given}"), format!("unknown key `{given}`"));
+            return TableError { candidates: names, ..error };
+        }
+        if message.starts_with("unknown variant") {
             let key = table
                 .iter()
                 .find(|(_, value)| value.as_str() == Some(&given))
                 .map_or("pattern", |(key, _)| key);
-            (format!("{path}.{key}"), format!("`{key}`: `{given}` is none of the allowed values"), names)
-        } else if message.starts_with("missing field") {
-            (path.to_string(), format!("the key `{given}` is missing"), Vec::new())
-        } else {
-            let fails = |part: &Map| read_as::<T>(part).is_err_and(|error| error.to_string() == message);
-            match culprit(table, &fails) {
-                Some(key) => (format!("{path}.{key}"), format!("`{key}`: {}", told(&message)), Vec::new()),
-                None => (path.to_string(), told(&message), Vec::new()),
-            }
-        };
-        TableError { path, message, candidates }
+            let said = format!("`{key}`: `{given}` is none of the allowed values");
+            return TableError { candidates: names, ..TableError::new(format!("{path}.{key}"), said) };
+        }
+        if message.starts_with("missing field") {
+            let kind = table.get("pattern").and_then(Value::as_str).unwrap_or_default();
+            let rows = [format!("workload.{given}"), format!("workload.{kind}.{given}")];
+            let missing = WORKLOAD_KEYS.iter().find(|row| rows.contains(&row.path));
+            return TableError { missing, ..TableError::new(path, format!("the key `{given}` is missing")) };
+        }
+        let fails = |part: &Map| read_as::<T>(part).is_err_and(|error| error.to_string() == message);
+        match culprit(table, &fails) {
+            Some(key) => TableError::new(format!("{path}.{key}"), format!("`{key}`: {}", told(&message))),
+            None => TableError::new(path, told(&message)),
+        }
     })
 }
 

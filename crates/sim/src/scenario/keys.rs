@@ -223,6 +223,12 @@ impl Key {
         KEYS.iter().find(|key| key.path == general)
     }
 
+    /// What to write for it, where it is missing.
+    pub fn advice(&self) -> String {
+        let name = self.path.rsplit('.').next().expect("a split has a part");
+        format!("`{name}` ({}): {}", self.accepts, self.meaning)
+    }
+
     /// Names of the keys right under `prefix`, such as `vm.swappiness` under `sysctl.`.
     pub fn names_under(prefix: &str) -> Vec<String> {
         KEYS.iter().filter_map(|key| key.path.strip_prefix(prefix)).map(str::to_string).collect()

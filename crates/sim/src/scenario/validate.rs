@@ -45,6 +45,7 @@ impl Problem {
     /// A fault inside a table that another crate defines.
     pub fn in_table(prefix: &str, error: TableError) -> Problem {
         let mut problem = Problem::new(format!("{prefix}{}", error.path), error.message.clone());
+        problem.help = error.missing.map(Key::advice);
         if !error.candidates.is_empty() {
             problem.help = Some(format!("allowed here: {}", error.candidates.join(", ")));
         }
