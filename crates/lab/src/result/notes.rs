@@ -29,6 +29,10 @@ const SWAP_SHARE: f64 = 0.01;
 /// Share of the scanned pages that is activated, below which it hardly matters that active ones don't age.
 const ACTIVATED_SHARE: f64 = 0.05;
 
+/// Share of the accesses to slow memory above which its promotion matters, and of hot pages below which it does not happen.
+const SLOW_SHARE: f64 = 0.01;
+const PROMOTED_SHARE: f64 = 0.1;
+
 /// What can be told before the run.
 pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
     [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario)]
@@ -43,6 +47,7 @@ pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmst
     notes.extend(no_readahead(scenario, report));
     notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
     notes.extend(no_flush(scenario, report, engine, vmstat));
+    notes.extend(no_promotion(scenario, report, vmstat));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
             "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
@@ -190,4 +195,34 @@ fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Coun
         figures::time(report.end.0)
     );
     Some(Note { about: "statistics", text })
+}
+
+/// NUMA balancing was asked to promote, slow memory was in use, and (nearly) all that was in use there stayed.
+fn no_promotion(scenario: &Scenario, report: &Report, vmstat: &Counters) -> Option<Note> {
+    let tiers = report.tiers.as_ref()?;
+    let asked = scenario.sysctl.get("kernel.numa_balancing").map(ToString::to_string);
+    let is_asked = asked.is_some_and(|bits| bits.parse::<u8>().is_ok_and(|bits| bits & 2 != 0));
+    if !is_asked || 1.0 - tiers.fast_share()? < SLOW_SHARE {
+        return None;
+    }
+    let of = |name| counter(vmstat, name).unsigned_abs();
+    let demotes = scenario.kernel.switches.get("numa.demotion_enabled") == Some(&Scalar::Bool(true));
+    let (hot, promoted) = (of("pgpromote_candidate"), of("pgpromote_success"));
+    let text = if of("numa_pte_updates") == 0 {
+        format!(
+            "NUMA balancing has looked at no memory: it leaves a new thread's alone for some CPU time, by default a second \
+             (kernel.sched.numa_balancing.scan_delay_ms), and the run ended after {}.",
+            figures::time(report.end.0)
+        )
+    } else if !demotes && hot > 0 && figures::share(promoted, hot) < PROMOTED_SHARE {
+        format!(
+            "A page of slow memory was found hot {} times, and {} were promoted: fast memory is full. What is cold in it goes to \
+             slow memory with kernel.numa.demotion_enabled = true, which Linux leaves off by default.",
+            figures::count(hot),
+            figures::count(promoted)
+        )
+    } else {
+        return None;
+    };
+    Some(Note { about: "promotion", text })
 }

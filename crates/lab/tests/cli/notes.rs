@@ -235,3 +235,45 @@ fn the_version_says_commit_and_profile() {
     assert!(profile != "dev" || commit == "unknown", "a build for development asks for no commit: {version}");
     assert_eq!(text(&output.stderr), "");
 }
+
+const TWO_TIERS: &str = r#"
+[[machine.node]]
+cpus = 2
+memory = "16MiB"
+[[machine.node]]
+memory = "64MiB"
+cpus = 0
+preset = "cxl-1.1"
+[sysctl]
+kernel.numa_balancing = 2
+[kernel]
+sched.numa_balancing.scan_delay_ms = 10
+sched.numa_balancing.scan_period_min_ms = 10
+[[task]]
+name = "kv"
+[[task.object]]
+channel = "anonymous"
+size = "40MiB"
+workload = { pattern = "zipf", ops = 600_000 }
+"#;
+
+#[test]
+fn hot_pages_that_nothing_makes_room_for_are_told() {
+    let [(subject, text)] = &notes(TWO_TIERS)[..] else { panic!("{:?}", notes(TWO_TIERS)) };
+    assert_eq!(subject, "promotion");
+    assert!(text.contains("kernel.numa.demotion_enabled = true"), "{text}");
+    let demoting = TWO_TIERS.replace("[kernel]", "[kernel]\nnuma.demotion_enabled = true");
+    assert_eq!(about(&demoting), Vec::<String>::new());
+    let roomy = TWO_TIERS.replace("16MiB", "128MiB");
+    assert_eq!(notes(&roomy), [], "all of it is on fast memory");
+    let balancing_is_off = TWO_TIERS.replace("numa_balancing = 2", "numa_balancing = 0");
+    assert_eq!(notes(&balancing_is_off), []);
+}
+
+#[test]
+fn a_run_that_ends_before_memory_is_looked_at_for_the_first_time_is_told() {
+    let late = TWO_TIERS.replace("scan_delay_ms = 10", "scan_delay_ms = 60000");
+    let [(about, text)] = &notes(&late)[..] else { panic!("{:?}", notes(&late)) };
+    assert_eq!(about, "promotion");
+    assert!(text.starts_with("NUMA balancing has looked at no memory"), "{text}");
+}
