@@ -10,11 +10,11 @@
 //! memstall sections is the engine's knowledge ([`pageout_engine::Engine::memstall`]); the machine asks it after each step.
 //! A step in which a task reclaims belongs to the section as a whole.
 //!
-//! The machine tells changes when it learns of them. They are written down, and taken in when somebody reads, or when there are many:
-//! every miss of every task tells some, and has nothing to wait for. So the way of a miss does not lead through all that a change
-//! means. Some changes lie ahead of the time at which they are told: when a step is priced, it is known when its task will stop. These
-//! wait in `later`, so that a collection sees the past and nothing else. The worker needs no events: it is made up for whenever time
-//! is found to have passed.
+//! The machine tells changes when it learns of them. They are written down in order of time, and taken in when somebody reads, or when
+//! there are many: every miss of every task tells some, and has nothing to wait for. So the way of a miss does not lead through all that
+//! a change means. Some changes lie ahead of the time at which they are told: when a step is priced, it is known when its task will stop.
+//! These stay written down until their time has come, so that a collection sees the past and nothing else. The worker needs no events:
+//! it is made up for whenever changes are taken in.
 //!
 //! Not here: triggers (poll) and `irq.pressure`. Work that runs on no task's account (completions) stalls no one.
 
@@ -26,13 +26,15 @@ use pageout_engine::{CpuId, MemcgId, Nanos, TaskId};
 use group::{Group, Period};
 pub(crate) use state::Doing;
 pub use state::Resource;
-use state::{Cell, Transition};
+use state::{Cell, Packed, Transition};
 
 /// The pressure on a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Psi {
-    /// What was told, and is yet to be taken in.
-    told: Vec<Told>,
+    /// What was told and is yet to be taken in, in order of time; at the same time in the order in which it was told.
+    changes: Vec<Change>,
+    /// As many as are taken in together, beside those that lay ahead the last time.
+    changes_max: usize,
     now: Nanos,
     cpus: u16,
     period: Period,
@@ -42,8 +44,6 @@ pub(crate) struct Psi {
     cells: Vec<Cell>,
     /// By the engine's number of the task.
     tasks: Vec<Option<Task>>,
-    /// Changes ahead of `now`, the last one first.
-    later: Vec<Change>,
     /// When a group's worker is due next.
     work_due: Nanos,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Psi {
 struct Task {
     memcg: MemcgId,
     cpu: CpuId,
-    doing: Doing,
+    doing: Packed,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,31 +60,24 @@ struct Change {
     at: Nanos,
     task: TaskId,
     cpu: CpuId,
-    doing: Doing,
-}
-
-/// A change, and when it was told.
-#[derive(Clone, Copy, Debug)]
-struct Told {
-    now: Nanos,
-    change: Change,
+    doing: Packed,
 }
 
 /// Changes that are written down before they are taken in: few enough to stay in the cache.
-const TOLD: usize = 64;
+const LOT: usize = 64;
 
 impl Psi {
     /// A machine whose root is the only group.
     pub(crate) fn new(cpus: u16, hz: u32) -> Psi {
         let mut psi = Psi {
-            told: Vec::with_capacity(TOLD),
+            changes: Vec::with_capacity(LOT),
+            changes_max: LOT,
             now: Nanos::ZERO,
             cpus,
             period: Period::new(hz),
             groups: Vec::new(),
             cells: Vec::new(),
             tasks: Vec::new(),
-            later: Vec::new(),
             work_due: Nanos(u64::MAX),
         };
         psi.group_add(MemcgId::ROOT, None);
@@ -113,91 +106,82 @@ impl Psi {
         if self.tasks.len() <= slot {
             self.tasks.resize(slot + 1, None);
         }
-        self.tasks[slot] = Some(Task { memcg, cpu, doing: Doing::default() });
+        self.tasks[slot] = Some(Task { memcg, cpu, doing: Packed::default() });
     }
 
     /// At `now`, a task is known to do this on this CPU from `at` on, which is not in the past. Of changes at the same time the last
     /// one told counts.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn tell(&mut self, now: Nanos, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
-        self.told.push(Told { now, change: Change { at, task, cpu, doing } });
-        if self.told.len() >= TOLD {
+        self.now = now;
+        self.changes.push(Change { at, task, cpu, doing: doing.pack() });
+        if let [.., before, _] = self.changes[..]
+            && before.at > at
+        {
+            self.put_in_order();
+        }
+        if self.changes.len() >= self.changes_max {
             self.take_in();
         }
     }
 
-    /// Takes in what was told.
+    /// The change that was told last comes before others.
     #[inline(never)]
-    fn take_in(&mut self) {
-        let mut told = std::mem::take(&mut self.told);
-        for &Told { now, change } in &told {
-            self.pass_to(now);
-            self.change(change);
-        }
-        told.clear();
-        self.told = told;
+    fn put_in_order(&mut self) {
+        let last = self.changes.len() - 1;
+        let at = self.changes[last].at;
+        let place = self.changes[..last].partition_point(|change| change.at <= at);
+        self.changes[place..].rotate_right(1);
     }
 
     /// Time has passed, and what was told until now is to be seen.
     pub(crate) fn set_now(&mut self, now: Nanos) {
-        self.take_in();
-        self.pass_to(now);
-    }
-
-    fn pass_to(&mut self, now: Nanos) {
-        if self.work_due <= now || self.later.last().is_some_and(|change| change.at <= now) {
-            self.catch_up(now);
-        }
         self.now = now;
+        self.take_in();
     }
 
-    /// Makes up for what was to happen until `now`.
-    fn catch_up(&mut self, now: Nanos) {
-        loop {
-            let next = self.later.last().map_or(Nanos(u64::MAX), |change| change.at);
-            if next.min(self.work_due) > now {
-                return;
-            }
-            if next <= self.work_due {
-                let change = self.later.pop().expect("it is due");
-                self.apply(change);
-            } else {
-                self.work();
-            }
-        }
-    }
-
-    fn change(&mut self, change: Change) {
-        if change.at <= self.now {
+    /// Takes in what has happened of all that was told.
+    #[inline(never)]
+    fn take_in(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        let happened = changes.partition_point(|change| change.at <= self.now);
+        for &change in &changes[..happened] {
+            self.work_until(change.at);
             self.apply(change);
-        } else {
-            let place = self.later.partition_point(|later| later.at > change.at);
-            self.later.insert(place, change);
         }
+        self.work_until(self.now);
+        changes.drain(..happened);
+        self.changes_max = changes.len() + LOT;
+        self.changes = changes;
     }
 
+    #[inline]
     fn apply(&mut self, Change { at, task, cpu, doing }: Change) {
         let known = self.tasks[task.0 as usize].as_mut().expect("a task is added before it does anything");
         let before = std::mem::replace(known, Task { cpu, doing, ..*known });
-        if (before.cpu, before.doing) == (cpu, doing) {
-            return;
-        }
-        if before.cpu == cpu {
+        if before.cpu != cpu {
+            self.leave(before, at);
+            self.tell_groups(before.memcg, cpu, at, Transition::new(Packed::default(), doing));
+        } else if before.doing != doing {
             self.tell_groups(before.memcg, cpu, at, Transition::new(before.doing, doing));
-        } else {
-            let gone = Transition::new(before.doing, Doing::default());
-            self.tell_groups(before.memcg, before.cpu, at, gone);
-            self.tell_groups(before.memcg, cpu, at, Transition::new(Doing::default(), doing));
         }
     }
 
+    /// A task does nothing any more on the CPU where it was.
+    #[inline(never)]
+    fn leave(&mut self, Task { memcg, cpu, doing }: Task, at: Nanos) {
+        self.tell_groups(memcg, cpu, at, Transition::new(doing, Packed::default()));
+    }
+
     /// A task of this group, and so of those above it, does something else on this CPU.
+    #[inline]
     fn tell_groups(&mut self, memcg: MemcgId, cpu: CpuId, at: Nanos, transition: Transition) {
         let mut next = Some(memcg);
+        let mut below = None;
         while let Some(memcg) = next {
             let group = self.groups[usize::from(memcg.0)].as_mut().expect("a task's group is there");
             let cell = &mut self.cells[usize::from(memcg.0) * usize::from(self.cpus) + usize::from(cpu.0)];
-            cell.change(at, transition, memcg == MemcgId::ROOT);
+            below = Some(cell.change(at, transition, below.as_ref()));
             if transition.runnable && group.work_due.is_none() {
                 let due = self.period.after(at);
                 group.work_due = Some(due);
@@ -207,7 +191,16 @@ impl Psi {
         }
     }
 
+    /// Makes up for the workers that were to come by until then.
+    #[inline]
+    fn work_until(&mut self, at: Nanos) {
+        while self.work_due <= at {
+            self.work();
+        }
+    }
+
     /// The workers that are due come by.
+    #[cold]
     fn work(&mut self) {
         let due = self.work_due;
         self.work_due = Nanos(u64::MAX);

@@ -102,7 +102,7 @@ impl Group {
         let mut sums = [0u128; STATES];
         let mut any = false;
         for (cell, collected) in cells.iter().zip(&mut self.collected) {
-            let times = cell.times_by(now);
+            let times = cell.times_by(now, self.parent.is_none());
             let since = std::mem::replace(collected, times);
             let nonidle = times[NONIDLE] - since[NONIDLE];
             any |= nonidle > 0;

@@ -15,6 +15,24 @@ pub(crate) struct Doing {
     pub(crate) memstall: bool,
 }
 
+impl Doing {
+    /// In a byte: changes are written down and compared as such.
+    #[inline]
+    pub(super) fn pack(self) -> Packed {
+        let Doing { runnable, on_cpu, iowait, memstall } = self;
+        Packed(u8::from(runnable) | u8::from(on_cpu) << 1 | u8::from(iowait) << 2 | u8::from(memstall) << 3)
+    }
+}
+
+/// What a task does, a bit for each field of [`Doing`] in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Packed(u8);
+
+const RUNNABLE: u8 = 1;
+const ON_CPU: u8 = 2;
+const IOWAIT: u8 = 4;
+const MEMSTALL: u8 = 8;
+
 /// A resource that tasks may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resource {
@@ -58,15 +76,24 @@ struct Counts {
     runnable_both: u64,
 }
 
-impl Counts {
-    fn of(doing: Doing) -> Counts {
-        let Doing { runnable, iowait, memstall, .. } = doing;
-        Counts { iowait_memstall: pair(iowait, memstall), runnable_both: pair(runnable, runnable & memstall) }
+/// What each way of being busy adds to the counts.
+static COUNTS: [Counts; 16] = {
+    let mut counts = [Counts { iowait_memstall: 0, runnable_both: 0 }; 16];
+    let mut bits = 0;
+    while bits < 16 {
+        let of = bits as u8;
+        counts[bits] = Counts {
+            iowait_memstall: has(of, IOWAIT) | has(of, MEMSTALL) << 32,
+            runnable_both: has(of, RUNNABLE) | has(of, RUNNABLE | MEMSTALL) << 32,
+        };
+        bits += 1;
     }
-}
+    counts
+};
 
-fn pair(low: bool, high: bool) -> u64 {
-    u64::from(low) | u64::from(high) << 32
+/// 1 if all of these are set.
+const fn has(bits: u8, all: u8) -> u64 {
+    (bits & all == all) as u64
 }
 
 /// What a change of one task is to a cell that it belongs to before, after, or both.
@@ -83,16 +110,16 @@ pub(super) struct Transition {
 
 impl Transition {
     #[inline]
-    pub(super) fn new(before: Doing, after: Doing) -> Transition {
-        let (less, more) = (Counts::of(before), Counts::of(after));
+    pub(super) fn new(Packed(before): Packed, Packed(after): Packed) -> Transition {
+        let (less, more) = (COUNTS[usize::from(before) % 16], COUNTS[usize::from(after) % 16]);
         Transition {
             more: Counts {
                 iowait_memstall: more.iowait_memstall.wrapping_sub(less.iowait_memstall),
                 runnable_both: more.runnable_both.wrapping_sub(less.runnable_both),
             },
-            had_cpu: before.on_cpu,
-            current: after.on_cpu.then_some(after.memstall),
-            runnable: after.runnable,
+            had_cpu: before & ON_CPU != 0,
+            current: (after & ON_CPU != 0).then_some(after & MEMSTALL != 0),
+            runnable: after & RUNNABLE != 0,
         }
     }
 }
@@ -104,9 +131,7 @@ const IDLE: u8 = 0;
 /// The tasks of one group on one CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    counts: Counts,
-    /// Whether the CPU's current task is of the group, and is in a memstall section.
-    current: Option<bool>,
+    tally: Tally,
     /// The combination that it is in since `since`.
     combination: u8,
     since: Nanos,
@@ -114,37 +139,16 @@ pub(super) struct Cell {
     times: [u64; COMBINATIONS],
 }
 
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell {
-            counts: Counts::default(),
-            current: None,
-            combination: IDLE,
-            since: Nanos::ZERO,
-            times: [0; COMBINATIONS],
-        }
-    }
+/// What a cell's combination follows from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Tally {
+    counts: Counts,
+    /// Whether the CPU's current task is of the group, and is in a memstall section.
+    current: Option<bool>,
 }
 
-impl Cell {
-    /// A task here does something else from `at` on.
-    #[inline]
-    pub(super) fn change(&mut self, at: Nanos, transition: Transition, is_machine: bool) {
-        debug_assert!(at >= self.since, "time goes back from {} to {at}", self.since);
-        self.times[usize::from(self.combination)] += at.0 - self.since.0;
-        self.since = at;
-        let Transition { more, had_cpu, current, .. } = transition;
-        self.counts = Counts {
-            iowait_memstall: self.counts.iowait_memstall.wrapping_add(more.iowait_memstall),
-            runnable_both: self.counts.runnable_both.wrapping_add(more.runnable_both),
-        };
-        if had_cpu || current.is_some() {
-            self.current = current;
-        }
-        self.combination = self.combination_now(is_machine);
-    }
-
-    fn combination_now(&self, is_machine: bool) -> u8 {
+impl Tally {
+    fn combination(self) -> u8 {
         let Counts { iowait_memstall, runnable_both } = self.counts;
         let (iowait, memstall) = (iowait_memstall as u32, (iowait_memstall >> 32) as u32);
         let (runnable, stalled_runnable) = (runnable_both as u32, (runnable_both >> 32) as u32);
@@ -153,13 +157,41 @@ impl Cell {
         let level = |some: bool, full: bool| u8::from(some) + u8::from(some & full);
         let memory = level(memstall > 0, (runnable == stalled_runnable) | (self.current == Some(true)));
         let io = level(iowait > 0, runnable == 0);
-        // Of the whole machine somebody always has the CPU, as long as anybody wants it.
-        let cpu = level(runnable > u32::from(on_cpu), !on_cpu & !is_machine);
+        let cpu = level(runnable > u32::from(on_cpu), !on_cpu);
         u8::from(is_any) + (memory * 3 + io) * 3 + cpu
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell { tally: Tally::default(), combination: IDLE, since: Nanos::ZERO, times: [0; COMBINATIONS] }
+    }
+}
+
+impl Cell {
+    /// A task here does something else from `at` on. `below` is the same CPU's cell of a group below, which has changed already.
+    #[inline]
+    pub(super) fn change(&mut self, at: Nanos, transition: Transition, below: Option<&Below>) -> Below {
+        debug_assert!(at >= self.since, "time goes back from {} to {at}", self.since);
+        self.times[usize::from(self.combination)] += at.0 - self.since.0;
+        self.since = at;
+        let Transition { more, had_cpu, current, .. } = transition;
+        let Tally { counts, .. } = &mut self.tally;
+        counts.iowait_memstall = counts.iowait_memstall.wrapping_add(more.iowait_memstall);
+        counts.runnable_both = counts.runnable_both.wrapping_add(more.runnable_both);
+        if had_cpu || current.is_some() {
+            self.tally.current = current;
+        }
+        // Where a group's tasks are all in one group below it, so are its states.
+        self.combination = match below {
+            Some(below) if below.tally == self.tally => below.combination,
+            _ => self.tally.combination(),
+        };
+        Below { tally: self.tally, combination: self.combination }
     }
 
     /// Time spent in each state until `at`.
-    pub(super) fn times_by(&self, at: Nanos) -> [u64; STATES + 1] {
+    pub(super) fn times_by(&self, at: Nanos, is_machine: bool) -> [u64; STATES + 1] {
         let mut times = [0; STATES + 1];
         for (combination, &time) in self.times.iter().enumerate().skip(1) {
             let last = if combination == usize::from(self.combination) { at.0 - self.since.0 } else { 0 };
@@ -171,6 +203,16 @@ impl Cell {
             }
             times[NONIDLE] += time + last;
         }
+        if is_machine {
+            // Somebody always has the CPU, as long as anybody wants it.
+            times[state(Resource::Cpu, true)] = 0;
+        }
         times
     }
+}
+
+/// What a cell has come to, for those of the groups above it.
+pub(super) struct Below {
+    tally: Tally,
+    combination: u8,
 }

@@ -305,7 +305,7 @@ fn random_histories_add_up_to_what_lists_of_intervals_say() {
 #[test]
 fn what_is_told_between_two_readings_counts_in_its_order_however_much_it_is() {
     let (mut psi, mut at_once) = (psi(&[0]), psi(&[0]));
-    for change in 0..3 * TOLD as u64 + 1 {
+    for change in 0..3 * LOT as u64 + 1 {
         let (now, doing) = (Nanos(change * MS), [RUNS, REFAULTS, READS][change as usize % 3]);
         for psi in [&mut psi, &mut at_once] {
             psi.tell(now, now + Nanos(MS / 2), TaskId(0), CpuId(0), doing);
