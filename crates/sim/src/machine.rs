@@ -404,13 +404,7 @@ impl Machine {
                         self.wake();
                     }
                 }
-                Event::FlushStats => {
-                    self.engine.flush_stats();
-                    self.after_kernel_work(CpuId(0), observer);
-                    if let Some(period) = self.engine.stat_flush_period() {
-                        self.agenda.push(now + period, Event::FlushStats);
-                    }
-                }
+                Event::FlushStats => self.flush_stats(observer),
                 Event::Alarm { task, wait } => self.alarm(task, wait),
                 Event::EmptyRing { ring } => self.empty_ring(ring, observer),
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
@@ -419,12 +413,23 @@ impl Machine {
         Ok(Ended::Complete)
     }
 
+    /// The statistics worker runs.
+    #[cold]
+    fn flush_stats(&mut self, observer: &mut dyn Observer) {
+        self.engine.flush_stats();
+        self.after_kernel_work(CpuId(0), observer);
+        if let Some(period) = self.engine.stat_flush_period() {
+            self.agenda.push(self.agenda.now() + period, Event::FlushStats);
+        }
+    }
+
     /// What the CPUs' time of all work went to, whoever paid for it.
     fn account(&self) -> Account {
         Account { work: *self.engine.work(), carried: self.carried }
     }
 
     /// Settles an engine call that no task made.
+    #[inline(never)]
     fn after_kernel_work(&mut self, cpu: CpuId, observer: &mut dyn Observer) {
         let settled = self.settle(None, cpu, observer);
         self.kernel_time[usize::from(cpu.0)] += settled.spent;
@@ -460,6 +465,7 @@ impl Machine {
     }
 
     /// A wait for a wake has lasted as long as it may, unless a wake came first.
+    #[inline(never)]
     fn alarm(&mut self, index: TaskIndex, wait: u32) {
         let now = self.agenda.now();
         if self.runner_mut(index).alarm(wait, now) {
@@ -550,6 +556,7 @@ impl Machine {
         self.sched.busy(now).zip(of_kernel).map(|(busy, &kernel)| CpuReport { busy, kernel }).collect()
     }
 
+    #[cold]
     fn stalled(&self) -> RunError {
         let left = self.tasks.iter().filter(|task| task.runner.state != State::Ended);
         let tasks = left.map(|task| format!("`{}` ({:?})", task.name, task.runner.state)).collect();

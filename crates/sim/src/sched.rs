@@ -182,11 +182,14 @@ impl Scheduler {
     pub(crate) fn pass_on(&mut self, cpu: CpuId, at: Nanos) -> Option<TaskId> {
         let leaving = self.stop(cpu, at);
         self.entity(leaving.task).vruntime = Some(leaving.vruntime);
-        if self.waiting == 0 {
-            return None;
-        }
+        if self.waiting == 0 { None } else { self.pass_on_to_next(cpu, at, leaving.task) }
+    }
+
+    /// A CPU that `last` has left goes to the next one of those that wait, here or elsewhere.
+    #[inline(never)]
+    fn pass_on_to_next(&mut self, cpu: CpuId, at: Nanos, last: TaskId) -> Option<TaskId> {
         let next = self.dequeue(cpu).or_else(|| self.pull(cpu, at));
-        self.begin(cpu, at, next, leaving.task)
+        self.begin(cpu, at, next, last)
     }
 
     /// Takes out the one that is furthest behind of those that wait for a CPU.
@@ -252,9 +255,9 @@ impl Scheduler {
     /// Takes the running task off its CPU at `at`.
     fn stop(&mut self, cpu: CpuId, at: Nanos) -> Running {
         let queue = &mut self.cpus[usize::from(cpu.0)];
-        queue.floor(at);
         let mut running = queue.running.take().expect("a CPU that is passed on is not idle");
         running.vruntime = running.vruntime_at(at);
+        queue.raise_floor(Some(running.vruntime));
         queue.busy += Nanos(at.0.saturating_sub(running.since.0));
         queue.free_at = at;
         queue.is_claimed = false;

@@ -8,7 +8,17 @@ use pageout_engine::Nanos;
 use super::Machine;
 use crate::observe::Observer;
 use crate::runner::Next;
-use crate::task::NEVER;
+use crate::task::{NEVER, Task};
+
+impl Task {
+    /// The first tick at which it will have used more CPU time than its period, if it works all the time until then.
+    #[cold]
+    pub(super) fn scan_clock(&self, hz: u32) -> Nanos {
+        let tick = Nanos::from_ticks(1, hz).0;
+        let beyond = (self.runner.clock.0 + self.scan_due.0 + 1).saturating_sub(self.runner.cpu_time.0);
+        Nanos(beyond.next_multiple_of(tick))
+    }
+}
 
 impl Machine {
     /// Asks when tasks are to be scanned: at the start, and when balancing may have been turned on or off.
@@ -16,14 +26,6 @@ impl Machine {
         for index in 0..self.tasks.len() {
             self.tasks[index].scan_due = self.engine.scan_due(self.tasks[index].runner.id).unwrap_or(NEVER);
         }
-    }
-
-    /// The first tick at which a task will have used more CPU time than its period, if it works all the time until then.
-    pub(super) fn scan_clock(&self, index: usize) -> Nanos {
-        let runner = &self.tasks[index].runner;
-        let tick = Nanos::from_ticks(1, self.engine.hz()).0;
-        let beyond = (runner.clock.0 + self.tasks[index].scan_due.0 + 1).saturating_sub(runner.cpu_time.0);
-        Nanos(beyond.next_multiple_of(tick))
     }
 
     /// It is that tick: the task looks after its memory on its way back to user space.

@@ -105,6 +105,7 @@ impl Machine {
     }
 
     /// Somebody comes for what a ring holds: on the CPU that filled it, or on the first for what a device has counted.
+    #[cold]
     pub(super) fn empty_ring(&mut self, ring: u16, observer: &mut dyn Observer) {
         let memory = self.memory.as_mut().expect("its hardware has filled a ring");
         let hints = &mut memory.hints;

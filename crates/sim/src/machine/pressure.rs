@@ -17,6 +17,26 @@ const CGROUP: &str = "/sys/fs/cgroup";
 /// Names of the pressure files of a cgroup, the root included.
 pub const PRESSURE_FILES: [&str; 3] = ["memory.pressure", "io.pressure", "cpu.pressure"];
 
+impl Runner {
+    /// What it does while it has a CPU, or waits for one.
+    #[inline]
+    pub(super) fn runs(&self, on_cpu: bool) -> Doing {
+        Doing { runnable: true, on_cpu, iowait: false, memstall: self.memstall.is_some() }
+    }
+
+    /// What it does when it has given its CPU up to do what `next` says.
+    #[inline]
+    pub(super) fn sleeps(&self, next: &Next) -> Doing {
+        let iowait = match next {
+            // Reclaim waits for a while, even if it is until a device has done something.
+            Next::Stop => self.state == State::Asleep && self.memstall != Some(Memstall::Reclaim),
+            Next::ComeBack(_) => self.waits_for_device(),
+            Next::GoOn | Next::Nap(_) => false,
+        };
+        Doing { runnable: false, on_cpu: false, iowait, memstall: self.memstall.is_some() }
+    }
+}
+
 impl Machine {
     /// Reads a kernel file: one of pressure, or one of the engine's.
     pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
@@ -55,23 +75,9 @@ impl Machine {
     }
 
     /// A runner has a CPU from `at` on, or waits for it.
-    #[inline]
     pub(super) fn runs(&mut self, index: TaskIndex, cpu: CpuId, on_cpu: bool, at: Nanos) {
-        let Runner { id, memstall, .. } = *self.runner_mut(index);
-        self.tell(at, id, cpu, Doing { runnable: true, on_cpu, iowait: false, memstall: memstall.is_some() });
-    }
-
-    /// A runner gives its CPU up at `at` to do what `next` says.
-    #[inline]
-    pub(super) fn sleeps(&mut self, index: TaskIndex, cpu: CpuId, next: &Next, at: Nanos) {
-        let Runner { id, memstall, state, .. } = *self.runner_mut(index);
-        let iowait = match next {
-            // Reclaim waits for a while, even if it is until a device has done something.
-            Next::Stop => state == State::Asleep && memstall != Some(Memstall::Reclaim),
-            Next::ComeBack(_) => self.runner_mut(index).waits_for_device(),
-            Next::GoOn | Next::Nap(_) => false,
-        };
-        let doing = Doing { runnable: false, on_cpu: false, iowait, memstall: memstall.is_some() };
+        let runner = self.runner_mut(index);
+        let (id, doing) = (runner.id, runner.runs(on_cpu));
         self.tell(at, id, cpu, doing);
     }
 
@@ -79,13 +85,16 @@ impl Machine {
     /// takes.
     #[inline]
     pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, settled: &Settled) {
-        let Runner { id, clock, memstall: before, .. } = *self.runner_mut(index);
+        let runner = self.runner_mut(index);
+        let (id, before) = (runner.id, runner.memstall);
         let after = match step {
-            Step::Done(_) if settled.admitted <= clock => None,
+            Step::Done(_) if settled.admitted <= runner.clock => None,
             // It is done, but what it has submitted waits for room; or it is in the middle of something.
             Step::Done(_) | Step::Again | Step::Wait(_) => self.engine.memstall(id),
         };
-        self.runner_mut(index).memstall = after;
+        if before != after {
+            self.runner_mut(index).memstall = after;
+        }
         let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
         let during = is_reclaim(before) || settled.reclaim_calls > 0 || is_reclaim(after);
         if during || before.is_some() || settled.refaults > Nanos::ZERO {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pageout_engine::{CpuId, Nanos, Served, Step, TaskId};
+use pageout_engine::{CpuId, Engine, Nanos, Served, Step, TaskId};
 
 use super::agenda::Event;
 use super::threads::THREAD;
@@ -12,7 +12,7 @@ use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::{NEVER, Refill, decode};
+use crate::task::{NEVER, Refill, Task, decode};
 
 impl Machine {
     /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
@@ -23,10 +23,11 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         let now = self.agenda.now();
-        if self.runner_mut(index).was_cut_off(now) {
+        let runner = self.runner_mut(index);
+        if runner.was_cut_off(now) {
             return Ok(());
         }
-        let id = self.runner_mut(index).id;
+        let (id, doing) = (runner.id, runner.runs(true));
         let cpu = match self.sched.ready(id, now) {
             Turn::Now(cpu) => cpu,
             Turn::At(cpu, at) => {
@@ -38,7 +39,7 @@ impl Machine {
                 return Ok(());
             }
         };
-        self.runs(index, cpu, true, now);
+        self.psi.tell(now, now, id, cpu, doing);
         let runner = self.runner_mut(index);
         runner.begin_turn(now);
         if runner.cpu != cpu {
@@ -73,7 +74,8 @@ impl Machine {
                 Next::ComeBack(from) => from,
                 Next::Nap(_) | Next::Stop => clock,
             };
-            self.sleeps(index, cpu, &next, free_at);
+            let doing = self.runner_mut(index).sleeps(&next);
+            self.psi.tell(self.agenda.now(), free_at, id, cpu, doing);
             if let Some(first) = self.sched.pass_on(cpu, free_at) {
                 self.goes_to(first, cpu, free_at);
             }
@@ -96,6 +98,7 @@ impl Machine {
     }
 
     /// A runner that is on no CPU comes back when the time that it has named has come, if it has named one.
+    #[inline(never)]
     pub(super) fn come_back(&mut self, index: TaskIndex, next: &Next) {
         let runner = self.runner_mut(index);
         match *next {
@@ -225,7 +228,8 @@ impl Machine {
         if self.tasks[index].runner.memstall.is_some() {
             self.end_memstall(index as TaskIndex);
         }
-        if self.tasks[index].scan_due != NEVER && self.scan_clock(index) <= self.tasks[index].runner.clock {
+        let task = &self.tasks[index];
+        if task.scan_due != NEVER && task.scan_clock(self.engine.hz()) <= task.runner.clock {
             return Ok(Some(self.scan_tick(index, observer)));
         }
         Ok(None)
@@ -233,29 +237,28 @@ impl Machine {
 
     /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.
     fn run_hits(&mut self, index: usize, stop: Nanos, observer: &mut dyn Observer) -> Option<Next> {
-        if self.tasks[index].is_miss_next {
+        let Machine { engine, agenda, sched, memory, tasks, .. } = self;
+        let task = &mut tasks[index];
+        if task.is_miss_next {
             return None;
         }
-        let now = self.tasks[index].runner.clock;
-        let longest = self.longest(now);
-        let task = &mut self.tasks[index];
+        let now = task.runner.clock;
         // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
-        let undisturbed = match self.agenda.next_at() {
-            _ if self.sched.is_contended(task.runner.cpu) => now,
+        let undisturbed = match agenda.next_at() {
+            _ if sched.is_contended(task.runner.cpu) => now,
             Some(next) => next.min(stop),
             None => stop,
         };
         let mut horizon = undisturbed.max(now + self.quantum);
-        if self.tasks[index].scan_due != NEVER {
-            horizon = horizon.min(self.scan_clock(index));
+        if task.scan_due != NEVER {
+            horizon = horizon.min(task.scan_clock(engine.hz()));
         }
-        let task = &mut self.tasks[index];
+        let longest = memory.as_mut().map_or(0, |memory| memory.longest(now));
         let allowed = task.hits_allowed(now, horizon, longest);
-        let hits = match task.calls.as_deref() {
-            None => self.engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], decode),
-            Some(_) => self.run_hits_of_calls(index, allowed),
+        let hits = match task.calls {
+            None => engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], decode),
+            Some(_) => run_hits_of_calls(engine, task, allowed),
         };
-        let task = &mut self.tasks[index];
         if hits == 0 {
             return None;
         }
@@ -265,7 +268,7 @@ impl Machine {
         task.runner.clock = begun;
         let mut in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
         let mut span = Nanos(ended.0 - begun.0);
-        if self.memory.is_some() {
+        if memory.is_some() {
             let longer = self.take_longer(index, hits, begun, span, begun);
             in_user_space = longer_in(in_user_space, span, longer);
             span += longer;
@@ -276,27 +279,17 @@ impl Machine {
         task.hits += hits as u64;
         let first = task.accesses.index;
         task.accesses.advance(hits);
+        let (id, cpu) = (task.runner.id, task.runner.cpu);
         observer.hits(index, first..first + hits as u64);
         self.count_accesses(hits as u64, observer);
 
         // Hits may still fill a per-CPU batch, whose draining is work.
-        if !self.engine.has_work() {
-            return Some(Next::GoOn);
+        if self.engine.has_work() {
+            let settled = self.settle(Some(id), cpu, observer);
+            self.tasks[index].runner.work(settled.spent);
+            self.wake();
         }
-        let cpu = self.tasks[index].runner.cpu;
-        let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
-        self.tasks[index].runner.work(settled.spent);
-        self.wake();
         Some(Next::GoOn)
-    }
-
-    /// The same for the accesses of a task that makes larger calls.
-    #[inline(never)]
-    fn run_hits_of_calls(&mut self, index: usize, allowed: usize) -> usize {
-        let task = &self.tasks[index];
-        let calls = task.calls.as_deref().unwrap_or_default();
-        let pending = &task.accesses.pending()[..allowed];
-        self.engine.run_hits(task.runner.id, pending, |access| decode_call(access, calls))
     }
 
     /// Settles an engine call of a task and takes in the answer.
@@ -306,13 +299,13 @@ impl Machine {
         step: Step,
         observer: &mut dyn Observer,
     ) -> Result<Next, RunError> {
-        let began = self.tasks[index].runner.clock;
-        let cpu = self.tasks[index].runner.cpu;
-        let settled = self.settle(Some(self.tasks[index].runner.id), cpu, observer);
-        self.tasks[index].runner.work(settled.spent);
-        let task = &self.tasks[index];
+        let Runner { id, cpu, clock: began, .. } = self.tasks[index].runner;
+        let settled = self.settle(Some(id), cpu, observer);
+        let task = &mut self.tasks[index];
+        task.runner.work(settled.spent);
+        // What a call that goes on is in the middle of is asked of the engine; one that is done is in the middle of nothing.
         if settled.reclaim_calls > 0
-            || (task.reclaim_since.is_none() && self.engine.in_reclaim(task.runner.id))
+            || (task.reclaim_since.is_none() && !matches!(step, Step::Done(_)) && self.engine.in_reclaim(id))
         {
             self.note_reclaim(index, began, settled.reclaim_calls);
         }
@@ -350,8 +343,8 @@ impl Machine {
         let (mut span, mut in_user_space) =
             (task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
         if self.memory.is_some() {
-            let task = &self.tasks[index];
-            let longer = self.take_longer(index, 1, task.runner.clock, span, task.access_began);
+            let (at, began) = (task.runner.clock, task.access_began);
+            let longer = self.take_longer(index, 1, at, span, began);
             in_user_space = longer_in(in_user_space, span, longer);
             span += longer;
         }
@@ -461,6 +454,7 @@ impl Machine {
         Ok(())
     }
 
+    #[cold]
     fn end_task(&mut self, index: usize) -> Next {
         let task = &mut self.tasks[index];
         task.runner.state = State::Ended;
@@ -491,6 +485,13 @@ impl Machine {
             self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
         }
     }
+}
+
+/// The same run of hits for the accesses of a task that makes larger calls.
+#[inline(never)]
+fn run_hits_of_calls(engine: &mut Engine, task: &Task, allowed: usize) -> usize {
+    let calls = task.calls.as_deref().unwrap_or_default();
+    engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], |access| decode_call(access, calls))
 }
 
 /// The part of a span in user space when all of it takes so much longer.

@@ -197,6 +197,15 @@ impl TieredMemory {
     }
 }
 
+impl TieredMemory {
+    /// How much longer than in ordinary memory an access may take now, at most.
+    #[cold]
+    pub(super) fn longest(&mut self, at: Nanos) -> u64 {
+        let nodes = (0..self.accessed.len()).map(|node| NodeId(node as u8));
+        nodes.map(|node| self.load.longer(at, node, Moves::Line, false)).max().unwrap_or(0)
+    }
+}
+
 impl Machine {
     /// What fast and slow memory came to; nothing where all is alike.
     pub(super) fn tier_report(&self) -> Option<TierReport> {
@@ -205,15 +214,9 @@ impl Machine {
         Some(memory.report(self.engine.hotness_bytes(), fast.map(|zone| zone.managed).sum()))
     }
 
-    /// How much longer than in ordinary memory an access may take now, at most.
-    pub(super) fn longest(&mut self, at: Nanos) -> u64 {
-        let Some(memory) = &mut self.memory else { return 0 };
-        let nodes = (0..memory.accessed.len()).map(|node| NodeId(node as u8));
-        nodes.map(|node| memory.load.longer(at, node, Moves::Line, false)).max().unwrap_or(0)
-    }
-
     /// The next `count` accesses of a task have found their pages: how much longer they take than `span`, their price in ordinary memory,
     /// where that is. `began`: when the first of them began, if it did so before `at`.
+    #[cold]
     pub(super) fn take_longer(
         &mut self,
         task: usize,

@@ -84,6 +84,7 @@ impl Machine {
     }
 
     /// An event is due.
+    #[cold]
     pub(super) fn timed_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
         let at = self.agenda.now();
         let TimedEvent { every, until, action, .. } = self.timed[index].clone();

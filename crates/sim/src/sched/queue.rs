@@ -64,12 +64,16 @@ impl Cpu {
 
     /// The floor, brought up to `at`.
     pub(super) fn floor(&mut self, at: Nanos) -> u64 {
+        self.raise_floor(self.running.map(|running| running.vruntime_at(at)));
+        self.floor
+    }
+
+    /// Brings the floor up to the one furthest behind of those that wait and the one that runs, which is there.
+    pub(super) fn raise_floor(&mut self, running: Option<u64>) {
         let first = self.waiting.first_key_value().map(|(&(vruntime, _), _)| vruntime);
-        let running = self.running.map(|running| running.vruntime_at(at));
         if let Some(behind) = first.into_iter().chain(running).min() {
             self.floor = self.floor.max(behind);
         }
-        self.floor
     }
 
     pub(super) fn enqueue(&mut self, task: TaskId, vruntime: u64, arrival: u64) {
