@@ -266,9 +266,12 @@ impl Device {
 
     /// When there is room for a request that arrives now.
     fn admit(&mut self, now: Nanos, request: Waiting) -> Nanos {
-        if request.slot_free <= now {
-            return now;
-        }
+        if request.slot_free <= now { now } else { self.queue(now, request) }
+    }
+
+    /// A request waits for a slot: when there is room for it among those that do.
+    #[inline(never)]
+    fn queue(&mut self, now: Nanos, request: Waiting) -> Nanos {
         self.forget_served(now);
         self.waiting.push_back(request);
         let most = self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize;

@@ -166,6 +166,7 @@ pub struct Machine {
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
     ios: Vec<IoId>,
+    gathered: Vec<carry::Gathered>,
     woken: Vec<TaskId>,
     page_cache_events: Vec<PageCacheEvent>,
     records_page_cache: bool,
@@ -223,6 +224,7 @@ impl Machine {
             kills: Vec::new(),
             sequences: Sequences::default(),
             ops: Vec::new(),
+            gathered: Vec::new(),
             ios: Vec::new(),
             woken: Vec::new(),
             page_cache_events: Vec::new(),
@@ -286,7 +288,7 @@ impl Machine {
         self.ended = Ended::Failed;
         let ended = self.handle_events(stop, observer);
         self.release_tracepoints(Nanos(u64::MAX), observer);
-        self.ended = ended?;
+        self.ended = ended.map_err(|error| *error)?;
         Ok(self.ended)
     }
 
@@ -374,13 +376,13 @@ impl Machine {
         }
     }
 
-    fn handle_events(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, RunError> {
+    fn handle_events(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, Box<RunError>> {
         while self.foreground_left > 0 {
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }
             if !self.agenda.is_driving() {
-                return Err(self.stalled());
+                return Err(Box::new(self.stalled()));
             }
             let due = self.agenda.next_at().unwrap_or(stop).min(stop);
             if self.sample_at <= due {

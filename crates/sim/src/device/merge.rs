@@ -46,6 +46,7 @@ impl Waiting {
 
 impl Device {
     /// Makes a request part of one that waits, if there is a neighbour and the two are no more than a request may be.
+    #[inline(never)]
     pub(super) fn merge(&mut self, now: Nanos, request: Request) -> Option<Completion> {
         self.forget_served(now);
         let most = self.spec.request_pages_max;

@@ -56,6 +56,7 @@ impl DeviceSpec {
     }
 
     /// How long a request of so many bytes holds the bus.
+    #[inline(never)]
     pub(super) fn occupancy(&self, direction: Direction, bytes: u64) -> Nanos {
         let bandwidth = match direction {
             Direction::Read => self.read_bandwidth,

@@ -23,6 +23,13 @@ pub(super) struct Settled {
     pub(super) admitted: Nanos,
 }
 
+/// A request, and how many transfers it is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gathered {
+    request: Request,
+    ios: usize,
+}
+
 impl Machine {
     /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`, and of `task` if
     /// it is its own call. Returns the CPU time they take together, which goes on
@@ -76,54 +83,77 @@ impl Machine {
     fn carry_out(&mut self, cpu: CpuId, settled: &mut Settled) {
         let mut ops = std::mem::take(&mut self.ops);
         for op in &ops {
-            let took = self.carried.add(op, &self.costs);
-            settled.spent += took;
-            if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
-                && self.engine.is_refault(pfn)
-            {
-                settled.refaults += took;
+            match transfer(op) {
+                Some((io, request)) => self.gather(io, request),
+                None => self.carry_in_memory(op, settled),
             }
         }
         if let Some(memory) = &mut self.memory {
             let (now, spent) = (self.agenda.now(), settled.spent);
             settled.spent += memory.carry_out(&ops, now, spent, |pfn| self.engine.node_of(pfn));
         }
-        let mut gathered: Option<Request> = None;
-        for op in &ops {
-            let Some((io, request)) = transfer(op) else { continue };
-            if let Op::ReadFile { file, page, pages, .. } = *op {
-                self.sequences.note(file, page, pages);
-            }
-            let most = self.devices[self.device_of(request.area)].request_pages_max();
-            let is_absorbed = gathered.as_mut().is_some_and(|before| absorb(before, &request, most));
-            if !is_absorbed && let Some(before) = gathered.replace(request) {
-                self.submit(before, cpu, settled);
-            }
-            self.ios.push(io);
-        }
-        if let Some(last) = gathered {
-            self.submit(last, cpu, settled);
-        }
         ops.clear();
         self.ops = ops;
+        if !self.gathered.is_empty() {
+            self.submit_gathered(cpu, settled);
+        }
     }
 
-    /// Submits the request that the transfers in `ios` have become.
-    fn submit(&mut self, request: Request, cpu: CpuId, settled: &mut Settled) {
-        let device = self.device_of(request.area);
-        let now = self.agenda.now();
-        let most = self.devices[device].request_pages_max();
-        let completion = if request.blocks <= most {
-            self.devices[device].submit(now, request)
-        } else {
-            submit_in_pieces(&mut self.devices[device], now, request, most)
-        };
-        settled.admitted = settled.admitted.max(completion.admitted + settled.spent);
-        let cpu = completion.remote.map_or(cpu, |which| self.other_cpu(cpu, which));
-        for &io in &self.ios {
-            let done = Event::IoDone { io, cpu, failed: completion.failed };
-            self.agenda.push(completion.at + settled.spent, done);
+    /// Carries out what happens in memory, and may take time of the CPU.
+    #[inline]
+    fn carry_in_memory(&mut self, op: &Op, settled: &mut Settled) {
+        let took = self.carried.add(op, &self.costs);
+        settled.spent += took;
+        if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
+            && self.engine.is_refault(pfn)
+        {
+            settled.refaults += took;
         }
+    }
+
+    /// Makes a transfer part of the request before it, or a new one.
+    #[inline]
+    fn gather(&mut self, io: IoId, request: Request) {
+        if let (Area::File(file), Direction::Read) = (request.area, request.direction) {
+            self.sequences.note(file, request.block, request.blocks);
+        }
+        self.ios.push(io);
+        if self.gathered.is_empty() || !self.absorb(&request) {
+            self.gathered.push(Gathered { request, ios: 0 });
+        }
+        self.gathered.last_mut().expect("there is a request").ios += 1;
+    }
+
+    /// Makes a transfer part of the last request gathered, if it continues that and the two are not too much for its device.
+    #[inline(never)]
+    fn absorb(&mut self, next: &Request) -> bool {
+        let most = self.devices[self.device_of(next.area)].request_pages_max();
+        self.gathered.last_mut().is_some_and(|last| absorb(&mut last.request, next, most))
+    }
+
+    /// Submits the requests that transfers have become.
+    fn submit_gathered(&mut self, cpu: CpuId, settled: &mut Settled) {
+        let now = self.agenda.now();
+        let mut first = 0;
+        for at in 0..self.gathered.len() {
+            let Gathered { request, ios } = self.gathered[at];
+            let device = self.device_of(request.area);
+            let device = &mut self.devices[device];
+            let most = device.request_pages_max();
+            let completion = if request.blocks <= most {
+                device.submit(now, request)
+            } else {
+                submit_in_pieces(device, now, request, most)
+            };
+            settled.admitted = settled.admitted.max(completion.admitted + settled.spent);
+            let cpu = completion.remote.map_or(cpu, |which| self.other_cpu(cpu, which));
+            for &io in &self.ios[first..first + ios] {
+                let done = Event::IoDone { io, cpu, failed: completion.failed };
+                self.agenda.push(completion.at + settled.spent, done);
+            }
+            first += ios;
+        }
+        self.gathered.clear();
         self.ios.clear();
     }
 

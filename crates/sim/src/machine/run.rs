@@ -21,7 +21,7 @@ impl Machine {
         index: TaskIndex,
         stop: Nanos,
         observer: &mut dyn Observer,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), Box<RunError>> {
         let now = self.agenda.now();
         let runner = self.runner_mut(index);
         if runner.was_cut_off(now) {
@@ -156,7 +156,7 @@ impl Machine {
         index: usize,
         stop: Nanos,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let task = &mut self.tasks[index];
         if task.runner.state == State::Resuming {
             let step = self.engine.resume(task.runner.id);
@@ -187,7 +187,7 @@ impl Machine {
     /// Gets the next accesses of a task that has made those at hand; or says what it does instead, where a loop or all of them are
     /// over.
     #[inline(never)]
-    fn refill(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, RunError> {
+    fn refill(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, Box<RunError>> {
         let task = &mut self.tasks[index];
         let step = match task.accesses.refill() {
             Ok(Refill::Pending) => return Ok(None),
@@ -196,7 +196,7 @@ impl Machine {
             Ok(Refill::End) => self.engine.task_exit(task.runner.id),
             Err(source) => {
                 let (task, index) = (task.name.clone(), task.accesses.index);
-                return Err(RunError::Stream { task, index, source });
+                return Err(RunError::Stream { task, index, source }.into());
             }
         };
         self.finish_step(index, step, observer).map(Some)
@@ -204,7 +204,11 @@ impl Machine {
 
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
     #[inline(never)]
-    fn before_access(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, RunError> {
+    fn before_access(
+        &mut self,
+        index: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Next>, Box<RunError>> {
         let task = &mut self.tasks[index];
         if let Some(timetable) = &mut task.timetable {
             let start = timetable.start_of(task.accesses.index);
@@ -298,7 +302,7 @@ impl Machine {
         index: usize,
         step: Step,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let Runner { id, cpu, clock: began, .. } = self.tasks[index].runner;
         let settled = self.settle(Some(id), cpu, observer);
         let task = &mut self.tasks[index];
@@ -324,7 +328,7 @@ impl Machine {
         index: usize,
         served: Served,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let task = &mut self.tasks[index];
         match served {
             Served::Hit(_) => task.hits += 1,
@@ -363,7 +367,7 @@ impl Machine {
         index: usize,
         served: Served,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let task = &mut self.tasks[index];
         match served {
             Served::Exited => {
@@ -381,7 +385,7 @@ impl Machine {
                 let Served::Failed(source) = served else { unreachable!("it has failed") };
                 let (name, index, at) = (task.name.clone(), task.accesses.index, task.runner.clock);
                 self.failed_at = at;
-                Err(RunError::Access { task: name, index, at, source })
+                Err(RunError::Access { task: name, index, at, source }.into())
             }
             Served::Hit(_)
             | Served::Minor(_)
@@ -434,7 +438,7 @@ impl Machine {
     }
 
     /// Does what is to be done before the next access.
-    fn pass_marks(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+    fn pass_marks(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
         let number = self.tasks[index].accesses.index;
         while let Some(mark) = self.tasks[index].take_mark() {
             match mark.read {

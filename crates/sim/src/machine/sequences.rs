@@ -28,7 +28,9 @@ impl Sequences {
         self.pages += u64::from(pages);
         self.pages_in_order += stream.map_or(0, |_| u64::from(pages));
         // The one that goes on, or the one that has not for the longest time, makes room at the front.
-        ends.copy_within(..stream.unwrap_or(STREAMS - 1), 1);
+        for at in (0..stream.unwrap_or(STREAMS - 1)).rev() {
+            ends[at + 1] = ends[at];
+        }
         ends[0] = page + u64::from(pages);
     }
 }

@@ -58,7 +58,7 @@ impl Machine {
         &mut self,
         index: TaskIndex,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let before = self.account();
         let id = self.runner_mut(index).id;
         let step = self.engine.resume(id);
@@ -72,7 +72,7 @@ impl Machine {
         before: Account,
         step: Step,
         observer: &mut dyn Observer,
-    ) -> Result<Next, RunError> {
+    ) -> Result<Next, Box<RunError>> {
         let Runner { id, cpu, .. } = *self.runner_mut(index);
         let settled = self.settle(Some(id), cpu, observer);
         let spent = self.account() - before;

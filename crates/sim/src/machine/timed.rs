@@ -85,12 +85,16 @@ impl Machine {
 
     /// An event is due.
     #[cold]
-    pub(super) fn timed_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+    pub(super) fn timed_event(
+        &mut self,
+        index: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Box<RunError>> {
         let at = self.agenda.now();
         let TimedEvent { every, until, action, .. } = self.timed[index].clone();
         if let Some(path) = self.removed_file(&action) {
             // Whoever comes by again and again finds the directory gone, and stops.
-            return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }) };
+            return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }.into()) };
         }
         match every {
             Some(period) if at.0.saturating_add(period.0) > until.0 => {}
