@@ -346,13 +346,19 @@ impl Core {
         }
         self.woken.extend(transfer.starter);
         if !self.io.joined.is_empty() {
-            self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
+            self.wake_joined(io);
         }
         if transfer.direction == Direction::Write {
             self.note_request_ended();
             self.woken.append(&mut self.io.write_waiters);
         }
         if result.is_ok() { well } else { failed }
+    }
+
+    /// Wakes those who have joined the one who began a transfer.
+    #[inline(never)]
+    fn wake_joined(&mut self, io: IoId) {
+        self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
@@ -381,6 +387,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {
         let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]

@@ -60,6 +60,7 @@ impl Core {
 
     /// Makes the nodes that lead to a page of a file, on behalf of a group. Who can wait does so until [`Core::index_room`] says
     /// that it is ready. For others the charge may go beyond limits, and a frame must be free.
+    #[inline(never)]
     pub(crate) fn index_nodes_make(&mut self, memcg: MemcgId, file: FileId, page: u64) {
         let missing = self.memory.file(file).nodes.missing(page);
         if missing == 0 {

@@ -78,11 +78,16 @@ impl Core {
         if self.memory.folios[pfn].has(FolioFlags::SWAPBACKED) {
             self.count(lruvec, Stat::NrShmem, pages);
         }
-        if let Some(events) = &mut self.page_cache_events {
-            let folio = &self.memory.folios[pfn];
-            let (file, page) = (FileId(folio.owner), folio.index.into());
-            events.push(PageCacheEvent { file, page, removed: sign < 0 });
+        if self.page_cache_events.is_some() {
+            self.note_page_cache_event(pfn, sign < 0);
         }
+    }
+
+    #[cold]
+    fn note_page_cache_event(&mut self, pfn: Pfn, removed: bool) {
+        let folio = &self.memory.folios[pfn];
+        let (file, page) = (FileId(folio.owner), folio.index.into());
+        self.page_cache_events.get_or_insert_default().push(PageCacheEvent { file, page, removed });
     }
 
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {

@@ -6,16 +6,18 @@ use crate::memory::table::Entry;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::miss::{Attempt, Found};
-use crate::units::{PAGE_SIZE, Pfn, TaskId};
+use crate::units::{FileId, PAGE_SIZE, Pfn, TaskId};
 
 impl Engine {
     /// The page is in memory: makes the access.
     #[inline]
     pub(super) fn finish(&mut self, task: TaskId, found: Found) -> Step {
-        let attempt = &mut self.tasks[task.index()].attempt;
-        // It was still being charged for when another task brought the page in.
-        attempt.charge = None;
+        let attempt = &self.tasks[task.index()].attempt;
+        let is_charging = attempt.charge.is_some();
         let Attempt { object, page, write, wanted, held, started_read, created, was_there, .. } = *attempt;
+        if is_charging {
+            self.drop_charge(task);
+        }
         if let Found::Ready(pfn) = found
             && self.core.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
             && !self.core.memory.folios[pfn].has(FolioFlags::ANON)
@@ -43,10 +45,8 @@ impl Engine {
                     let mark = self.core.mark_of(self.core.lruvec_of(pfn));
                     let counts = mark.counts(started_read && held == Some(pfn), is_reread);
                     if counts && (!is_overwrite || mark.counts_writes()) {
-                        if self.core.watches_reads() && !is_overwrite && self.core.lower_tiers.holds(pfn) {
-                            let index = &self.core.memory.file(file).index;
-                            let is_in_use = index.frame_of_hit(page).is_some_and(|(_, is_in_use)| is_in_use);
-                            self.read_slow_page(task, pfn, is_in_use);
+                        if self.core.watches_reads() && !is_overwrite {
+                            self.watch_read(task, pfn, file, page);
                         }
                         self.core.mark_accessed_by(pfn, mark);
                     }
@@ -84,7 +84,24 @@ impl Engine {
         self.return_to_user(task, access, served)
     }
 
+    /// Its page was still being charged for when another task brought it in.
+    #[cold]
+    fn drop_charge(&mut self, task: TaskId) {
+        self.tasks[task.index()].attempt.charge = None;
+    }
+
+    /// A page of a file has been read, and those of slow memory are of interest.
+    #[cold]
+    fn watch_read(&mut self, task: TaskId, pfn: Pfn, file: FileId, page: u64) {
+        if self.core.lower_tiers.holds(pfn) {
+            let index = &self.core.memory.file(file).index;
+            let is_in_use = index.frame_of_hit(page).is_some_and(|(_, is_in_use)| is_in_use);
+            self.read_slow_page(task, pfn, is_in_use);
+        }
+    }
+
     /// A tmpfs folio that was swapped in goes back to its file's index; nothing but it has the data then.
+    #[cold]
     fn tmpfs_from_swap_cache(&mut self, pfn: Pfn) {
         self.core.swap_cache_remove(pfn, None);
         self.core.memory.folios[pfn].set(FolioFlags::DIRTY);

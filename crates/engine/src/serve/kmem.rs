@@ -44,17 +44,16 @@ impl Source {
 }
 
 impl Engine {
-    /// Whether the access lacks a stack to run on, or page tables.
-    #[inline(always)]
-    pub(super) fn wants_kernel_pages(&self, task: TaskId) -> bool {
+    /// Whether the access lacks page tables.
+    #[inline]
+    pub(super) fn lacks_page_tables(&self, task: TaskId) -> bool {
         let task = &self.tasks[task.index()];
-        let lacks_tables = match *task.accessed() {
+        match *task.accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, start, .. } => {
                 self.core.memory.mm(mm).nodes.leaf(start + task.attempt.page).is_none()
             }
-        };
-        task.stack.is_none() || lacks_tables
+        }
     }
 
     fn purpose(&self, task: TaskId) -> (Purpose, usize) {

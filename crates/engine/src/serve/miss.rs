@@ -198,11 +198,15 @@ impl Engine {
             return step;
         }
         loop {
-            let lacks_kernel_pages = self.wants_kernel_pages(task);
-            if !lacks_kernel_pages {
-                self.fault_around(task);
+            let Task { attempt, stack, .. } = &self.tasks[task.index()];
+            let (is_under_way, mut lacks_kernel_pages) = (attempt.is_under_way(), stack.is_none());
+            if matches!(self.tasks[task.index()].accessed(), Object::Mapping { .. }) {
+                lacks_kernel_pages |= self.lacks_page_tables(task);
+                if !lacks_kernel_pages {
+                    self.fault_around(task);
+                }
             }
-            let brought_in = if lacks_kernel_pages || self.tasks[task.index()].attempt.is_under_way() {
+            let brought_in = if lacks_kernel_pages || is_under_way {
                 self.go_on(task, lacks_kernel_pages)
             } else {
                 match self.find(task) {
@@ -453,6 +457,14 @@ impl Engine {
     /// The page is not needed, or can't be paid for.
     #[inline]
     pub(super) fn give_back(&mut self, task: TaskId) {
+        let Attempt { frame, kernel_pages, .. } = &self.tasks[task.index()].attempt;
+        if frame.is_some() || !kernel_pages.is_empty() {
+            self.give_back_what_is_left(task);
+        }
+    }
+
+    #[cold]
+    fn give_back_what_is_left(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.frame.take() {
             let folio = &mut self.core.memory.folios[pfn];
             folio.refs -= 1;
@@ -540,6 +552,7 @@ impl Engine {
     }
 
     /// Whether the page is wanted by a fault that says it will be used again.
+    #[inline]
     pub(super) fn is_fault_with_recency(&self, task: TaskId) -> bool {
         match *self.tasks[task.index()].accessed() {
             Object::File { .. } => false,

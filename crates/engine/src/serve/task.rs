@@ -325,6 +325,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn pay_high(&mut self, task: TaskId, mut debt: Box<HighDebt>) -> Step {
         let memcg = self.memcg_of(task);
         let step = match self.core.high_step(memcg, &mut debt.reclaim) {

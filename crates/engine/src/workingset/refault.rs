@@ -73,8 +73,7 @@ impl Core {
             Workingset::CountOnly => false,
         };
         if self.is_telling() {
-            let rule = self.refault_rule(lruvec, shadow, kind);
-            self.tell_refault(pfn, shadow, rule, is_recent);
+            self.tell_refault(pfn, shadow, self.refault_rule(lruvec, shadow, kind), is_recent);
         }
         if is_recent {
             let references = self.memcgs[memcg].policy.generations.references;
@@ -88,6 +87,7 @@ impl Core {
         }
     }
 
+    #[cold]
     pub(super) fn tell_refault(&mut self, pfn: Pfn, shadow: Shadow, rule: RefaultRule, recent: bool) {
         self.tell(pfn, |engine| {
             let references = engine.memcgs[engine.memory.folios[pfn].memcg].policy.generations.references;
@@ -98,6 +98,7 @@ impl Core {
     }
 
     /// The numbers that a refault is judged by.
+    #[cold]
     pub(super) fn refault_rule(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> RefaultRule {
         let generations = self.kept_generations(lruvec);
         match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
