@@ -12,7 +12,7 @@ use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
-use crate::writeback::rules::DirtyRule;
+use crate::writeback::rules::WritebackRules;
 use crate::zswap::rules::ZswapRules;
 
 /// A choice at the four seams of reclaim for one memory group.
@@ -30,8 +30,8 @@ pub struct Policy {
     pub balance: Balance,
     /// When a reclaim call flushes statistics, and what it tries before it gives up.
     pub reclaim: ReclaimRules,
-    /// What happens to who dirties too many pages of files. It is one rule for all, that of the groups which name no policy.
-    pub dirty_throttle: DirtyRule,
+    /// What is done about dirty pages of files. It is one for all groups: that of those which name no policy.
+    pub writeback: WritebackRules,
     /// A mapped page of a program's code that was used since reclaim last looked stays, because a program whose code was
     /// paged out can't even wait well.
     pub executable_protection: bool,
@@ -52,7 +52,7 @@ impl Policy {
             workingset: Workingset::Distance,
             balance: Balance::cost(),
             reclaim: ReclaimRules::linux_6_12(),
-            dirty_throttle: DirtyRule::Sleeps,
+            writeback: WritebackRules::linux_6_12(),
             executable_protection: true,
             proactive_counters: false,
             zswap: ZswapRules::linux_6_12(),
@@ -66,7 +66,7 @@ impl Policy {
         Policy {
             workingset: Workingset::CountOnly,
             reclaim: ReclaimRules::linux_2_6_35(),
-            dirty_throttle: DirtyRule::Writes,
+            writeback: WritebackRules::linux_2_6_35(),
             ..Policy::classic_6_12()
         }
     }
@@ -94,7 +94,7 @@ impl Policy {
             workingset: Workingset::OldestGeneration,
             balance: Balance::feedback_6_12(),
             reclaim: ReclaimRules::generations_6_12(),
-            dirty_throttle: DirtyRule::Sleeps,
+            writeback: WritebackRules::linux_6_12(),
             executable_protection: true,
             proactive_counters: false,
             zswap: ZswapRules::linux_6_12(),
@@ -125,7 +125,7 @@ impl Policy {
             workingset: Workingset::AnyGeneration,
             balance: Balance::feedback_6_16(),
             reclaim: ReclaimRules { anon_only: AnonOnly::OrFile, ..ReclaimRules::generations_6_12() },
-            dirty_throttle: DirtyRule::Sleeps,
+            writeback: WritebackRules::linux_6_12(),
             executable_protection: false,
             proactive_counters: true,
             zswap: ZswapRules::linux_6_12(),
@@ -219,8 +219,8 @@ impl Policy {
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
         let ReclaimRules { flusher_wake, v1_throttle, .. } = other.reclaim;
         let reclaim = ReclaimRules { flusher_wake, v1_throttle, ..self.reclaim };
-        let Policy { generations, zswap, dirty_throttle, .. } = self;
-        Policy { harvest, generations, reclaim, zswap, dirty_throttle, ..other }
+        let Policy { generations, zswap, writeback, .. } = self;
+        Policy { harvest, generations, reclaim, zswap, writeback, ..other }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
 use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
+use crate::writeback::votes::ForeignHistory;
 
 /// One file.
 pub(crate) struct File {
@@ -30,7 +31,8 @@ pub(crate) struct File {
 pub(crate) struct Inode {
     /// The device that it lives on.
     pub(crate) bdi: BdiId,
-    /// Who writes it back, from its first dirty page on: the device's worker of the group that dirtied it.
+    /// Who writes it back, from its first dirty page on: the device's worker of the group that dirtied it, or later of another that did
+    /// most.
     pub(crate) wb: Option<WbId>,
     pub(crate) on: InodeList,
     /// When it became dirty, or was put back to be written later.
@@ -39,6 +41,8 @@ pub(crate) struct Inode {
     pub(crate) dirty: PageTags,
     /// Its pages under writeback.
     pub(crate) writeback: u64,
+    /// Who has dirtied it of late.
+    pub(crate) foreign: ForeignHistory,
     /// Where the last round of writing it ended, and the next one begins.
     pub(crate) writeback_index: u64,
     /// Writes of it that have failed, and how many of them someone has been told of (`errseq_t`).
@@ -68,6 +72,7 @@ impl Inode {
             dirtied_when: Nanos::ZERO,
             dirty: PageTags::new(pages),
             writeback: 0,
+            foreign: ForeignHistory::default(),
             writeback_index: 0,
             errors: 0,
             errors_told: 0,

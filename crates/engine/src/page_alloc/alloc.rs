@@ -1,19 +1,25 @@
 //! A page for whoever asks: the tries of a request, and what is counted.
 
 use crate::core::Core;
-use crate::page_alloc::request::{Request, Rights};
+use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::stat::PGALLOC;
 use crate::story::GfpFlags;
-use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn};
+use crate::units::{CpuId, MemcgId, Nanos, NodeId, Nodemask, Pfn};
 
 impl Core {
     /// Pages for a request, if a zone can give them and stay above its low mark. If not, the slow path goes on
     /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        self.alloc_listed(request, memcg).or_else(|| self.alloc_from_zones(request, memcg))
+        if request.gfp.contains(Gfp::WRITE) {
+            return self.alloc_to_write(request, memcg);
+        }
+        match self.alloc_listed(request, memcg) {
+            Some(pfn) => Some(pfn),
+            None => self.alloc_from_zones(request, memcg),
+        }
     }
 
     /// What nearly all requests come to: a page that the CPU holds of the first zone, which has plenty. `None`, with nothing changed,
@@ -24,6 +30,20 @@ impl Core {
         let (zone, pfn) = self.memory.alloc_listed(self.cpu, request, memcg)?;
         self.count_node(self.memory.folios[pfn].node, PGALLOC[zone as usize], 1);
         Some(pfn)
+    }
+
+    /// The same for a page that will be written: from a node below its dirty limit. What all nodes together can bear is the writers'
+    /// business, and the slow path doesn't ask. [machine 2.6]
+    #[cold]
+    #[inline(never)]
+    fn alloc_to_write(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
+        let is_near_over = self.is_over_dirty_limit(request.node);
+        if !is_near_over && let Some(pfn) = self.alloc_listed(request, memcg) {
+            return Some(pfn);
+        }
+        let below = self.memory.nodes().filter(|&node| !self.is_over_dirty_limit(node));
+        let allowed = request.allowed & Nodemask::of(below);
+        self.alloc_from_zones(&Request { allowed, ..*request }, memcg)
     }
 
     #[inline(never)]

@@ -59,7 +59,7 @@ bitflags::bitflags! {
         const NOWARN = 1 << 10;
         /// From the preferred node or not at all.
         const THISNODE = 1 << 11;
-        /// The page will be written: a zone over its dirty limit is left out.
+        /// The page will be written: at first, nodes over their dirty limits are left out.
         const WRITE = 1 << 12;
     }
 }

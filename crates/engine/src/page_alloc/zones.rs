@@ -374,7 +374,12 @@ impl Zones {
 
     /// Pages that reserves and high marks keep from the page cache.
     pub(crate) fn total_reserve(&self) -> u64 {
-        self.zones.iter().map(Zone::total_reserve).sum()
+        self.nodes().map(|node| self.node_reserve(node)).sum()
+    }
+
+    /// The same of a node.
+    pub(crate) fn node_reserve(&self, node: NodeId) -> u64 {
+        self.of_node(node).iter().map(Zone::total_reserve).sum()
     }
 
     /// Every frame used since the start, for checkers.

@@ -319,7 +319,8 @@ impl Engine {
     #[inline(never)]
     fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg_of(task);
-        let Some(pfn) = self.prepare(task, memcg, source, Gfp::KERNEL)? else { return Ok(()) };
+        let gfp = if self.tasks[task.index()].attempt.write { self.gfp_to_write(task) } else { Gfp::KERNEL };
+        let Some(pfn) = self.prepare(task, memcg, source, gfp)? else { return Ok(()) };
         let Some(source) = source else {
             self.give_back(task);
             return Ok(());

@@ -4,6 +4,7 @@
 use crate::config::ConfigError;
 use crate::machine::step::{DelayReason, Served, Step, Wait};
 use crate::memory::mm::Backing;
+use crate::page_alloc::request::Gfp;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::Stage;
@@ -19,6 +20,16 @@ impl Engine {
         of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
         of.attempt.is_throttled = self.core.is_look_due(&of.dirty, file, of.cpu);
+    }
+
+    /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
+    /// faults in is asked for as if it were only read.
+    #[cold]
+    pub(super) fn gfp_to_write(&self, task: TaskId) -> Gfp {
+        match self.tasks[task.index()].accessed() {
+            Object::File { is_tmpfs: false, .. } if self.core.keeps_node_limits() => Gfp::KERNEL | Gfp::WRITE,
+            _ => Gfp::KERNEL,
+        }
     }
 
     /// The access writes to a page of a regular file.

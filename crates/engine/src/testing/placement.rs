@@ -15,6 +15,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::of(Policy::classic_6_12())
+    }
+
+    fn of(policy: Policy) -> Bench {
         let layout = Layout {
             memory_types: vec![MemoryType::Dram, MemoryType::Adistance(2880), MemoryType::Adistance(5760)],
             movable_pages: vec![0, 4096, 4096],
@@ -22,7 +26,7 @@ impl Bench {
             ..Layout::default()
         };
         let config =
-            Config { node_pages: vec![4096; 3], layout, demotion_enabled: true, ..Config::default() };
+            Config { node_pages: vec![4096; 3], layout, policy, demotion_enabled: true, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
@@ -82,6 +86,45 @@ fn pages_come_from_where_the_policy_says() {
     assert_eq!(of(MemPolicy::Bind(mask("1-2"))), [0, PAGES, 0]);
     assert_eq!(of(MemPolicy::Interleave(mask("0,2"))), [PAGES / 2, 0, PAGES / 2]);
     assert_eq!(of(MemPolicy::WeightedInterleave(mask("0-2"))), [PAGES / 2, PAGES / 6, PAGES / 3]);
+}
+
+/// How many pages of a file of 1200 are on each node after its writer has written them one after the other, as an engine of this policy
+/// has it. No flusher runs, so all stay dirty.
+fn write_a_file(policy: Policy, placement: MemPolicy) -> [u64; 3] {
+    let mut bench = Bench::of(policy);
+    let mm = bench.engine.mm_of(bench.task);
+    bench.engine.set_mempolicy(mm, placement).unwrap();
+    let spec =
+        FileSpec { name: "data".to_owned(), pages: 1200, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
+    let file = bench.engine.file_create(spec).unwrap();
+    bench.heap = bench.engine.open(bench.task, file).unwrap();
+    let mut nodes = [0; 3];
+    for page in 0..1200 {
+        let node = bench.touch(page).unwrap();
+        nodes[node.index()] += 1;
+        let is_over = bench.engine.core.is_over_dirty_limit(node);
+        assert!(!is_over || nodes[node.index()] > 600, "page {page} took {node:?} over its limit: {nodes:?}");
+    }
+    bench.engine.check_invariants();
+    nodes
+}
+
+#[test]
+fn pages_to_be_written_come_from_nodes_below_their_dirty_limits() {
+    let [first, second, third] = write_a_file(Policy::classic_6_12(), MemPolicy::Default);
+    assert!(
+        (600..820).contains(&first),
+        "a fifth of what is free of 4096 pages beyond the reserves: {first}"
+    );
+    assert_eq!([first + second, third], [1200, 0], "the rest is on the next node");
+    let mut without = Policy::classic_6_12();
+    without.writeback.node_limit = false;
+    assert_eq!(write_a_file(without, MemPolicy::Default), [1200, 0, 0]);
+}
+
+#[test]
+fn where_all_nodes_are_over_their_dirty_limits_the_nearest_serves() {
+    assert_eq!(write_a_file(Policy::classic_6_12(), MemPolicy::Bind(mask("1"))), [0, 1200, 0]);
 }
 
 #[test]

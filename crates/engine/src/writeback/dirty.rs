@@ -66,6 +66,9 @@ impl Core {
                 self.arm_periodic(wb);
             }
         }
+        if self.writeback.wb(wb).memcg != folio.memcg {
+            self.track_foreign_dirty(folio.memcg, wb);
+        }
         self.tell(pfn, |_| PageEvent::Dirtied);
         self.trace(folio.node, |core| Tracepoint::DirtyFolio { folio: core.traced_page(file, page) });
         true

@@ -1,7 +1,7 @@
 //! The flusher: the thread of a device that writes its dirty pages. [6.12 machine 5.7]
 //!
 //! ```text
-//!   woken ─► cycle: works in order of arrival ─► everything, if asked ─► periodic, if due ─► background, if over ─┐
+//!   woken ─► cycle: what others asked for ─► everything, if asked ─► periodic, if due ─► background, if over ─────┐
 //!              ▲                                                                                                  │
 //!              └──────────────────────────── something was written ◄──────────────────────────────────────────────┤
 //!                                                                                    nothing: sleep ◄────────────┘
@@ -27,6 +27,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::story::{TracedInode, Tracepoint};
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
+use crate::writeback::votes::Votes;
 use crate::writeback::{Wb, WritebackReason};
 
 /// The thread of a device.
@@ -46,6 +47,8 @@ pub(super) struct Worker {
     has_written: bool,
     /// Pages that it has begun to write since it was woken.
     written: u64,
+    /// All that the wb has was asked for by another group.
+    is_foreign_asked: bool,
     /// Everything was asked to be written, or so many pages, and why.
     all: Option<(WritebackReason, u64)>,
     work: Option<Work>,
@@ -68,15 +71,26 @@ impl Worker {
     fn is_at_work(&self) -> bool {
         self.stage.is_some()
     }
+
+    /// Someone waits for a piece of work that it has not begun.
+    fn is_asked(&self) -> bool {
+        self.is_foreign_asked || self.all.is_some()
+    }
 }
 
 /// The kinds of work, in the order in which a cycle comes by them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
+    /// What others have asked for.
+    Asked,
     All,
     Periodic,
     Background,
     End,
+}
+
+impl Stage {
+    const FIRST: Stage = Stage::Asked;
 }
 
 /// One piece of work.
@@ -109,6 +123,7 @@ struct Chunk {
     /// The index at which it began, once it has come by the end of the file.
     wrapped: Option<u64>,
     begun_at: u64,
+    votes: Votes,
 }
 
 /// Pages of one file written in a row at least.
@@ -167,7 +182,7 @@ impl Core {
     pub(super) fn start_background(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
         if !worker.is_at_work() {
-            worker.stage = Some(Stage::All);
+            worker.stage = Some(Stage::FIRST);
             worker.has_written = false;
             self.trace(NodeId(0), |core| Tracepoint::WakeBackground { wb: core.traced_wb(wb) });
             self.wake_flusher(wb);
@@ -190,11 +205,22 @@ impl Core {
             let worker = &mut self.writeback.wb_mut(wb).worker;
             worker.all = Some((reason, pages));
             if !worker.is_at_work() {
-                worker.stage = Some(Stage::All);
+                worker.stage = Some(Stage::FIRST);
                 worker.has_written = false;
             }
             self.wake_flusher(wb);
         }
+    }
+
+    /// Has all of a wb's dirty pages written for another group that has dirtied some of them.
+    pub(super) fn ask_for_foreign_flush(&mut self, wb: WbId) {
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        worker.is_foreign_asked = true;
+        if !worker.is_at_work() {
+            worker.stage = Some(Stage::FIRST);
+            worker.has_written = false;
+        }
+        self.wake_flusher(wb);
     }
 
     /// Whether writes of file pages are to be expected although none is in flight.
@@ -222,7 +248,7 @@ impl Core {
         if worker.timer.is_some_and(|timer| timer <= now) {
             worker.timer = None;
             if !worker.is_at_work() {
-                worker.stage = Some(Stage::All);
+                worker.stage = Some(Stage::FIRST);
                 worker.has_written = false;
             }
         }
@@ -255,6 +281,10 @@ impl Core {
             let stage = worker.stage?;
             let mut most = u64::MAX;
             let (next, reason) = match stage {
+                Stage::Asked => {
+                    let is_asked = std::mem::take(&mut worker.is_foreign_asked);
+                    (Some(Stage::All), is_asked.then_some(WritebackReason::Foreign))
+                }
                 Stage::All => {
                     let asked = worker.all.take();
                     most = asked.map_or(most, |(_, pages)| pages);
@@ -268,8 +298,8 @@ impl Core {
                     let is_over = self.writeback.wb(wb).has_dirty_files() && self.is_over_background(wb);
                     (Some(Stage::End), is_over.then_some(WritebackReason::Background))
                 }
-                Stage::End if std::mem::take(&mut worker.has_written) || worker.all.is_some() => {
-                    (Some(Stage::All), None)
+                Stage::End if std::mem::take(&mut worker.has_written) || worker.is_asked() => {
+                    (Some(Stage::FIRST), None)
                 }
                 Stage::End => (None, None),
             };
@@ -278,6 +308,7 @@ impl Core {
                 // What is dirty now; in the background, as far as it takes.
                 let budget = match reason {
                     WritebackReason::Background => u64::MAX,
+                    WritebackReason::Foreign => self.writeback.wb(wb).nr_dirty,
                     _ => self.global_limits().nr_dirty.min(most),
                 };
                 return Some(Work { reason, budget, begun: now, pass: None, chunk: None });
@@ -320,8 +351,8 @@ impl Core {
             let written = before - chunk.left;
             work.budget = work.budget.saturating_sub(written);
             let is_clean = is_over && self.requeue(wb, chunk);
-            if is_over {
-                work.chunk = None;
+            if is_over && let Some(Chunk { file, votes, .. }) = work.chunk.take() {
+                self.end_votes(file, &votes);
             }
             let pass = work.pass.as_mut().expect("a file is written within a pass");
             pass.written += written;
@@ -366,7 +397,10 @@ impl Core {
     fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
         let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.cleaned > 0);
         let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
-        if work.budget == 0 || !has_moved || !is_needed {
+        // Nobody waits for it, and someone does for what was asked for.
+        let gives_way = matches!(work.reason, WritebackReason::Background | WritebackReason::Periodic)
+            && self.writeback.wb(wb).worker.is_foreign_asked;
+        if work.budget == 0 || !has_moved || !is_needed || gives_way {
             return false;
         }
         let expire = u64::from(self.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
@@ -374,6 +408,7 @@ impl Core {
             WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.now),
             WritebackReason::Vmscan
+            | WritebackReason::Foreign
             | WritebackReason::Fsync
             | WritebackReason::Pageout
             | WritebackReason::Writer => Some(work.begun),
@@ -445,12 +480,14 @@ impl Core {
     fn begin_chunk(&mut self, wb: WbId, file: FileId, work: &Work) -> Chunk {
         let of = self.writeback.wb(wb);
         let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
+        let owner = of.memcg;
         let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
         let inode = &mut self.memory.file_mut(file).inode;
         inode.on = InodeList::Sync;
         let cursor = inode.writeback_index;
         let pages = pages / CHUNK_PAGES * CHUNK_PAGES;
-        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor };
+        let votes = Votes::new(owner, inode.foreign.carried());
+        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes };
         self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(&chunk),
@@ -486,6 +523,7 @@ impl Core {
             if pages == PLUG_PAGES || requests > self.config.plug_requests {
                 return false;
             }
+            chunk.votes.count(self.memory.folios[pfn].memcg);
             self.start_file_write(pfn, reason);
             last = Some(page);
             chunk.cursor = page + 1;

@@ -6,6 +6,7 @@ use crate::memory::folio::FolioFlags;
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, NodeId, Pfn};
 use crate::writeback::Wb;
+use crate::writeback::foreign::REMEMBERED;
 use std::collections::BTreeMap;
 
 impl Core {
@@ -63,6 +64,15 @@ impl Core {
                 "places of {} with its flusher",
                 file.name
             );
+        }
+        for (&memcg, domain) in &self.writeback.by_memcg {
+            assert!(domain.foreign.len() <= REMEMBERED, "{} remembers too many", self.memcgs.path(memcg));
+            for (at, foreign) in domain.foreign.iter().enumerate() {
+                assert_ne!(self.writeback.wb(foreign.wb).memcg, memcg, "what is its own is not another's");
+                assert!(foreign.at <= self.now, "dirtied in the future");
+                let is_twice = domain.foreign[..at].iter().any(|other| other.wb == foreign.wb);
+                assert!(!is_twice, "{} remembers a wb twice", self.memcgs.path(memcg));
+            }
         }
         for (at, wb) in self.writeback.wbs.iter().enumerate() {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! How much may be dirty: the thresholds of the machine, of a group, and of a device's share. [6.12 machine 5.2]
+//! How much may be dirty: the thresholds of the machine, of a group, of a device's share, and of a node. [6.12 machine 5.2]
 //!
 //! ```text
 //!   0 ─────────── background ──────── free run ──────── thresh ─ limit
@@ -8,11 +8,15 @@
 //! Dirty pages may fill a share of the memory that could hold them: what is free beyond the reserves, and the page cache. A
 //! share of all memory would let dirty pages fill what anonymous memory leaves. A group's share is of its own page cache and of
 //! what it may still take.
+//!
+//! A node's limit holds nobody up. The machine as a whole may be far from its threshold while the memory nearest to a writer holds
+//! nothing but what it has dirtied, and reclaim there has to wait for the disk. So a page that will be written comes from a node
+//! below its limit, as far as the low mark allows. Where none is, the slow path takes whatever there is. [6.12 machine 2.6]
 
 use crate::core::Core;
 use crate::memcg::UNLIMITED;
 use crate::stat::Stat;
-use crate::units::{MemcgId, PAGE_SIZE, WbId};
+use crate::units::{MemcgId, NodeId, PAGE_SIZE, WbId};
 use crate::writeback::DirtyRule;
 use crate::writeback::writer::RATIO_MIN;
 
@@ -76,16 +80,32 @@ impl Core {
         let other_clean = (global.available - global.nr_dirty.min(global.available)).saturating_sub(clean);
         let available = file + headroom.min(other_clean);
         let config = &self.config;
-        let share = |bytes: u32, ratio: u8| {
-            let parts = match bytes {
-                0 => u64::from(ratio) * PARTS / 100,
-                bytes => (u64::from(bytes).div_ceil(PAGE_SIZE) * PARTS).div_ceil(global.available).min(PARTS),
-            };
-            parts * available / PARTS
-        };
+        let share = |bytes: u32, ratio: u8| share_of_part(bytes, ratio, global.available) * available / PARTS;
         let thresh = share(config.dirty_bytes, config.dirty_ratio);
         let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
+    }
+
+    /// Whether nodes have limits at all.
+    pub(crate) fn keeps_node_limits(&self) -> bool {
+        self.memcgs[MemcgId::ROOT].policy.writeback.node_limit
+    }
+
+    /// Whether a node has so many dirty pages that those to come are to come from others. (Where the threshold is set in bytes, its
+    /// share is as for a group: the source gives none for nodes.)
+    pub(crate) fn is_over_dirty_limit(&self, node: NodeId) -> bool {
+        let stat = |stat| self.node_stat(node, stat).max(0) as u64;
+        let dirty = stat(Stat::NrDirty) + stat(Stat::NrWriteback);
+        if dirty == 0 {
+            return false;
+        }
+        let reserve = self.memory.zones.node_reserve(node);
+        let available = stat(Stat::NrFreePages).saturating_sub(reserve)
+            + stat(Stat::NrInactiveFile)
+            + stat(Stat::NrActiveFile);
+        let config = &self.config;
+        let of_machine = if config.dirty_bytes == 0 { 0 } else { self.dirtyable() };
+        dirty > share_of_part(config.dirty_bytes, config.dirty_ratio, of_machine) * available / PARTS
     }
 
     /// Pages that could be dirty: free ones beyond the reserves, and the page cache. Never none.
@@ -155,6 +175,14 @@ impl Core {
     /// Rates are updated no more often than every 200 ms. Unit: ticks.
     pub(super) fn bandwidth_interval(&self) -> u64 {
         u64::from(self.config.hz / 5).max(1)
+    }
+}
+
+/// The share of a part of memory, where the threshold may be set in bytes of all. Unit: [`PARTS`].
+fn share_of_part(bytes: u32, ratio: u8, of_machine: u64) -> u64 {
+    match bytes {
+        0 => u64::from(ratio) * PARTS / 100,
+        bytes => (u64::from(bytes).div_ceil(PAGE_SIZE) * PARTS).div_ceil(of_machine).min(PARTS),
     }
 }
 

@@ -11,10 +11,10 @@
 //! speed of the device before memory is full of dirty pages, rather than stop them when it is. [6.12 machine 5]
 //!
 //! A *wb* (`bdi_writeback`) is a device's writeback on behalf of one memory group. A file belongs to the wb of the group that
-//! dirtied it first. One flusher thread a device serves all its wbs in turn.
+//! dirtied it first, until another dirties it most. One flusher thread a device serves all its wbs in turn.
 //!
-//! Not modelled: metadata and the journal (a file system writes more than the pages), and a file that changes its wb because
-//! another group writes it most. Pages of tmpfs and anonymous memory are none of this: they are not accounted as dirty.
+//! Not modelled: metadata and the journal (a file system writes more than the pages). Pages of tmpfs and anonymous memory are none of
+//! this: they are not accounted as dirty.
 
 mod dirty; // a page becomes dirty, under writeback, clean
 mod limits; // how much may be dirty
@@ -22,6 +22,8 @@ mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
 mod writer; // who dirties writes, in 2010
 mod flusher; // the thread that writes
+mod foreign; // files that another group dirties
+pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
 pub(crate) mod rules; // eras, as data
 mod traced; // all of that as tracepoints show it
@@ -29,11 +31,12 @@ mod invariants; // what must always be true
 
 use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};
 use flusher::Worker;
+use foreign::ForeignWb;
 use rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
-pub use rules::DirtyRule;
+pub use rules::{DirtyRule, WritebackRules};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {
@@ -69,6 +72,8 @@ reasons! {
     Periodic = "periodic",
     /// Reclaim wrote them itself, one by one, where its era allows that.
     Pageout = "pageout",
+    /// A group over its limits has dirtied files of others.
+    Foreign = "foreign_flush",
     /// Who dirtied too much wrote them itself (2010).
     Writer = "balance_dirty_pages",
 }
@@ -128,6 +133,8 @@ struct Domain {
     dirty_limit: u64,
     /// The tick of its last change.
     dirty_limit_at: u64,
+    /// Wbs of other groups whose files this one has dirtied lately.
+    foreign: Vec<ForeignWb>,
 }
 
 /// Pages written, of which those of the past count half as much with each period.

@@ -1,4 +1,4 @@
-//! What eras do to who dirties more than may be dirty. [machine 5.4, 9.3]
+//! What eras do about dirty pages of files. [machine 5, 9.3]
 
 use crate::switch::choice;
 
@@ -9,5 +9,40 @@ choice! {
         Sleeps = "sleeps",
         /// It writes itself. 2010.
         Writes = "writes",
+    }
+}
+
+/// What is done about dirty pages. It is one for all groups: that of the profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WritebackRules {
+    /// What happens to who dirties too many.
+    pub dirty_throttle: DirtyRule,
+    /// A page that will be written comes from a node that has few of them, where there is one.
+    pub node_limit: bool,
+    /// A group that dirties files of others has those written when it is over its limits.
+    pub foreign_flush: bool,
+    /// A file that another group writes for seconds becomes that group's.
+    pub inode_switching: bool,
+}
+
+impl WritebackRules {
+    /// Linux 6.12.
+    pub fn linux_6_12() -> WritebackRules {
+        WritebackRules {
+            dirty_throttle: DirtyRule::Sleeps,
+            node_limit: true,
+            foreign_flush: true,
+            inode_switching: true,
+        }
+    }
+
+    /// Mid-2010, when limits were the machine's alone.
+    pub fn linux_2_6_35() -> WritebackRules {
+        WritebackRules {
+            dirty_throttle: DirtyRule::Writes,
+            node_limit: false,
+            foreign_flush: false,
+            inode_switching: false,
+        }
     }
 }

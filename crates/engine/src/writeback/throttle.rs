@@ -123,7 +123,7 @@ impl Core {
 
     /// What happens to who dirties too much: one rule for all, as the limits are.
     pub(super) fn dirty_rule(&self) -> DirtyRule {
-        self.memcgs[MemcgId::ROOT].policy.dirty_throttle
+        self.memcgs[MemcgId::ROOT].policy.writeback.dirty_throttle
     }
 
     /// An administrator has set a threshold.
@@ -173,6 +173,7 @@ impl Core {
             return ThrottleStep::Leave;
         }
         self.start_background(wb);
+        self.flush_foreign(self.writeback.wb(wb).memcg);
         let (mut position, mut ratio) = self.position(wb, MemcgId::ROOT, &global);
         let mut exceeded = position.wb_dirty > position.wb_thresh && position.dirty > position.thresh;
         if let Some(own) = &own {

@@ -67,6 +67,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("workingset/mod.rs", Layer::State),
     ("reclaim/rules.rs", Layer::State),
     ("writeback/rules.rs", Layer::State),
+    ("writeback/votes.rs", Layer::State),
     ("kernfs/error.rs", Layer::State),
     ("kernfs/", Layer::Engine),
     ("serve/", Layer::Engine),

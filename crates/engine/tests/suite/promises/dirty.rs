@@ -258,3 +258,58 @@ fn a_write_error_is_told_to_each_open_file_once() {
     ",
     );
 }
+
+#[test]
+fn who_is_over_the_limits_has_files_of_other_groups_written() {
+    let scenario = |rules: &str, served: &str, by_foreign: &str, dirty: &str| {
+        format!(
+            "
+        config memory=65536 stat=live vm.dirty_writeback_centisecs=0 {rules}
+        group owner
+        group job max=400
+        file data 400
+        task s in owner
+        task t in job
+        threads
+        s open data as o
+        t open data as f
+        s write o 0               => m
+        t write f 1..150          => {served}
+        written foreign_flush     => {by_foreign}
+        vmstat nr_dirty           => {dirty}
+    "
+        )
+    };
+    check(&scenario("", "149m", "114", "36"));
+    check(&scenario("writeback.foreign_flush=false", "84m 65m after 8.000 ms", "0", "150"));
+}
+
+#[test]
+fn a_file_that_another_group_writes_becomes_that_groups() {
+    let scenario = |rules: &str, rounds: usize, foreign: &str| {
+        let round = "
+        wait 40
+        t write f 1..4            => 3H";
+        format!(
+            "
+        config memory=65536 stat=live vm.dirty_background_ratio=5 vm.dirty_ratio=10 {rules}
+        group owner
+        group job max=800
+        file data 400
+        task s in owner
+        task t in job
+        threads
+        s open data as o
+        t open data as f
+        s write o 0               => m
+        t write f 1..4            => 3m{}
+        t write f 4..150          => 146m
+        written foreign_flush     => {foreign}
+    ",
+            round.repeat(rounds)
+        )
+    };
+    check(&scenario("", 12, "0"));
+    check(&scenario("", 0, "122"));
+    check(&scenario("writeback.inode_switching=false", 12, "121"));
+}

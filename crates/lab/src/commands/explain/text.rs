@@ -318,6 +318,7 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
                 WritebackReason::Vmscan => "reclaim met nothing but dirty pages",
                 WritebackReason::Fsync => "a task waits for its file to be on the device",
                 WritebackReason::Writer => "a task had dirtied too much, and wrote itself",
+                WritebackReason::Foreign => "a group over its limits has dirtied pages of its owner's",
                 WritebackReason::Periodic => "it has been dirty for long enough",
                 WritebackReason::Pageout => "reclaim writes it itself",
             };

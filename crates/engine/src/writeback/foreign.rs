@@ -1,0 +1,167 @@
+//! Files that another group dirties: who has them written, and whose they become. [6.12 machine 5.8]
+//!
+//! ```text
+//!   group A dirtied the file first: its wb writes it      group B dirties pages of it, which are charged to B
+//!                      ▲                                           │ is noted: B, A's wb, when
+//!                      │ foreign_flush: all of A's wb              ▼
+//!                      └─────────────────────────────── B is over its limits, and throttled
+//!   a round of writing the file: most pages are B's ─► a foreign slot ─► more than 8 of the last 16: the file is B's
+//! ```
+//! A page is charged to the group that brought it in, but a file has one wb. A group that dirties files of others fills its own
+//! limits with pages that its own wb knows nothing of: its writers would sleep until someone else had a reason to write. So a group
+//! remembers whose files it dirties, and while it is held up it has those written, too.
+//!
+//! That is help for files shared for once. A file that is handed over, say by whoever unpacked it to whoever works with it, goes
+//! over to the wb of the group that dirties it, as `votes.rs` counts.
+//!
+//! The source is an outline and leaves open what follows. A flush is asked for once for what was noted, and covers all of the wb.
+//! A fifth wb takes the place of that noted longest ago. A file goes over at the end of a round of writing it, with its transfers in
+//! flight, not a while later.
+
+use crate::core::Core;
+use crate::memory::file::InodeList;
+use crate::units::{FileId, MemcgId, Nanos, WbId};
+use crate::writeback::Writeback;
+use crate::writeback::votes::{ForeignHistory, Votes};
+use std::collections::VecDeque;
+
+/// Another group's wb whose files a group has dirtied, and when it did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ForeignWb {
+    pub(super) wb: WbId,
+    pub(super) at: Nanos,
+}
+
+/// As many are remembered of a group.
+pub(super) const REMEMBERED: usize = 4;
+/// What is older is written by now.
+const FORGOTTEN: Nanos = Nanos(30 * Nanos::SECOND.0);
+/// The time is noted no more often than that.
+const REFRESH: Nanos = Nanos::SECOND;
+
+impl Writeback {
+    /// Notes that a group dirties files that another's wb writes.
+    fn note_foreign(&mut self, memcg: MemcgId, wb: WbId, now: Nanos) {
+        let noted = &mut self.domain_mut(memcg).foreign;
+        if let Some(known) = noted.iter_mut().find(|known| known.wb == wb) {
+            if now.0 - known.at.0 >= REFRESH.0 {
+                known.at = now;
+            }
+            return;
+        }
+        if noted.len() == REMEMBERED {
+            let oldest = (0..noted.len()).min_by_key(|&at| noted[at].at).expect("there are some");
+            noted.swap_remove(oldest);
+        }
+        noted.push(ForeignWb { wb, at: now });
+    }
+}
+
+impl Core {
+    /// A page that is charged to a group was dirtied, of a file that another's wb writes.
+    #[cold]
+    pub(super) fn track_foreign_dirty(&mut self, memcg: MemcgId, wb: WbId) {
+        if self.config.cgroup_version == 2 && self.memcgs[MemcgId::ROOT].policy.writeback.foreign_flush {
+            let now = self.now;
+            self.writeback.note_foreign(memcg, wb, now);
+        }
+    }
+
+    /// A group is over its limits: what it has dirtied of others' files shall be written.
+    pub(super) fn flush_foreign(&mut self, memcg: MemcgId) {
+        let noted = match self.writeback.domain(memcg) {
+            Some(domain) if !domain.foreign.is_empty() => {
+                std::mem::take(&mut self.writeback.domain_mut(memcg).foreign)
+            }
+            _ => return,
+        };
+        for ForeignWb { wb, at } in noted {
+            if self.now.0 - at.0 < FORGOTTEN.0 && self.writeback.wb(wb).has_dirty_files() {
+                self.ask_for_foreign_flush(wb);
+            }
+        }
+    }
+
+    /// A round of writing a file is over. It may belong to another wb afterwards.
+    pub(super) fn end_votes(&mut self, file: FileId, votes: &Votes) {
+        let rules = &self.memcgs[MemcgId::ROOT].policy.writeback;
+        if self.config.cgroup_version != 2 || !rules.inode_switching {
+            return;
+        }
+        let inode = &mut self.memory.files[file.index()].inode;
+        let Some(wb) = inode.wb else { return };
+        let bandwidth = self.writeback.wb(wb).rates.average;
+        if let Some(memcg) = inode.foreign.add(votes, bandwidth)
+            && self.memcgs[memcg].is_online
+        {
+            self.switch_wb(file, memcg);
+        }
+    }
+
+    /// A file becomes that of a group: its pages count for that one's wb from now on, and that one's worker finds it.
+    fn switch_wb(&mut self, file: FileId, memcg: MemcgId) {
+        let bdi = self.memory.file(file).inode.bdi;
+        let to = self.wb_for(bdi, memcg);
+        let (ticks, hz) = (self.ticks(), u64::from(self.config.hz));
+        let inode = &mut self.memory.files[file.index()].inode;
+        let from = inode.wb.replace(to).expect("who dirties a file gives it a wb");
+        inode.foreign = ForeignHistory::default();
+        let (dirty, writeback) = (inode.dirty.count(), inode.writeback);
+        let is_listed = inode.on != InodeList::None;
+        if is_listed {
+            inode.on = InodeList::Dirty;
+        }
+        let dirtied_when = inode.dirtied_when;
+        let of = self.writeback.wb_mut(from);
+        of.nr_dirty -= dirty;
+        of.nr_writeback -= writeback;
+        for list in [&mut of.b_dirty, &mut of.b_io, &mut of.b_more_io] {
+            list.retain(|&listed| listed != file);
+        }
+        let had_dirty_files = self.writeback.wb(to).has_dirty_files();
+        let files = &self.memory.files;
+        let of = &mut self.writeback.wbs[to.index()];
+        if of.nr_writeback == 0 && writeback > 0 {
+            of.rates.begin_writeback(ticks, hz);
+        }
+        of.nr_dirty += dirty;
+        of.nr_writeback += writeback;
+        if is_listed {
+            insert_by_age(&mut of.b_dirty, file, |other| {
+                files[other.index()].inode.dirtied_when <= dirtied_when
+            });
+            if !had_dirty_files {
+                self.arm_periodic(to);
+            }
+        }
+    }
+}
+
+/// Puts a file before the first that is no newer.
+fn insert_by_age(b_dirty: &mut VecDeque<FileId>, file: FileId, is_no_newer: impl Fn(FileId) -> bool) {
+    let at = b_dirty.iter().position(|&other| is_no_newer(other)).unwrap_or(b_dirty.len());
+    b_dirty.insert(at, file);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: MemcgId = MemcgId(2);
+
+    #[test]
+    fn a_fifth_wb_takes_the_place_of_that_noted_longest_ago() {
+        let mut writeback = Writeback::default();
+        let second = |second: u64| Nanos(second * Nanos::SECOND.0);
+        for at in 0..4 {
+            writeback.note_foreign(OTHER, WbId(at), second(at.into()));
+        }
+        writeback.note_foreign(OTHER, WbId(0), second(5));
+        writeback.note_foreign(OTHER, WbId(1), Nanos(second(2).0 - 1)); // too soon to be noted
+        writeback.note_foreign(OTHER, WbId(9), second(6));
+        let mut noted: Vec<(u32, u64)> =
+            writeback.domain(OTHER).unwrap().foreign.iter().map(|of| (of.wb.0, of.at.0)).collect();
+        noted.sort_unstable();
+        assert_eq!(noted, [0, 2, 3, 9].map(|wb| (wb, second([5, 0, 2, 3, 0, 0, 0, 0, 0, 6][wb as usize]).0)));
+    }
+}
