@@ -530,6 +530,12 @@ impl Engine {
         self.core.tell_tracepoints();
     }
 
+    /// Whether something was told since it was last handed over.
+    #[inline]
+    pub fn has_story(&self) -> bool {
+        self.core.has_story()
+    }
+
     /// Hands over what was told, in order.
     pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         self.core.take_story(into);

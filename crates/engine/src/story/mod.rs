@@ -70,6 +70,12 @@ impl Core {
         self.story.get_or_insert_default().is_traced = true;
     }
 
+    /// Whether something was told since it was last handed over.
+    #[inline]
+    pub(crate) fn has_story(&self) -> bool {
+        self.story.as_ref().is_some_and(|story| !story.events.is_empty())
+    }
+
     /// Hands over what was told, in order.
     pub(crate) fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         if let Some(story) = &mut self.story {

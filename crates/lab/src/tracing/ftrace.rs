@@ -7,8 +7,6 @@
 //! The text is that of `trace_pipe`. `trace` has one more line at its top, with the number of lines that follow. A stream does not know it. Fields that
 //! a kernel of 2010 has for what is not modelled are 0. Events that it does not have are left out. [machine 9.5; reclaim 8.1]
 
-use std::io::Write;
-
 use clap::ValueEnum;
 use pageout_engine::{
     BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, Shrinker,
@@ -17,6 +15,7 @@ use pageout_engine::{
 use pageout_sim::TraceRecord;
 
 use super::Task;
+use super::text::{Hex, Left, Part, Right, Zeros, text};
 
 /// Whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,30 +67,22 @@ impl Ftrace {
         let Some(name) = name(&record.event, self.dialect) else { return };
         let (seconds, nanos) = (record.at.0 / Nanos::SECOND.0, record.at.0 % Nanos::SECOND.0);
         let Task { comm, pid } = task;
-        let cpu = record.cpu.0;
+        let cpu = u64::from(record.cpu.0);
+        let comm = Right(comm, 16);
         match self.dialect {
-            Dialect::Early => put(out, format_args!("{comm:>16}-{pid:<5} [{cpu:03}] ")),
-            Dialect::Modern => {
-                let flags = flags(&record.event);
-                put(out, format_args!("{comm:>16}-{pid:<7} [{cpu:03}] {flags} "));
-            }
+            Dialect::Early => text!(out, "" => comm, "-" => Left(*pid, 5), " [" => Zeros(cpu, 3); "] "),
+            Dialect::Modern => text!(
+                out, "" => comm, "-" => Left(*pid, 7), " [" => Zeros(cpu, 3), "] " => flags(&record.event); " "
+            ),
         }
-        if self.nanoseconds {
-            put(out, format_args!("{seconds:>5}.{nanos:09}: {name}: "));
-        } else {
-            put(out, format_args!("{seconds:>5}.{:06}: {name}: ", nanos / 1000));
-        }
+        let fraction = if self.nanoseconds { Zeros(nanos, 9) } else { Zeros(nanos / 1000, 6) };
+        text!(out, "" => Right(seconds, 5), "." => fraction, ": " => name; ": ");
         match self.dialect {
             Dialect::Early => early(record, out),
             Dialect::Modern => modern(record, out),
         }
         out.push(b'\n');
     }
-}
-
-/// Adds formatted text; memory takes it all.
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
-    _ = out.write_fmt(text);
 }
 
 /// What a dialect calls it, if it has it.
@@ -117,19 +108,19 @@ fn flags(event: &Tracepoint) -> &'static str {
 pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
     let nid = record.node.0;
     match record.event {
-        Tracepoint::KswapdSleep => put(out, format_args!("nid={nid}")),
-        Tracepoint::KswapdWake { order } => put(out, format_args!("nid={nid} order={order}")),
+        Tracepoint::KswapdSleep => text!(out, "nid=" => nid),
+        Tracepoint::KswapdWake { order } => text!(out, "nid=" => nid, " order=" => order),
         Tracepoint::WakeupKswapd { order, gfp, .. } => {
-            put(out, format_args!("nid={nid} order={order} gfp_flags={}", compound(gfp)));
+            text!(out, "nid=" => nid, " order=" => order, " gfp_flags=" => compound(gfp));
         }
         Tracepoint::DirectReclaimBegin { order, gfp, .. } => {
-            put(out, format_args!("order={order} gfp_flags={}", compound(gfp)));
+            text!(out, "order=" => order, " gfp_flags=" => compound(gfp));
         }
         Tracepoint::MemcgReclaimBegin { order, gfp, .. } => {
-            put(out, format_args!("order={order} gfp_flags={}", plain(gfp)));
+            text!(out, "order=" => order, " gfp_flags=" => plain(gfp));
         }
         Tracepoint::DirectReclaimEnd { nr_reclaimed } | Tracepoint::MemcgReclaimEnd { nr_reclaimed } => {
-            put(out, format_args!("nr_reclaimed={nr_reclaimed}"));
+            text!(out, "nr_reclaimed=" => nr_reclaimed);
         }
         Tracepoint::LruIsolate {
             zone,
@@ -147,26 +138,22 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
                 LruType::Anon => "anon",
                 LruType::File => "file",
             };
-            put(
-                out,
-                format_args!(
-                    "classzone={zone} order={order} nr_requested={nr_requested} nr_scanned={nr_scanned} \
-                     nr_skipped={nr_skipped} nr_taken={nr_taken} lru={activity}_{kind}"
-                ),
+            text!(
+                out, "classzone=" => zone, " order=" => order, " nr_requested=" => nr_requested,
+                " nr_scanned=" => nr_scanned, " nr_skipped=" => nr_skipped, " nr_taken=" => nr_taken,
+                " lru=" => activity, "_" => kind
             );
         }
         Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority } => {
             let Kept { nr_dirty, nr_writeback, nr_congested, nr_immediate, .. } = kept;
             let Kept { nr_activate: [anon, file], nr_ref_keep, nr_unmap_fail, .. } = kept;
-            put(
-                out,
-                format_args!(
-                    "nid={nid} nr_scanned={nr_scanned} nr_reclaimed={nr_reclaimed} nr_dirty={nr_dirty} \
-                     nr_writeback={nr_writeback} nr_congested={nr_congested} nr_immediate={nr_immediate} \
-                     nr_activate_anon={anon} nr_activate_file={file} nr_ref_keep={nr_ref_keep} \
-                     nr_unmap_fail={nr_unmap_fail} priority={priority} flags={}",
-                    reclaim_flags(kind)
-                ),
+            text!(
+                out, "nid=" => nid, " nr_scanned=" => nr_scanned, " nr_reclaimed=" => nr_reclaimed,
+                " nr_dirty=" => nr_dirty, " nr_writeback=" => nr_writeback,
+                " nr_congested=" => nr_congested, " nr_immediate=" => nr_immediate,
+                " nr_activate_anon=" => anon, " nr_activate_file=" => file, " nr_ref_keep=" => nr_ref_keep,
+                " nr_unmap_fail=" => nr_unmap_fail, " priority=" => priority,
+                " flags=" => reclaim_flags(kind)
             );
         }
         Tracepoint::LruShrinkActive {
@@ -176,17 +163,14 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
             nr_deactivated,
             nr_referenced,
             priority,
-        } => put(
-            out,
-            format_args!(
-                "nid={nid} nr_taken={nr_taken} nr_active={nr_active} nr_deactivated={nr_deactivated} \
-                 nr_referenced={nr_referenced} priority={priority} flags={}",
-                reclaim_flags(kind)
-            ),
+        } => text!(
+            out, "nid=" => nid, " nr_taken=" => nr_taken, " nr_active=" => nr_active,
+            " nr_deactivated=" => nr_deactivated, " nr_referenced=" => nr_referenced,
+            " priority=" => priority, " flags=" => reclaim_flags(kind)
         ),
         Tracepoint::WriteFolio { pfn, kind, is_sync } => {
             let (page, flags) = (page_pointer(pfn), write_flags(kind, is_sync));
-            put(out, format_args!("page={page:016x} pfn={:#x} flags={flags}", pfn.0));
+            text!(out, "page=" => Hex(page, 16), " pfn=0x" => Hex(pfn.0.into(), 1), " flags=" => flags);
         }
         Tracepoint::Throttled { timeout, delayed, reason } => {
             let reason = match reason {
@@ -196,31 +180,21 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
                 ThrottleReason::Congested => "CONGESTED",
             };
             let (timeout, delayed) = (micros(timeout), micros(delayed));
-            put(
-                out,
-                format_args!(
-                    "nid={nid} usec_timeout={timeout} usect_delayed={delayed} reason=VMSCAN_THROTTLE_{reason}"
-                ),
+            text!(
+                out, "nid=" => nid, " usec_timeout=" => timeout, " usect_delayed=" => delayed,
+                " reason=VMSCAN_THROTTLE_" => reason
             );
         }
         Tracepoint::ShrinkSlabStart { shrinker, gfp, deferred, freeable, delta, total_scan, priority } => {
-            put(
-                out,
-                format_args!(
-                    "{}: nid: {nid} objects to shrink {deferred} gfp_flags {} cache items {freeable} delta {delta} \
-                 total_scan {total_scan} priority {priority}",
-                    ScanFunction(shrinker),
-                    compound(gfp)
-                ),
+            text!(
+                out, "" => ScanFunction(shrinker), ": nid: " => nid, " objects to shrink " => deferred,
+                " gfp_flags " => compound(gfp), " cache items " => freeable, " delta " => delta,
+                " total_scan " => total_scan, " priority " => priority
             )
         }
-        Tracepoint::ShrinkSlabEnd { shrinker, deferred, left, total_scan, freed } => put(
-            out,
-            format_args!(
-                "{}: nid: {nid} unused scan count {deferred} new scan count {left} total_scan {total_scan} \
-                 last shrinker return val {freed}",
-                ScanFunction(shrinker)
-            ),
+        Tracepoint::ShrinkSlabEnd { shrinker, deferred, left, total_scan, freed } => text!(
+            out, "" => ScanFunction(shrinker), ": nid: " => nid, " unused scan count " => deferred,
+            " new scan count " => left, " total_scan " => total_scan, " last shrinker return val " => freed
         ),
         ref writeback => of_writeback(writeback, out),
     }
@@ -229,13 +203,13 @@ pub(super) fn modern(record: &TraceRecord, out: &mut Vec<u8>) {
 /// What a shrinker is called by, and a number that stands for itself.
 struct ScanFunction(Shrinker);
 
-impl std::fmt::Display for ScanFunction {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+impl Part for ScanFunction {
+    fn put(self, out: &mut Vec<u8>) {
         let (function, number) = match self.0 {
             Shrinker::Zspool => ("zs_shrinker_scan+0x0/0x20", 0),
             Shrinker::Zswap => ("zswap_shrinker_scan+0x0/0x150", 1),
         };
-        write!(out, "{function} {:016x}", page_pointer(Pfn(number)))
+        text!(out, "" => function, " " => Hex(page_pointer(Pfn(number)), 16));
     }
 }
 
@@ -245,29 +219,25 @@ fn of_writeback(event: &Tracepoint, out: &mut Vec<u8>) {
     match *event {
         Tracepoint::DirtyFolio { folio } | Tracepoint::WaitWriteback { folio } => {
             let FilePage { bdi, file, index } = folio;
-            put(out, format_args!("bdi {}: ino={} index={index}", Bdi(bdi), ino(file)));
+            text!(out, "bdi " => Bdi(bdi), ": ino=" => ino(file), " index=" => index);
         }
-        Tracepoint::GlobalDirtyState { dirty, writeback, bg_thresh, thresh, limit, dirtied, written } => put(
-            out,
-            format_args!(
-                "dirty={dirty} writeback={writeback} bg_thresh={bg_thresh} thresh={thresh} limit={limit} \
-                 dirtied={dirtied} written={written}"
-            ),
-        ),
+        Tracepoint::GlobalDirtyState { dirty, writeback, bg_thresh, thresh, limit, dirtied, written } => {
+            text!(
+                out, "dirty=" => dirty, " writeback=" => writeback, " bg_thresh=" => bg_thresh,
+                " thresh=" => thresh, " limit=" => limit, " dirtied=" => dirtied, " written=" => written
+            )
+        }
         Tracepoint::BalanceDirtyPages { wb, pause } => {
             let (dirty_rate, task_rate) = (kib(pause.dirty_ratelimit), kib(pause.task_ratelimit));
             let TracedPause { limit, setpoint, dirty, wb_setpoint, wb_dirty, dirtied, dirtied_pause, .. } =
                 pause;
             let TracedPause { pause_ms, period_ms, think_ms, .. } = pause;
-            put(
-                out,
-                format_args!(
-                    "bdi {}: limit={limit} setpoint={setpoint} dirty={dirty} bdi_setpoint={wb_setpoint} \
-                     bdi_dirty={wb_dirty} dirty_ratelimit={dirty_rate} task_ratelimit={task_rate} dirtied={dirtied} \
-                     dirtied_pause={dirtied_pause} paused=0 pause={pause_ms} period={period_ms} think={think_ms} cgroup_ino={}",
-                    Bdi(wb.bdi),
-                    cgroup_ino(wb)
-                ),
+            text!(
+                out, "bdi " => Bdi(wb.bdi), ": limit=" => limit, " setpoint=" => setpoint,
+                " dirty=" => dirty, " bdi_setpoint=" => wb_setpoint, " bdi_dirty=" => wb_dirty,
+                " dirty_ratelimit=" => dirty_rate, " task_ratelimit=" => task_rate, " dirtied=" => dirtied,
+                " dirtied_pause=" => dirtied_pause, " paused=0 pause=" => pause_ms, " period=" => period_ms,
+                " think=" => think_ms, " cgroup_ino=" => cgroup_ino(wb)
             );
         }
         Tracepoint::BdiDirtyRatelimit {
@@ -278,67 +248,40 @@ fn of_writeback(event: &Tracepoint, out: &mut Vec<u8>) {
             dirty_ratelimit,
             task_ratelimit,
             balanced_dirty_ratelimit,
-        } => put(
-            out,
-            format_args!(
-                "bdi {}: write_bw={} awrite_bw={} dirty_rate={} dirty_ratelimit={} task_ratelimit={} \
-                 balanced_dirty_ratelimit={} cgroup_ino={}",
-                Bdi(wb.bdi),
-                kib(write_bw),
-                kib(awrite_bw),
-                kib(dirty_rate),
-                kib(dirty_ratelimit),
-                kib(task_ratelimit),
-                kib(balanced_dirty_ratelimit),
-                cgroup_ino(wb)
-            ),
+        } => text!(
+            out, "bdi " => Bdi(wb.bdi), ": write_bw=" => kib(write_bw), " awrite_bw=" => kib(awrite_bw),
+            " dirty_rate=" => kib(dirty_rate), " dirty_ratelimit=" => kib(dirty_ratelimit),
+            " task_ratelimit=" => kib(task_ratelimit),
+            " balanced_dirty_ratelimit=" => kib(balanced_dirty_ratelimit), " cgroup_ino=" => cgroup_ino(wb)
         ),
         Tracepoint::WakeBackground { wb } => {
-            put(out, format_args!("bdi {}: cgroup_ino={}", Bdi(wb.bdi), cgroup_ino(wb)));
+            text!(out, "bdi " => Bdi(wb.bdi), ": cgroup_ino=" => cgroup_ino(wb));
         }
         Tracepoint::WritebackStart { wb, nr_pages, reason }
         | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
             let is = |of: WritebackReason| u8::from(reason == of);
             // A long's largest stands for no limit.
             let nr_pages = nr_pages.min(i64::MAX as u64);
-            put(
-                out,
-                format_args!(
-                    "bdi {}: sb_dev 0:0 nr_pages={nr_pages} sync_mode=0 kupdate={} range_cyclic=1 background={} \
-                     reason={} cgroup_ino={}",
-                    Bdi(wb.bdi),
-                    is(WritebackReason::Periodic),
-                    is(WritebackReason::Background),
-                    reason.name(),
-                    cgroup_ino(wb)
-                ),
+            text!(
+                out, "bdi " => Bdi(wb.bdi), ": sb_dev 0:0 nr_pages=" => nr_pages,
+                " sync_mode=0 kupdate=" => is(WritebackReason::Periodic),
+                " range_cyclic=1 background=" => is(WritebackReason::Background),
+                " reason=" => reason.name(), " cgroup_ino=" => cgroup_ino(wb)
             );
         }
-        Tracepoint::PagesWritten { pages } => put(out, format_args!("{pages}")),
-        Tracepoint::QueueIo { wb, older, age, enqueue, reason } => put(
-            out,
-            format_args!(
-                "bdi {}: older={older} age={} enqueue={enqueue} reason={} cgroup_ino={}",
-                Bdi(wb.bdi),
-                micros(age) / 1000,
-                reason.name(),
-                cgroup_ino(wb)
-            ),
+        Tracepoint::PagesWritten { pages } => text!(out, "" => pages),
+        Tracepoint::QueueIo { wb, older, age, enqueue, reason } => text!(
+            out, "bdi " => Bdi(wb.bdi), ": older=" => older, " age=" => micros(age) / 1000,
+            " enqueue=" => enqueue, " reason=" => reason.name(), " cgroup_ino=" => cgroup_ino(wb)
         ),
         Tracepoint::SingleInodeStart { wb, inode } | Tracepoint::SingleInode { wb, inode } => {
             let state =
                 if inode.is_dirty { "I_DIRTY_PAGES|I_SYNC|I_SYNC_QUEUED" } else { "I_SYNC|I_SYNC_QUEUED" };
             let TracedInode { file, dirtied_when, age, index, to_write, wrote, .. } = inode;
-            put(
-                out,
-                format_args!(
-                    "bdi {}: ino={} state={state} dirtied_when={dirtied_when} age={} index={index} to_write={to_write} \
-                     wrote={wrote} cgroup_ino={}",
-                    Bdi(wb.bdi),
-                    ino(file),
-                    age.0 / Nanos::SECOND.0,
-                    cgroup_ino(wb)
-                ),
+            text!(
+                out, "bdi " => Bdi(wb.bdi), ": ino=" => ino(file), " state=" => state,
+                " dirtied_when=" => dirtied_when, " age=" => age.0 / Nanos::SECOND.0, " index=" => index,
+                " to_write=" => to_write, " wrote=" => wrote, " cgroup_ino=" => cgroup_ino(wb)
             );
         }
         Tracepoint::KswapdSleep
@@ -361,9 +304,9 @@ fn of_writeback(event: &Tracepoint, out: &mut Vec<u8>) {
 /// A device by its number, as of virtio disks.
 struct Bdi(BdiId);
 
-impl std::fmt::Display for Bdi {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(out, "254:{}", u32::from(self.0.0) * 16)
+impl Part for Bdi {
+    fn put(self, out: &mut Vec<u8>) {
+        text!(out, "254:" => u32::from(self.0.0) * 16);
     }
 }
 
@@ -382,41 +325,35 @@ fn early(record: &TraceRecord, out: &mut Vec<u8>) {
     let nid = record.node.0;
     match record.event {
         Tracepoint::WakeupKswapd { order, zone, .. } => {
-            put(out, format_args!("nid={nid} zid={} order={order}", zone as u8));
+            text!(out, "nid=" => nid, " zid=" => zone as u8, " order=" => order);
         }
         Tracepoint::DirectReclaimBegin { order, may_writepage, gfp }
         | Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp } => {
             let may_writepage = u8::from(may_writepage);
             let gfp = plain(gfp);
-            put(out, format_args!("order={order} may_writepage={may_writepage} gfp_flags={gfp}"));
+            text!(out, "order=" => order, " may_writepage=" => may_writepage, " gfp_flags=" => gfp);
         }
         Tracepoint::LruIsolate { order, nr_requested, nr_scanned, nr_taken, is_active, contig, .. } => {
             // Two stands for the active lists, as the script that reads it has it, and three for both.
-            let mode = match contig == Contig::default() {
+            let mode: u8 = match contig == Contig::default() {
                 false => 3,
                 true if is_active => 2,
                 true => 0,
             };
             let Contig { taken, dirty, failed } = contig;
-            put(
-                out,
-                format_args!(
-                    "isolate_mode={mode} order={order} nr_requested={nr_requested} nr_scanned={nr_scanned} \
-                     nr_taken={nr_taken} contig_taken={taken} contig_dirty={dirty} contig_failed={failed}"
-                ),
+            text!(
+                out, "isolate_mode=" => mode, " order=" => order, " nr_requested=" => nr_requested,
+                " nr_scanned=" => nr_scanned, " nr_taken=" => nr_taken, " contig_taken=" => taken,
+                " contig_dirty=" => dirty, " contig_failed=" => failed
             );
         }
-        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, priority, .. } => put(
-            out,
-            format_args!(
-                "nid={nid} zid=2 nr_scanned={nr_scanned} nr_reclaimed={nr_reclaimed} priority={priority} \
-                 flags={}",
-                reclaim_flags(kind)
-            ),
+        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, priority, .. } => text!(
+            out, "nid=" => nid, " zid=2 nr_scanned=" => nr_scanned, " nr_reclaimed=" => nr_reclaimed,
+            " priority=" => priority, " flags=" => reclaim_flags(kind)
         ),
         Tracepoint::WriteFolio { pfn, kind, is_sync } => {
             let (page, flags) = (page_pointer(pfn), write_flags(kind, is_sync));
-            put(out, format_args!("page={page:016x} pfn={} flags={flags}", pfn.0));
+            text!(out, "page=" => Hex(page, 16), " pfn=" => pfn.0, " flags=" => flags);
         }
         _ => modern(record, out),
     }

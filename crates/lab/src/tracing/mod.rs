@@ -9,6 +9,7 @@
 
 mod ftrace; // a line a tracepoint
 mod perfetto; // spans, instants and counters on one axis of time
+mod text; // words and numbers, put together fast
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -5,12 +5,11 @@
 //! viewer, which Perfetto reads, and so does `jq`.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use pageout_engine::{MemcgId, Nanos, PAGE_SIZE, Stat, Tracepoint};
 use pageout_sim::{Machine, Resource, TraceRecord};
-use serde_json::json;
 
+use super::text::{Part, Zeros, text};
 use super::{Task, ftrace};
 
 /// What has been written so far, as far as what follows depends on it.
@@ -23,6 +22,8 @@ pub(super) struct Perfetto {
     /// When the last sample was taken, and how long tasks had been stalled then.
     stalled: [u64; 6],
     sampled_at: Nanos,
+    /// Fields of the tracepoint that is being added, as text.
+    fields: Vec<u8>,
 }
 
 /// The process that everything belongs to: the machine.
@@ -46,32 +47,32 @@ const MEMORY: [(&str, &[(&str, Stat)]); 3] = [
 impl Perfetto {
     pub(super) fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-        let machine = json!({ "name": "pageout" });
-        self.put(out, &json!({ "name": "process_name", "ph": "M", "pid": MACHINE, "args": machine }));
+        self.next(out);
+        text!(
+            out, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" => MACHINE;
+            ",\"args\":{\"name\":\"pageout\"}}"
+        );
     }
 
     pub(super) fn end(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\n]}\n");
     }
 
-    fn put(&mut self, out: &mut Vec<u8>, event: &serde_json::Value) {
+    /// Begins an event. Who calls it writes the rest, to its closing brace.
+    fn next(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.has_events { b",\n" } else { b"\n" });
         self.has_events = true;
-        _ = write!(out, "{event}");
     }
 
     pub(super) fn add(&mut self, record: &TraceRecord, task: &Task, out: &mut Vec<u8>) {
         let tid = task.pid;
         if self.named.insert(tid) {
-            let args = json!({ "name": task.comm });
-            self.put(
-                out,
-                &json!({ "name": "thread_name", "ph": "M", "pid": MACHINE, "tid": tid, "args": args }),
+            self.next(out);
+            text!(
+                out, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":" => MACHINE, ",\"tid\":" => tid,
+                ",\"args\":{\"name\":" => Quoted(&task.comm); "}}"
             );
         }
-        let mut args = fields(record);
-        args.insert("cpu".to_string(), record.cpu.0.into());
-        let mut event = json!({ "pid": MACHINE, "tid": tid, "ts": micros(record.at) });
         let (phase, name) = match record.event {
             Tracepoint::DirectReclaimBegin { .. } => ("B", "direct reclaim"),
             Tracepoint::MemcgReclaimBegin { .. } => ("B", "reclaim at a cgroup's limit"),
@@ -81,70 +82,114 @@ impl Perfetto {
             Tracepoint::Throttled { .. } => ("X", "throttled"),
             other => ("i", other.name()),
         };
-        match (phase, record.event) {
-            ("B", _) => _ = self.open.insert(tid),
-            ("E", _) => _ = self.open.remove(&tid),
-            ("X", Tracepoint::Throttled { delayed, .. }) => {
-                event["ts"] = micros(Nanos(record.at.0.saturating_sub(delayed.0)));
-                event["dur"] = micros(delayed);
-            }
-            _ => event["s"] = "t".into(),
+        let lasted = match record.event {
+            Tracepoint::Throttled { delayed, .. } => delayed,
+            _ => Nanos::ZERO,
+        };
+        let begun = Nanos(record.at.0.saturating_sub(lasted.0));
+        self.next(out);
+        text!(
+            out, "{\"pid\":" => MACHINE, ",\"tid\":" => tid, ",\"ts\":" => Micros(begun), ",\"ph\":\"" => phase; "\""
+        );
+        match phase {
+            "B" => _ = self.open.insert(tid),
+            "E" => _ = self.open.remove(&tid),
+            "X" => text!(out, ",\"dur\":" => Micros(lasted)),
+            _ => text!(out, ",\"s\":\"t\"" => ""),
         }
-        event["ph"] = phase.into();
         if !name.is_empty() {
-            event["name"] = name.into();
+            text!(out, ",\"name\":\"" => name; "\"");
         }
-        event["args"] = args.into();
-        self.put(out, &event);
+        text!(out, ",\"args\":{\"cpu\":" => record.cpu.0);
+        self.fields.clear();
+        ftrace::modern(record, &mut self.fields);
+        add_fields(&String::from_utf8_lossy(&self.fields), out);
+        out.extend_from_slice(b"}}");
     }
 
     /// Tracks of memory and pressure.
     pub(super) fn sample(&mut self, at: Nanos, machine: &Machine, out: &mut Vec<u8>) {
         let engine = machine.engine();
-        let ts = micros(at);
-        for (name, counters) in MEMORY {
-            let mut args = serde_json::Map::new();
-            for (counter, stat) in counters {
-                args.insert((*counter).to_string(), (engine.vmstat(*stat).max(0) as u64 * PAGE_SIZE).into());
+        let mut track = |of: &mut Perfetto, name: &[&str], values: &[(&str, Hundredths)]| {
+            of.next(out);
+            text!(out, "{\"ph\":\"C\",\"pid\":" => MACHINE, ",\"ts\":" => Micros(at); ",\"name\":\"");
+            name.iter().for_each(|&part| part.put(out));
+            out.extend_from_slice(b"\",\"args\":");
+            for (place, &(counter, value)) in values.iter().enumerate() {
+                out.push(if place == 0 { b'{' } else { b',' });
+                text!(out, "\"" => counter, "\":" => value);
             }
-            self.put(out, &json!({ "name": name, "ph": "C", "pid": MACHINE, "ts": ts, "args": args }));
+            out.extend_from_slice(b"}}");
+        };
+        for (name, counters) in MEMORY {
+            let bytes = |stat| engine.vmstat(stat).max(0) as u64 * PAGE_SIZE;
+            let values: Vec<_> =
+                counters.iter().map(|&(counter, stat)| (counter, Hundredths(bytes(stat) * 100))).collect();
+            track(self, &[name], &values);
         }
         let passed = at.0.saturating_sub(self.sampled_at.0);
         for (place, resource) in Resource::ALL.into_iter().enumerate() {
             let totals = machine.stall_totals(MemcgId::ROOT, resource).map(|total| total.0);
-            let mut args = serde_json::Map::new();
-            for (extent, (total, before)) in
-                ["some", "full"].into_iter().zip(totals.into_iter().zip(&mut self.stalled[2 * place..]))
-            {
-                // What lasts is an estimate until it is over, and may turn out shorter.
-                let stalled = total.saturating_sub(std::mem::replace(before, total));
-                let percent = if passed == 0 { 0.0 } else { 100.0 * stalled as f64 / passed as f64 };
-                args.insert(extent.to_string(), ((percent * 100.0).round() / 100.0).into());
-            }
-            let name = format!("pressure of {} (%)", resource.name());
-            self.put(out, &json!({ "name": name, "ph": "C", "pid": MACHINE, "ts": ts, "args": args }));
+            let before = &mut self.stalled[2 * place..2 * place + 2];
+            // What lasts is an estimate until it is over, and may turn out shorter.
+            let stalled = [totals[0].saturating_sub(before[0]), totals[1].saturating_sub(before[1])];
+            before.copy_from_slice(&totals);
+            let percent = stalled.map(|stalled| {
+                let share = if passed == 0 { 0.0 } else { stalled as f64 / passed as f64 };
+                Hundredths((share * 10_000.0).round() as u64)
+            });
+            track(
+                self,
+                &["pressure of ", resource.name(), " (%)"],
+                &[("some", percent[0]), ("full", percent[1])],
+            );
         }
         self.sampled_at = at;
     }
 }
 
 /// Microseconds with the nanoseconds behind the point.
-fn micros(time: Nanos) -> serde_json::Value {
-    json!(time.0 as f64 / 1000.0)
+struct Micros(Nanos);
+
+impl Part for Micros {
+    fn put(self, out: &mut Vec<u8>) {
+        text!(out, "" => self.0.0 / 1000, "." => Zeros(self.0.0 % 1000, 3));
+    }
 }
 
-/// A tracepoint's fields by name, numbers as numbers.
-fn fields(record: &TraceRecord) -> serde_json::Map<String, serde_json::Value> {
-    let mut text = Vec::new();
-    ftrace::modern(record, &mut text);
-    let text = String::from_utf8_lossy(&text);
-    let pairs = text.split(' ').filter_map(|field| field.split_once('='));
-    let value = |text: &str| text.parse::<u64>().map_or_else(|_| text.into(), serde_json::Value::from);
-    let mut fields: serde_json::Map<_, _> =
-        pairs.map(|(name, text)| (name.to_string(), value(text))).collect();
-    if fields.is_empty() && !text.is_empty() {
-        // Some are sentences.
-        fields.insert("text".to_string(), text.into());
+/// A number of at most two places behind the point, in hundredths.
+#[derive(Clone, Copy)]
+struct Hundredths(u64);
+
+impl Part for Hundredths {
+    fn put(self, out: &mut Vec<u8>) {
+        text!(out, "" => self.0 / 100);
+        if !self.0.is_multiple_of(100) {
+            text!(out, "." => Zeros(self.0 % 100, 2));
+        }
     }
-    fields
+}
+
+/// Words that may hold anything.
+struct Quoted<'a>(&'a str);
+
+impl Part for Quoted<'_> {
+    fn put(self, out: &mut Vec<u8>) {
+        _ = serde_json::to_writer(out, self.0); // memory takes it all
+    }
+}
+
+/// A tracepoint's fields by name, numbers as numbers. Some are sentences.
+fn add_fields(text: &str, out: &mut Vec<u8>) {
+    let mut pairs = text.split(' ').filter_map(|field| field.split_once('=')).peekable();
+    if pairs.peek().is_none() && !text.is_empty() {
+        text!(out, ",\"text\":" => Quoted(text));
+    }
+    for (name, value) in pairs {
+        text!(out, ",\"" => name; "\":");
+        match value.parse::<u64>() {
+            Ok(number) => number.put(out),
+            Err(_) => Quoted(value).put(out),
+        }
+    }
 }

@@ -74,7 +74,7 @@ impl Machine {
                 observer.page_cache(self.agenda.now(), event);
             }
         }
-        if self.tells_story {
+        if self.tells_story && self.engine.has_story() {
             self.hand_over_story(task, cpu, settled.spent, settled.reclaim_calls, observer);
         }
     }

@@ -29,6 +29,7 @@ impl Machine {
             let at = self.sample_at;
             self.follow_groups();
             self.psi.set_now(at);
+            self.release_tracepoints(at, observer);
             observer.sample(at, self);
             self.sample_at += self.sample_period;
         }
