@@ -120,6 +120,12 @@ impl Core {
         }
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
         self.ops.push(Op::Copy { from, to, pages: pages as u32 });
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::WrittenDuringCopy) && folio.refs > 0 {
+            // Who holds the old frame frees it.
+            (self.memory.folios[from].refs, self.memory.folios[to].refs) = (folio.refs, 0);
+            return true;
+        }
         self.ops.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::FrameFreedBeforeCopied) {
@@ -145,6 +151,10 @@ impl Core {
     /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
     pub(crate) fn is_held(&self, folio: &Folio) -> bool {
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::WrittenDuringCopy) {
+            return folio.flags().intersects(held);
+        }
         folio.refs > 0 || folio.flags().intersects(held)
     }
 

@@ -83,6 +83,8 @@ pub(crate) struct Machine {
     has_room: bool,
     /// Counters as of the last action.
     counted: Vec<i64>,
+    /// Frames whose records were ready after the last action.
+    ready: BTreeSet<Pfn>,
     /// Pages that the engine's events say are in page caches.
     cached: BTreeSet<(FileId, u64)>,
     ops: Vec<Op>,
@@ -178,6 +180,7 @@ impl Machine {
             high_used: false,
             has_room: setup.memory >= 4096 && setup.tiers.is_none(),
             counted: vec![0; Stat::ALL.len()],
+            ready: BTreeSet::new(),
             cached: BTreeSet::new(),
             ops: Vec::new(),
         };

@@ -24,6 +24,8 @@ pub(crate) enum Mutant {
     OldFrameFreedWhileMapped,
     /// `migrate/mod.rs`: that a page was written since its contents were last saved doesn't move with it.
     DirtyLostAtMigration,
+    /// `migrate/mod.rs`: a folio moves although a task is in the middle of a write to it, which goes to the old frame.
+    WrittenDuringCopy,
     /// `huge_memory.rs`: all pages of a huge page that becomes single ones are its first.
     SplitLeadsToFirst,
     /// `serve/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
@@ -93,6 +95,11 @@ fn an_old_frame_freed_while_it_is_mapped_is_noticed() {
 #[test]
 fn a_dirty_bit_lost_at_migration_is_noticed() {
     check(Mutant::DirtyLostAtMigration);
+}
+
+#[test]
+fn a_write_to_a_page_that_is_being_copied_is_noticed_if_it_is_lost() {
+    check(Mutant::WrittenDuringCopy);
 }
 
 /// Two entries that lead to a page trip over each other's count of them, mostly before a byte is lost.

@@ -166,6 +166,37 @@ fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
     assert!(promoted > 15 && demoted > 200, "{promoted} promoted, {demoted} demoted");
 }
 
+/// What each node counts after each action, and what is known of hot pages.
+fn counted(seed: u64) -> (Vec<Vec<i64>>, usize) {
+    let (setup, actions) = tiered_run(seed);
+    let mut machine = Machine::new(&setup, None, Checks::Contents);
+    let mut records = 0;
+    let mut after = |machine: &mut Machine, action| {
+        machine.perform(action);
+        let engine = &machine.engine;
+        let nodes = engine.core.memory.nodes();
+        let counters = nodes.flat_map(|node| Stat::ALL.iter().map(move |&stat| engine.node_stat(node, stat)));
+        let hot = engine.core.pghot.records.iter();
+        let hot: Vec<[i64; 3]> =
+            hot.map(|(pfn, record)| [pfn.0, record.freq as u32, record.time as u32].map(i64::from)).collect();
+        records += hot.len();
+        counters.chain(hot.into_iter().flatten()).collect()
+    };
+    let counted = actions.into_iter().map(|action| after(&mut machine, action)).collect();
+    (counted, records)
+}
+
+#[test]
+fn the_same_run_counts_the_same_twice_action_by_action() {
+    let mut records = 0;
+    for seed in 0..20 {
+        let (first, second) = (counted(seed), counted(seed));
+        assert!(first == second, "PAGEOUT_SEED={seed} counts something else the second time");
+        records += first.1;
+    }
+    assert!(records > 0, "hot pages are among what is compared");
+}
+
 fn check(random: fn(u64) -> (Setup, Vec<Action>), runs: u64) {
     let seeds = match number("PAGEOUT_SEED") {
         Some(seed) => seed..seed + 1,

@@ -1,11 +1,13 @@
 //! What must hold of counters, seen from outside.
 
 use super::Machine;
-use crate::Stat;
 use crate::stat::ISOLATED;
+use crate::{Pfn, Stat};
+use std::collections::BTreeSet;
 
 impl Machine {
-    /// Panics if an event was taken back, if more was promoted than was asked about, or if pages that are in nobody's hands count as isolated.
+    /// Panics if an event was taken back, if more was promoted than was asked about, if records of hotness are ready or taken as they must not
+    /// be, or if pages that are in nobody's hands count as isolated.
     pub(super) fn check_counters(&mut self) {
         for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {
             let now = self.engine.vmstat(stat);
@@ -17,9 +19,34 @@ impl Machine {
         // A node this small never has so much free that nobody asks.
         let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
         assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
+        self.check_records();
         if self.tasks.iter().all(|task| task.is_at_rest()) {
             self.check_isolated();
         }
+    }
+
+    /// A record that has become ready has counted enough for it, and one that was taken says nothing.
+    fn check_records(&mut self) {
+        let (core, before) = (&self.engine.core, &self.ready);
+        let (records, reports) = (&core.pghot.records, core.config.hotness().reports);
+        let ready: BTreeSet<Pfn> =
+            records.iter().filter(|(_, record)| record.ready).map(|(pfn, _)| pfn).collect();
+        for &pfn in ready.difference(before) {
+            let record = records.get(pfn);
+            assert!(
+                record.freq >= reports,
+                "{pfn:?} is ready too early: {record:?}, after {reports} reports"
+            );
+        }
+        for &pfn in before.difference(&ready) {
+            let record = records.get(pfn);
+            assert_eq!(
+                records.layout().encode(record),
+                0,
+                "{pfn:?} was taken, and its record says {record:?}"
+            );
+        }
+        self.ready = ready;
     }
 
     /// Nobody is in the middle of anything: what is isolated is what readers have set aside in calls that are not over.

@@ -189,7 +189,7 @@ impl Machine {
                     Served::Hit(Touched::Frame(pfn))
                     | Served::Minor(Touched::Frame(pfn))
                     | Served::Major(Touched::Frame(pfn))
-                        if !access.write && self.queue.names(pfn) =>
+                        if (!access.write || kind.is_written_later()) && self.queue.names(pfn) =>
                     {
                         self.engine.hold(pfn);
                         State::Copying(kind, access, pfn)
