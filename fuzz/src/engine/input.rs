@@ -7,8 +7,11 @@
 use arbitrary::{Result, Unstructured};
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Policy,
-    SWITCHES, StatFlush, SwapKind, SwapSpec,
+    SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
+
+/// Pages of a huge page.
+pub(super) const HUGE_PAGE_PAGES: u64 = 512;
 
 /// A machine to build.
 #[derive(Clone, Debug)]
@@ -170,14 +173,26 @@ impl Setup {
             Ok((bytes.arbitrary::<u8>()? % processes.len() as u8, bytes.arbitrary::<u8>()?))
         };
         let tasks = (0..pick(bytes, &[2, 1, 3, 4])?).map(|_| task(bytes)).collect::<Result<_>>()?;
-        let anon_pages = pick(bytes, &[24, 8, 48])?;
-        let advice = pick(bytes, &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse])?;
+        let mut anon_pages = pick(bytes, &[24, 8, 48])?;
+        let byte = bytes.arbitrary::<u8>()?;
+        let advice =
+            [Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse][usize::from(byte % 4)];
+        // A quarter of the setups each, and half have none, those that inputs are padded to among them.
+        let transparent_hugepage = match byte >> 6 {
+            1 => TransparentHugepage::Always,
+            2 => TransparentHugepage::Madvise,
+            _ => TransparentHugepage::Never,
+        };
+        if transparent_hugepage != TransparentHugepage::Never {
+            // A huge page, and a rest that is none.
+            anon_pages += HUGE_PAGE_PAGES;
+        }
         let bdi = Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? };
         Ok(Setup {
             tasks,
             processes,
             // One byte decides how far both kinds of readahead go.
-            config: Config { page_cluster: (bdi.ra_pages % 4) as u8, ..config },
+            config: Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config },
             writes_won,
             swap,
             groups,

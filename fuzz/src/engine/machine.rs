@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use pageout_engine::*;
 
 use super::contents::{Contents, Page};
-use super::input::{Action, Group, Setup};
+use super::input::{Action, Group, HUGE_PAGE_PAGES, Setup};
 use super::store::{Store, race};
 use tasks::{Doing, State, Task};
 
@@ -143,8 +143,9 @@ impl Machine {
         let unfilled =
             (self.frames_total - self.store.frames() as u64) as i64 - free - kernel - self.frames_of_cpus();
         let gathered = i64::from(self.bdi.ra_pages.max(self.bdi.io_pages));
+        let huge = if self.anon_pages > HUGE_PAGE_PAGES { HUGE_PAGE_PAGES as i64 } else { 0 };
         assert!(
-            (0..=self.tasks.len() as i64 * (1 + gathered) + may_compact as i64 * PAGEBLOCK_PAGES)
+            (0..=self.tasks.len() as i64 * (1 + gathered + huge) + may_compact as i64 * PAGEBLOCK_PAGES)
                 .contains(&unfilled),
             "{unfilled} frames handed out and not filled"
         );

@@ -170,8 +170,7 @@ impl Store {
         match op {
             // Whose it is shows when it is accessed.
             Op::Zero { pfn, pages } => {
-                assert_eq!(pages, 1);
-                self.name(pfn, None);
+                (0..pages).for_each(|at| self.name(Pfn(pfn.0 + at), None));
             }
             Op::ReadFile { io, file, page, pages, .. } => {
                 let frames: Vec<Pfn> = engine.frames_of(io).collect();
@@ -279,7 +278,7 @@ impl Store {
     fn carry_out_at(&mut self, at: usize) {
         let (op, frames) = self.queue.take(at);
         match op {
-            Op::Zero { pfn, .. } => self.fill(pfn, 0),
+            Op::Zero { .. } => frames.iter().for_each(|&pfn| self.fill(pfn, 0)),
             Op::ReadFile { io, file, page, readahead: is_readahead, .. } => {
                 frames.iter().for_each(|&pfn| self.fill(pfn, GARBAGE));
                 let medium = Medium::File(file, page);

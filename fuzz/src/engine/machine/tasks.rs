@@ -3,6 +3,7 @@
 use pageout_engine::*;
 
 use super::Machine;
+use crate::engine::input::HUGE_PAGE_PAGES;
 
 /// Times that an access is made anew because its page was gone again.
 const REPEATS_MAX: u8 = 8;
@@ -93,7 +94,13 @@ impl Machine {
             }
             Object::Anon => self.engine.map_anon(id, self.anon_pages, advice),
         };
-        made.expect("every object is in range")
+        let made = made.expect("every object is in range");
+        if object == Object::Anon && self.anon_pages > HUGE_PAGE_PAGES {
+            // Every other one asks for huge pages, which makes a difference where it takes that.
+            let advice = if task.is_multiple_of(2) { HugeAdvice::Hugepage } else { HugeAdvice::Normal };
+            self.engine.madvise_hugepage(id, made, advice).expect("it is anonymous memory");
+        }
+        made
     }
 
     pub(super) fn idle(&self, task: u8) -> Option<usize> {
