@@ -92,6 +92,8 @@ pub(crate) struct Core {
     /// The CPU on which the present call runs.
     pub(crate) cpu: CpuId,
     pub(crate) work: Work,
+    /// Units that are rarely counted have grown since a machine asked.
+    pub(crate) has_rare_work: bool,
     /// Never handed over, and so never less than before.
     pub(crate) work_for: WorkFor,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
@@ -159,6 +161,7 @@ impl Core {
             task: TaskId(0),
             cpu: CpuId(0),
             work: Work::default(),
+            has_rare_work: false,
             work_for: WorkFor::default(),
             looked_at: 0,
             ops: Vec::new(),
@@ -182,6 +185,12 @@ impl Core {
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let folio = &self.memory.folios[pfn];
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
+    }
+
+    /// Where units of work are counted that are marked as rare.
+    pub(crate) fn rare_work(&mut self) -> &mut Work {
+        self.has_rare_work = true;
+        &mut self.work
     }
 
     /// The node of the CPU on which the present call runs.

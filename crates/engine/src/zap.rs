@@ -80,10 +80,10 @@ impl Core {
                 Entry::Empty | Entry::Shadow(_) => {}
                 Entry::Present(_) if word.is_zero_page() => {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.work.zapped += 1;
+                    self.rare_work().zapped += 1;
                 }
                 Entry::Present(pfn) if word.is_huge() => {
-                    self.work.zapped += 1;
+                    self.rare_work().zapped += 1;
                     self.unmap_huge(mm, page);
                     if vma.locked {
                         self.munlock_folio(pfn);
@@ -97,7 +97,7 @@ impl Core {
                     {
                         self.mark_accessed(pfn);
                     }
-                    self.work.zapped += 1;
+                    self.rare_work().zapped += 1;
                     self.unmap_one(mm, page, Word::EMPTY);
                     if vma.locked {
                         self.munlock_folio(pfn);
@@ -106,7 +106,7 @@ impl Core {
                 }
                 Entry::Swap(entry) => {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.work.zapped += 1;
+                    self.rare_work().zapped += 1;
                     match self.memory.swap.cached(entry) {
                         Some(pfn) => {
                             self.release_if_unused(pfn);

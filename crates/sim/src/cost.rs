@@ -252,7 +252,19 @@ impl Costs {
 
     /// What the work took.
     pub fn price(&self, work: &Work) -> Nanos {
-        Nanos(work.times(&self.unit_prices()))
+        self.price_often(work) + self.price_rarely(work)
+    }
+
+    /// What its units took that any access may count.
+    #[inline]
+    pub(crate) fn price_often(&self, work: &Work) -> Nanos {
+        Nanos(work.often_times(&self.unit_prices()))
+    }
+
+    /// What the others took.
+    #[cold]
+    pub(crate) fn price_rarely(&self, work: &Work) -> Nanos {
+        Nanos(work.rarely_times(&self.unit_prices()))
     }
 
     /// The same unit by unit, under the names of the units.

@@ -153,6 +153,8 @@ pub struct Machine {
     kernel_time: Vec<Nanos>,
     /// What the engine's work so far takes, whoever pays for it, and how many reclaim calls of it have ended.
     priced: Nanos,
+    /// As much of it as units of work took that are rarely counted.
+    priced_rarely: Nanos,
     reclaim_calls: u64,
     /// Operations carried out that took time of a CPU.
     carried: Carried,
@@ -215,6 +217,7 @@ impl Machine {
             sample_at: Nanos(u64::MAX),
             is_interrupted: false,
             priced: Nanos::ZERO,
+            priced_rarely: Nanos::ZERO,
             reclaim_calls: 0,
             carried: Carried::default(),
             reclaim: LatencyHistogram::default(),
@@ -266,6 +269,7 @@ impl Machine {
 
     /// What the engine has done so far took nobody's time.
     pub(crate) fn forgive_work(&mut self) {
+        self.priced_rarely = self.costs.price_rarely(self.engine.work());
         self.priced = self.costs.price(self.engine.work());
     }
 

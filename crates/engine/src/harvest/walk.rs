@@ -207,7 +207,7 @@ impl Core {
         let InHand { mm, is_forced, is_new, .. } = in_hand;
         let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
         let leaf = pages.start / LEAF_PAGES;
-        self.work.upper_entries += 1;
+        self.rare_work().upper_entries += 1;
         self.looked_at += 1;
         if !self.memory.mm(mm).table.leaf_exists(leaf) {
             self.walk_stats(lruvec, walk).leaf_total += 1;

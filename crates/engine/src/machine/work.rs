@@ -1,9 +1,30 @@
 //! Counts of work: what the engine did since the start, for the machine to price.
 //!
 //! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
+//!
+//! A machine asks after every call. Half of the units belong to what most calls never do. These are counted through
+//! `Core::rare_work`, which notes that there are more of them; as long as there are not, nobody need multiply them again.
+
+macro_rules! often {
+    ($sum:expr, rarely) => {
+        0
+    };
+    ($sum:expr) => {
+        $sum
+    };
+}
+
+macro_rules! rarely {
+    ($sum:expr, rarely) => {
+        $sum
+    };
+    ($sum:expr) => {
+        0
+    };
+}
 
 macro_rules! work {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
+    ($($(#[$doc:meta])* $field:ident $(: $how:ident)?,)*) => {
         /// Work done, in units that a cost table can price; each only grows.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Work {
@@ -19,10 +40,15 @@ macro_rules! work {
                 [$((stringify!($field), self.$field)),*].into_iter()
             }
 
-            /// The sum of all units, each times its factor.
+            /// The sum of the units that any access may count, each times its factor.
             #[inline]
-            pub fn times(&self, factors: &Work) -> u64 {
-                0 $(+ self.$field * factors.$field)*
+            pub fn often_times(&self, factors: &Work) -> u64 {
+                0 $(+ often!(self.$field * factors.$field $(, $how)?))*
+            }
+
+            /// The sum of the others: [`crate::Engine::take_rare_work`] says whether there are more of them.
+            pub fn rarely_times(&self, factors: &Work) -> u64 {
+                0 $(+ rarely!(self.$field * factors.$field $(, $how)?))*
             }
         }
 
@@ -60,39 +86,39 @@ work! {
     /// Page-table entries looked at through the reverse map.
     rmap_steps,
     /// Upper page-table entries that a walk came by.
-    upper_entries,
+    upper_entries: rarely,
     /// Page-table entries looked at side by side: in walks, and around an entry found young.
     ptes_walked,
     /// Page-table entries marked so that the next access through them faults.
-    ptes_marked,
+    ptes_marked: rarely,
     /// Such faults.
-    hint_faults,
+    hint_faults: rarely,
     /// Page-table entries removed by reclaim, one by one.
     unmapped,
     /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.
-    zapped,
+    zapped: rarely,
     /// Pages of files that became dirty.
-    dirtied,
+    dirtied: rarely,
     /// Pages of files whose write was begun.
-    written,
+    written: rarely,
     /// Pages reclaimed.
     reclaimed,
     /// Reclaim calls ended.
     reclaim_calls,
     /// Frames that compaction came by.
-    compact_scanned,
+    compact_scanned: rarely,
     /// read(2)s of pages while `kernel.numa_balancing` has tiers in mind.
-    marked_with_tiering,
+    marked_with_tiering: rarely,
     /// Pages in use whose tier was looked up when they were read again.
-    tiers_looked_up,
+    tiers_looked_up: rarely,
     /// Pages that were promoted in the order opposite to that in which they were read.
-    migrated_backwards,
+    migrated_backwards: rarely,
     /// Hotness records written.
-    hotness_recorded,
+    hotness_recorded: rarely,
     /// Hotness records that kmigrated came by.
-    hotness_walked,
+    hotness_walked: rarely,
     /// Statistics flushes, in memcgs flushed.
-    stat_flushes,
+    stat_flushes: rarely,
 }
 
 /// What some of the work was for, since the start: parts of all that was done, by the functions that a profile of a kernel would

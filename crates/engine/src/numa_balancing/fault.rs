@@ -36,7 +36,7 @@ impl Core {
         }
         let pfn = word.pfn();
         let (node, to) = (self.memory.folios[pfn].node, self.current_node());
-        self.work.hint_faults += 1;
+        self.rare_work().hint_faults += 1;
         self.count_node(to, Stat::NumaHintFaults, 1);
         if node == to {
             self.count_node(to, Stat::NumaHintFaultsLocal, 1);

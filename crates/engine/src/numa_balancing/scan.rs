@@ -233,7 +233,7 @@ impl Core {
         }
         if marked > 0 {
             self.numa_balancing.has_marked = true;
-            self.work.ptes_marked += entries;
+            self.rare_work().ptes_marked += entries;
             self.count_node(self.current_node(), Stat::NumaPteUpdates, marked as i64);
         }
         marked

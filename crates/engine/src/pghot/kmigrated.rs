@@ -129,7 +129,7 @@ impl Core {
         if !is_any_hot {
             blocks.clear();
         } else {
-            self.work.hotness_walked += passed;
+            self.rare_work().hotness_walked += passed;
         }
         blocks.sort_unstable();
         blocks.dedup();
@@ -139,7 +139,7 @@ impl Core {
 
     /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
     fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
-        self.work.hotness_walked += PAGEBLOCK_PAGES;
+        self.rare_work().hotness_walked += PAGEBLOCK_PAGES;
         let now_ms = self.now.0 / 1_000_000;
         if self.config.pghot_age_sweep {
             self.pghot.records.sweep(block, now_ms);

@@ -108,7 +108,7 @@ impl Core {
         {
             records.set_reporter(pfn, nid);
         }
-        self.work.hotness_recorded += 1;
+        self.rare_work().hotness_recorded += 1;
         Ok(())
     }
 

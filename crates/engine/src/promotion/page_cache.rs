@@ -95,7 +95,7 @@ impl Core {
         promoting.folios.nth(batch.len() - 1);
         batch.iter().for_each(|&pfn| self.migrate_kept(pfn));
         if promoting.order == PromotionOrder::Head {
-            self.work.migrated_backwards +=
+            self.rare_work().migrated_backwards +=
                 batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>();
         }
         self.promote_prepared(&batch, to);

@@ -376,6 +376,12 @@ impl Engine {
         &self.core.work
     }
 
+    /// Whether units of work that are marked as rare have grown since the last time.
+    #[inline]
+    pub fn take_rare_work(&mut self) -> bool {
+        std::mem::take(&mut self.core.has_rare_work)
+    }
+
     /// What some of it was for.
     pub fn work_for(&self) -> &WorkFor {
         &self.core.work_for

@@ -171,7 +171,7 @@ impl Core {
             group.updates_pending = 0;
             group.updates_by_cpu.fill(0);
         }
-        self.work.stat_flushes += subtree.len() as u64;
+        self.rare_work().stat_flushes += subtree.len() as u64;
     }
 
     /// A group's counter as of the last flush, over all nodes.

@@ -39,7 +39,7 @@ impl Core {
         folio.clear(FolioFlags::RECLAIM);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        self.work.dirtied += 1;
+        self.rare_work().dirtied += 1;
         self.count(self.lruvec_of(pfn), Stat::NrDirty, 1);
         self.count_node(folio.node, Stat::NrDirtied, 1);
         let now = self.now;
@@ -113,7 +113,7 @@ impl Core {
         of.nr_dirty -= 1;
         of.nr_writeback += 1;
         self.writeback.written_by[reason as usize] += 1;
-        self.work.written += 1;
+        self.rare_work().written += 1;
         let lruvec = self.lruvec_of(pfn);
         self.count(lruvec, Stat::NrDirty, -1);
         self.count(lruvec, Stat::NrWriteback, 1);

@@ -40,8 +40,12 @@ impl Machine {
         cpu: CpuId,
         observer: &mut dyn Observer,
     ) -> Settled {
+        if self.engine.take_rare_work() {
+            self.priced_rarely = self.costs.price_rarely(self.engine.work());
+        }
         let work = self.engine.work();
-        let priced = self.costs.price(work);
+        let priced = self.costs.price_often(work) + self.priced_rarely;
+        debug_assert_eq!(priced, self.costs.price(work), "work that is counted rarely is noted");
         let mut settled = Settled {
             spent: Nanos(priced.0 - self.priced.0),
             reclaim_calls: work.reclaim_calls - self.reclaim_calls,
@@ -85,6 +89,7 @@ impl Machine {
         for op in &ops {
             match transfer(op) {
                 Some((io, request)) => self.gather(io, request),
+                None if matches!(op, Op::FreeFrame { .. } | Op::FreeSlot { .. } | Op::ZswapFree { .. }) => {}
                 None => self.carry_in_memory(op, settled),
             }
         }
@@ -99,8 +104,8 @@ impl Machine {
         }
     }
 
-    /// Carries out what happens in memory, and may take time of the CPU.
-    #[inline]
+    /// Carries out what happens in memory and takes time of the CPU.
+    #[inline(never)]
     fn carry_in_memory(&mut self, op: &Op, settled: &mut Settled) {
         let took = self.carried.add(op, &self.costs);
         settled.spent += took;
