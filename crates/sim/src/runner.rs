@@ -172,10 +172,12 @@ impl Runner {
 
     /// A device has no room before `until` for what it has submitted. Where it would go on, it comes back then.
     pub(crate) fn queue_until(&mut self, until: Nanos, next: Next) -> Next {
+        if until <= self.clock || next != Next::GoOn { next } else { self.queue(until) }
+    }
+
+    #[inline(never)]
+    fn queue(&mut self, until: Nanos) -> Next {
         let from = self.clock;
-        if next != Next::GoOn || until <= from {
-            return next;
-        }
         self.io_wait += Nanos(until.0 - from.0);
         self.clock = until;
         self.pause = Pause { from, until, why: Why::Queue };
@@ -191,38 +193,41 @@ impl Runner {
     /// Takes an engine's answer: either the access is served, or this is how it goes on.
     pub(crate) fn take_step(&mut self, step: Step) -> Result<Served, Next> {
         self.is_alarmed = false;
-        let next = match step {
+        match step {
             Step::Done(served) => {
                 self.state = if self.is_killed { State::Resuming } else { State::Ready };
-                return Ok(served);
+                Ok(served)
             }
             Step::Again => {
                 self.state = State::Resuming;
-                Next::GoOn
+                Err(Next::GoOn)
             }
             Step::Wait(Wait::Io) => {
                 self.state = State::Asleep;
-                Next::Stop
+                Err(Next::Stop)
             }
             Step::Wait(Wait::Woken) => {
                 self.begin_wait();
-                Next::Stop
+                Err(Next::Stop)
             }
             Step::Wait(Wait::WokenOr(span, _)) => {
                 self.begin_wait();
-                Next::Nap(self.clock + span)
+                Err(Next::Nap(self.clock + span))
             }
-            Step::Wait(Wait::Delay(span, reason)) => {
-                self.state = State::Resuming;
-                let from = self.clock;
-                let why = if reason == DelayReason::DirtyPages { Why::Dirty } else { Why::Delay };
-                self.clock += span;
-                self.delayed += span;
-                self.pause = Pause { from, until: self.clock, why };
-                Next::ComeBack(from)
-            }
-        };
-        Err(next)
+            Step::Wait(Wait::Delay(span, reason)) => Err(self.delay(span, reason)),
+        }
+    }
+
+    /// The engine makes it wait for so long.
+    #[inline(never)]
+    fn delay(&mut self, span: Nanos, reason: DelayReason) -> Next {
+        self.state = State::Resuming;
+        let from = self.clock;
+        let why = if reason == DelayReason::DirtyPages { Why::Dirty } else { Why::Delay };
+        self.clock += span;
+        self.delayed += span;
+        self.pause = Pause { from, until: self.clock, why };
+        Next::ComeBack(from)
     }
 
     /// Where its time went up to `now`, to the nanosecond. Work and delays are counted when they begin: what of them lies behind

@@ -355,7 +355,7 @@ impl HitPrice {
     fn dearest(&self) -> u64 {
         match self {
             HitPrice::Uniform(price) => price.all,
-            HitPrice::ByObject(prices) => prices.iter().map(|price| price.all).max().unwrap_or(0),
+            HitPrice::ByObject(prices) => dearest_of(prices),
         }
     }
 
@@ -372,14 +372,21 @@ impl HitPrice {
     fn sum(&self, accesses: &[Access], part: impl Fn(Price) -> u64) -> Nanos {
         Nanos(match self {
             HitPrice::Uniform(price) => part(*price) * accesses.len() as u64,
-            // An object without a channel is one the engine will refuse; it costs nothing here.
-            HitPrice::ByObject(prices) => {
-                let price =
-                    |access: &Access| prices.get(access.object() as usize).copied().unwrap_or_default();
-                accesses.iter().map(|access| part(price(access))).sum()
-            }
+            HitPrice::ByObject(prices) => sum_by_object(prices, accesses, part),
         })
     }
+}
+
+#[inline(never)]
+fn dearest_of(prices: &[Price]) -> u64 {
+    prices.iter().map(|price| price.all).max().unwrap_or(0)
+}
+
+/// An object without a channel is one the engine will refuse; it costs nothing here.
+#[inline(never)]
+fn sum_by_object(prices: &[Price], accesses: &[Access], part: impl Fn(Price) -> u64) -> u64 {
+    let price = |access: &Access| prices.get(access.object() as usize).copied().unwrap_or_default();
+    accesses.iter().map(|access| part(price(access))).sum()
 }
 
 /// What is left of a task's accesses.

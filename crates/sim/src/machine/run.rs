@@ -179,7 +179,10 @@ impl Machine {
         task.is_miss_next = false;
         task.access_began = task.runner.clock;
         let access = task.accesses.pending()[0];
-        let access = task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
+        let access = match task.calls {
+            None => decode(access),
+            Some(_) => task.decode_call(access),
+        };
         let step = self.engine.start(task.runner.id, access);
         self.finish_step(index, step, observer)
     }
@@ -488,6 +491,14 @@ impl Machine {
             let progress = Progress { accesses: self.accesses, now: self.agenda.now() };
             self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
         }
+    }
+}
+
+impl Task {
+    /// An access in the engine's terms, of a task that makes larger calls.
+    #[inline(never)]
+    fn decode_call(&self, access: pageout_workload::Access) -> pageout_engine::Access {
+        decode_call(access, self.calls.as_deref().unwrap_or_default())
     }
 }
 
