@@ -41,6 +41,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn feedback_refaulted(&mut self, lruvec: LruvecId, kind: LruType, tier: usize, pages: u64) {
         if self.has_feedback(lruvec) {
             let slot = self.feedback_slot(lruvec, kind);

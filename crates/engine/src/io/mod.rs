@@ -344,7 +344,9 @@ impl Core {
                 unreachable!("a file is written folio by folio")
             }
         }
-        self.woken.extend(transfer.starter);
+        if let Some(starter) = transfer.starter {
+            self.woken.push(starter);
+        }
         if !self.io.joined.is_empty() {
             self.wake_joined(io);
         }

@@ -132,6 +132,7 @@ impl Engine {
     }
 
     /// The access has used its page, or is over without it.
+    #[inline]
     pub(crate) fn let_go(&mut self, task: TaskId) {
         if let Some(pfn) = self.tasks[task.index()].attempt.held.take() {
             self.core.memory.folios[pfn].refs -= 1;

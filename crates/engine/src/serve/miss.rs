@@ -390,9 +390,23 @@ impl Engine {
     /// Takes a frame, which stays in the task's hands until something is in it.
     #[inline(always)]
     pub(super) fn allocate(&mut self, task: TaskId, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
-        if let Some(pfn) = self.tasks[task.index()].attempt.frame {
+        let attempt = &mut self.tasks[task.index()].attempt;
+        if let Some(pfn) = attempt.frame {
             return Ok(pfn);
         }
+        if attempt.allocation.is_none()
+            && let Some(pfn) = self.core.alloc_pages(request, memcg)
+        {
+            self.core.memory.folios[pfn].refs = 1;
+            attempt.frame = Some(pfn);
+            return Ok(pfn);
+        }
+        self.allocate_with_effort(task, memcg, request)
+    }
+
+    /// The same where no zone has a page to spare, or such an allocation is under way.
+    #[cold]
+    fn allocate_with_effort(&mut self, task: TaskId, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
         let mut pfn = None;
         if self.tasks[task.index()].attempt.allocation.is_some() {
             match self.allocate_slowly(task) {
@@ -402,8 +416,9 @@ impl Engine {
                 Err(Stop::NoRoom) if !request.may_fail() => {}
                 Err(stop) => return Err(stop),
             }
+            pfn = pfn.or_else(|| self.core.alloc_pages(request, memcg));
         }
-        let pfn = match pfn.or_else(|| self.core.alloc_pages(request, memcg)) {
+        let pfn = match pfn {
             Some(pfn) => pfn,
             None => {
                 self.begin_allocation(task, memcg, request);
@@ -496,10 +511,11 @@ impl Engine {
         memcg: MemcgId,
         gfp: Gfp,
     ) -> Result<ChargeOutcome, Stop> {
-        if self.tasks[task.index()].attempt.charge.is_none()
+        let Task { attempt, high_debt, .. } = &mut self.tasks[task.index()];
+        if attempt.charge.is_none()
             && let Ok(over_high) = self.core.try_charge(memcg)
         {
-            self.tasks[task.index()].high_debt += over_high;
+            *high_debt += over_high;
             return Ok(ChargeOutcome::default());
         }
         self.charge_slowly(task, memcg, 1, gfp)

@@ -23,12 +23,13 @@ use crate::units::{IoId, PAGE_SIZE, Pfn, TaskId};
 impl Engine {
     /// A page of a regular file is absent: what to read. Nothing where it has been tried, or is to be read by itself.
     pub(super) fn begin_readahead(&mut self, task: TaskId) -> Option<Readahead> {
-        let attempt = &mut self.tasks[task.index()].attempt;
+        let current = &mut self.tasks[task.index()];
+        let attempt = &mut current.attempt;
         if std::mem::replace(&mut attempt.has_read_ahead, true) {
             return None;
         }
         let (page, wanted, write) = (attempt.page, attempt.pages_wanted(), attempt.write);
-        match *self.tasks[task.index()].accessed() {
+        match *current.accessed() {
             // What is written says nothing of what will be read.
             Object::File { .. } if write => None,
             Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),

@@ -309,13 +309,21 @@ impl Engine {
     /// more than all else that is done here.
     #[inline(always)]
     pub(crate) fn return_to_user(&mut self, task: TaskId, access: Access, served: Served) -> Step {
+        let Task { aside, high_debt, .. } = &self.tasks[task.index()];
+        if aside.is_empty() && *high_debt == 0 {
+            return Step::Done(served);
+        }
+        self.do_what_is_left(task, access, served)
+    }
+
+    #[inline(never)]
+    fn do_what_is_left(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         if !self.tasks[task.index()].aside.is_empty() && access.ends_call() {
             return self.begin_promotion_work(task, access, served);
         }
         self.pay_what_is_owed(task, access, served)
     }
 
-    #[inline(always)]
     pub(super) fn pay_what_is_owed(&mut self, task: TaskId, access: Access, served: Served) -> Step {
         match std::mem::take(&mut self.tasks[task.index()].high_debt) {
             0 => Step::Done(served),

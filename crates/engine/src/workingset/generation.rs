@@ -71,6 +71,7 @@ impl Core {
             .map_or(self.lruvecs[lruvec].nonresident_age, |generations| generations.min_seq[kind as usize])
     }
 
+    #[inline(never)]
     pub(super) fn is_recent_generation(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> bool {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
         match self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset {
@@ -79,6 +80,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     pub(super) fn generation_refault(&mut self, pfn: Pfn, shadow: Shadow) {
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages() as i64);
