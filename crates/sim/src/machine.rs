@@ -404,7 +404,10 @@ impl Machine {
                 Event::Run(task) => self.turn(task, stop, observer)?,
                 Event::IoDone { io, cpu, failed } => {
                     self.engine.io_done(io, cpu, if failed { Err(IoError::Device) } else { Ok(()) });
-                    if self.engine.has_work() || self.records_page_cache || self.tells_story {
+                    if self.engine.has_work()
+                        || self.records_page_cache
+                        || self.tells_story && self.engine.has_story()
+                    {
                         self.after_kernel_work(cpu, observer);
                     } else {
                         self.wake();

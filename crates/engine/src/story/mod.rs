@@ -24,7 +24,7 @@ use crate::balance::{Position, RefTierLimit, TypeReason};
 use crate::core::Core;
 use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
-use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER, UseBits};
 use crate::memory::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 use crate::workingset::Workingset;
@@ -41,6 +41,8 @@ pub use tracepoint::{
 pub(crate) struct Story {
     /// The pages to tell of, if any.
     filter: Option<StoryFilter>,
+    /// A bit for each of their numbers, by its lowest six bits: nearly all other pages are told apart by that.
+    numbers: u64,
     /// Tracepoints are told.
     is_traced: bool,
     events: Vec<StoryEvent>,
@@ -56,12 +58,21 @@ impl Story {
     fn follows(&self, page: PageName) -> bool {
         matches!(&self.filter, Some(StoryFilter::Pages(pages)) if pages.contains(&page))
     }
+
+    /// Whether it may be one of the pages of a folio.
+    fn may_follow(&self, folio: &Folio) -> bool {
+        folio.order > 0 || self.numbers >> (folio.index % u64::BITS) & 1 == 1
+    }
 }
 
 impl Core {
     /// Tells, from now on, what `filter` says; what it said before is forgotten.
     pub(crate) fn tell_story(&mut self, filter: StoryFilter) {
         let story = self.story.get_or_insert_default();
+        story.numbers = match &filter {
+            StoryFilter::Pages(pages) => pages.iter().fold(0, |all, page| all | 1 << (page.number() % 64)),
+            _ => 0,
+        };
         (story.filter, story.lists, story.choice) = (Some(filter), BTreeSet::new(), None);
     }
 
@@ -156,7 +167,11 @@ impl Core {
 
     #[cold]
     fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        let pages = self.followed_of(self.name_of(pfn), self.memory.folios[pfn].pages());
+        let folio = &self.memory.folios[pfn];
+        if !self.story.as_ref().is_some_and(|story| story.may_follow(folio)) {
+            return;
+        }
+        let pages = self.followed_of(self.name_of(pfn), folio.pages());
         if pages.is_empty() {
             return;
         }
