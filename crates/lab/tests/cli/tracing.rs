@@ -423,6 +423,23 @@ fn a_trace_that_can_not_be_written_is_told() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
+/// Whether it is an event of Chrome's Trace Event Format: what every event has, and what its phase asks for.
+fn has_the_form(event: &Value) -> bool {
+    let args = event["args"].as_object().unwrap();
+    let is_named = event["name"].as_str().is_some_and(|name| !name.is_empty());
+    let is_timed = event["ts"].as_f64().is_some_and(|at| at >= 0.0);
+    let is_of_a_thread = event["pid"].is_u64() && event["tid"].is_u64();
+    match event["ph"].as_str().unwrap() {
+        "M" => is_named && event["pid"].is_u64() && args["name"].is_string(),
+        "C" => is_named && is_timed && event["pid"].is_u64() && args.values().all(Value::is_number),
+        "B" => is_named && is_timed && is_of_a_thread,
+        "E" => is_timed && is_of_a_thread,
+        "X" => is_named && is_timed && is_of_a_thread && event["dur"].as_f64().is_some_and(|dur| dur >= 0.0),
+        "i" => is_named && is_timed && is_of_a_thread && event["s"] == "t",
+        _ => false,
+    }
+}
+
 #[test]
 fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
     let (result, trace) = traced(BUSY, "trace.json", &["--timeline-every", "5ms"]);
@@ -433,6 +450,7 @@ fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
     let mut stalled = 0.0;
     let mut since = BTreeMap::new();
     for event in events {
+        assert!(has_the_form(event), "{event}");
         let tid = number(&event["tid"]);
         match event["ph"].as_str().unwrap() {
             "B" => {
