@@ -72,6 +72,16 @@ impl Worker {
         self.stage.is_some()
     }
 
+    /// Begins a cycle, unless it is in one, which comes by all kinds of work again while there is some.
+    fn begin(&mut self) -> bool {
+        let begins = !self.is_at_work();
+        if begins {
+            self.stage = Some(Stage::FIRST);
+            self.has_written = false;
+        }
+        begins
+    }
+
     /// Someone waits for a piece of work that it has not begun.
     fn is_asked(&self) -> bool {
         self.is_foreign_asked || self.all.is_some()
@@ -181,9 +191,7 @@ impl Core {
     /// Has a wb written in the background as far as it is over the threshold.
     pub(super) fn start_background(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
-        if !worker.is_at_work() {
-            worker.stage = Some(Stage::FIRST);
-            worker.has_written = false;
+        if worker.begin() {
             self.trace(NodeId(0), |core| Tracepoint::WakeBackground { wb: core.traced_wb(wb) });
             self.wake_flusher(wb);
         }
@@ -204,10 +212,7 @@ impl Core {
             }
             let worker = &mut self.writeback.wb_mut(wb).worker;
             worker.all = Some((reason, pages));
-            if !worker.is_at_work() {
-                worker.stage = Some(Stage::FIRST);
-                worker.has_written = false;
-            }
+            worker.begin();
             self.wake_flusher(wb);
         }
     }
@@ -216,10 +221,7 @@ impl Core {
     pub(super) fn ask_for_foreign_flush(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
         worker.is_foreign_asked = true;
-        if !worker.is_at_work() {
-            worker.stage = Some(Stage::FIRST);
-            worker.has_written = false;
-        }
+        worker.begin();
         self.wake_flusher(wb);
     }
 
@@ -247,10 +249,7 @@ impl Core {
         let worker = &mut self.writeback.wb_mut(wb).worker;
         if worker.timer.is_some_and(|timer| timer <= now) {
             worker.timer = None;
-            if !worker.is_at_work() {
-                worker.stage = Some(Stage::FIRST);
-                worker.has_written = false;
-            }
+            worker.begin();
         }
     }
 
