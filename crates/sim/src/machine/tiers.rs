@@ -195,9 +195,7 @@ impl TieredMemory {
         report.best_fast_share = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
         report
     }
-}
 
-impl TieredMemory {
     /// How much longer than in ordinary memory an access may take now, at most.
     #[cold]
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
