@@ -200,9 +200,7 @@ fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Coun
 /// NUMA balancing was asked to promote, slow memory was in use, and (nearly) all that was in use there stayed.
 fn no_promotion(scenario: &Scenario, report: &Report, vmstat: &Counters) -> Option<Note> {
     let tiers = report.tiers.as_ref()?;
-    let asked = scenario.sysctl.get("kernel.numa_balancing").map(ToString::to_string);
-    let is_asked = asked.is_some_and(|bits| bits.parse::<u8>().is_ok_and(|bits| bits & 2 != 0));
-    if !is_asked || 1.0 - tiers.fast_share()? < SLOW_SHARE {
+    if !scenario.balances_tiers() || 1.0 - tiers.fast_share()? < SLOW_SHARE {
         return None;
     }
     let of = |name| counter(vmstat, name).unsigned_abs();
@@ -216,8 +214,8 @@ fn no_promotion(scenario: &Scenario, report: &Report, vmstat: &Counters) -> Opti
         )
     } else if !demotes && hot > 0 && figures::share(promoted, hot) < PROMOTED_SHARE {
         format!(
-            "A page of slow memory was found hot {} times, and {} were promoted: fast memory is full. What is cold in it goes to \
-             slow memory with kernel.numa.demotion_enabled = true, which Linux leaves off by default.",
+            "A page of slow memory was found hot {} times, and {} were promoted. Where fast memory is full, what is cold in it makes \
+             room only with kernel.numa.demotion_enabled = true, which Linux leaves off by default.",
             figures::count(hot),
             figures::count(promoted)
         )

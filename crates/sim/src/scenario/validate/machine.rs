@@ -105,14 +105,13 @@ impl Check<'_> {
     /// What moves pages between tiers needs two of them.
     fn tiers(&mut self) {
         let Scenario { machine, kernel, sysctl, .. } = self.scenario;
-        let promotes = |value: &Scalar| value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0);
         let is_true = |value: &Scalar| matches!(value, Scalar::Bool(true));
         let listens = |name: &str| sysctl.get(name).is_some_and(|value| value.to_string() == "1");
         let is_on = |name: &str| kernel.switches.get(name).is_some_and(is_true);
         let asked = [
             ("kernel.numa.demotion_enabled", is_on("numa.demotion_enabled")),
             ("kernel.numa.pagecache_promotion_enabled", is_on("numa.pagecache_promotion_enabled")),
-            ("sysctl.kernel.numa_balancing", sysctl.get("kernel.numa_balancing").is_some_and(promotes)),
+            ("sysctl.kernel.numa_balancing", self.scenario.balances_tiers()),
             ("sysctl.vm.pghot_record_hwhints_enable", listens("vm.pghot_record_hwhints_enable")),
             (PGTSCANS, listens("vm.pghot_record_pgtscans_enable")),
             ("sysctl.vm.pghot_record_hintfaults_enable", listens("vm.pghot_record_hintfaults_enable")),
