@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::cli::ExplainArgs;
 use crate::failure::{Failure, Outcome};
-use crate::print::{figures, output, progress};
+use crate::print::{output, progress};
 use crate::result::simulate;
 use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::load::load;
@@ -211,9 +211,4 @@ impl Observer for Watch<'_> {
 
 fn task_names(machine: &Machine, scenario: &Scenario) -> BTreeMap<u32, String> {
     names::tasks(scenario).filter_map(|(name, _)| Some((machine.task_by_name(&name)?.0, name))).collect()
-}
-
-/// `n` of something, with an s if there are several.
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", figures::count(n), if n == 1 { "" } else { "s" })
 }

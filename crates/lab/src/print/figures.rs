@@ -13,6 +13,11 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// `n` of something, with an s if there are several.
+pub(crate) fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// Nanoseconds with three significant digits: `812 ns`, `35.2 us`, `1.25 s`.
 pub(crate) fn time(nanoseconds: u64) -> String {
     let (unit, factor) = match nanoseconds {

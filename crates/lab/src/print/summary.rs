@@ -101,7 +101,11 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     text += &writes(result);
     text += &reads(scenario, &result.reads);
     if result.events_not_reached > 0 {
-        let _ = writeln!(text, "\n{} events were not due yet when the run ended", result.events_not_reached);
+        let _ = writeln!(
+            text,
+            "\n{} not due yet when the run ended",
+            figures::counted(result.events_not_reached as u64, "event")
+        );
     }
     if !result.notes.is_empty() {
         text.push('\n');

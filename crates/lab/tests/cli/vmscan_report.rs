@@ -279,7 +279,7 @@ fn what_is_not_over_when_the_trace_ends_is_told_and_in_no_sum() {
     let printed = check_success(&report(trace.as_bytes(), &[]));
     for part in [
         "dd-7 was still in direct reclaim when the trace ended, for 3.00 s",
-        "dd-7: 0 calls of direct reclaim without an end and 1 ends without a begin",
+        "dd-7: 1 end of direct reclaim without a begin",
         "kswapd0-31 was awake when the trace began",
         "kswapd0-31 was still awake when the trace ended, for 2.50 s",
         "2.000000  > 3.00 s      0  dd-7  direct  freed 0 of 9",
@@ -307,6 +307,7 @@ fn cpus_out_of_order_are_put_in_order() {
     let mut by_cpu = json(lines(&events).as_bytes());
     assert_ne!(by_cpu["read"]["displaced_events"], 0);
     by_cpu["read"]["displaced_events"] = 0.into();
+    by_cpu["read"]["back_ns"] = Value::Null;
     assert_eq!(by_cpu, in_order);
 }
 
@@ -318,6 +319,37 @@ fn what_comes_far_too_late_is_told() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("1 events far out of order"), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("40,001 events of reclaim"));
+}
+
+#[test]
+fn time_that_goes_back_may_be_another_boot_and_is_told() {
+    let call = |at: u64| [(0, at, "dd-7", BEGIN), (0, at + 100, "dd-7", END)];
+    let (first, second) = (lines(&call(90_000_000)), lines(&call(5_000_000)));
+    let told = |trace: &str| check_success(&report(trace.as_bytes(), &[]));
+    assert!(told(&format!("{first}{second}")).contains("in line 3 time goes back by 85.0 s"));
+    assert!(!told(&format!("{second}{first}")).contains("goes back"));
+}
+
+#[test]
+fn what_the_kernel_lost_is_told_in_each_of_its_words() {
+    let call = lines(&[(0, 1_000, "dd-7", BEGIN), (0, 9_000, "dd-7", END)]);
+    for (line, lost, times, says) in [
+        ("CPU:1 [LOST 33 EVENTS]", 33, 0, "no room for 33 events."),
+        ("CPU:0 [LOST EVENTS]", 0, 1, "no room for events it did not count, 1 time."),
+        ("CPU:1 [7 EVENTS DROPPED]", 7, 0, "no room for 7 events."),
+        ("CPU:1 [EVENTS DROPPED]", 0, 1, "events it did not count"),
+        ("CPU:1 [7 EVENTS DROPPED]\nCPU:1 [LOST EVENTS]", 7, 1, "7 events, and for events it did not count"),
+    ] {
+        let trace = format!("{call}{line}\n");
+        let read = &json(trace.as_bytes())["read"];
+        assert_eq!(
+            (&read["lost_events"], &read["uncounted_losses"]),
+            (&lost.into(), &times.into()),
+            "{line}"
+        );
+        let told = check_success(&report(trace.as_bytes(), &[])).replace('\n', " ");
+        assert!(told.contains(says), "{line}: {told}");
+    }
 }
 
 #[test]

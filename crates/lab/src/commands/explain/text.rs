@@ -12,8 +12,8 @@ use pageout_engine::{
 };
 
 use super::keep::{Since, Step};
-use super::{PageReport, Telling, counted};
-use crate::print::figures::{count, time};
+use super::{PageReport, Telling};
+use crate::print::figures::{count, counted, time};
 use crate::print::output;
 
 /// What the columns mean.

@@ -74,10 +74,14 @@ pub struct Totals {
     pub unknown: BTreeMap<String, u64>,
     /// Events that the kernel says it had no room for.
     pub lost: u64,
+    /// Times that it says so without a number.
+    pub losses: u64,
     /// Events that came after a later one, and took their place by time.
     pub displaced: u64,
     /// Those that came too late for that.
     pub late: u64,
+    /// How far time goes back at most from one event to the next that is about reclaim, and in which line.
+    pub back: Option<(u64, u64)>,
     /// When the first and the last event was, of whatever kind.
     pub span_ns: Option<(u64, u64)>,
     /// How many CPUs events were on.
@@ -105,7 +109,7 @@ impl Totals {
 
     /// Whether it is the text of a trace; one without events is, too.
     pub fn is_trace(&self) -> bool {
-        self.events + self.others + self.lost > 0 || !self.unknown.is_empty() || self.is_headed
+        self.events + self.others + self.lost + self.losses > 0 || !self.unknown.is_empty() || self.is_headed
     }
 }
 
@@ -249,7 +253,8 @@ impl<R: Read> Reader<R> {
             Some(head) => self.take(head),
             None if is_heading(&line) => self.totals.is_headed |= line.starts_with(b"# tracer:"),
             None => match lost(&line) {
-                Some(lost) => self.totals.lost = self.totals.lost.saturating_add(lost),
+                Some(Some(lost)) => self.totals.lost = self.totals.lost.saturating_add(lost),
+                Some(None) => self.totals.losses += 1,
                 None if is_text(&line) => self.skip(Skipped::STRANGE),
                 None => self.skip(Skipped::BINARY),
             },
@@ -264,6 +269,10 @@ impl<R: Read> Reader<R> {
                 self.totals.events += 1;
                 if let Some(dialect) = dialect {
                     self.totals.dialects[dialect as usize] += 1;
+                }
+                let last_ns = self.totals.span_ns.map_or(0, |(_, last)| last);
+                if last_ns.saturating_sub(time_ns) > self.totals.back.map_or(0, |(ns, _)| ns) {
+                    self.totals.back = Some((last_ns - time_ns, self.totals.lines));
                 }
                 let task = Task::new(comm, pid);
                 let is_late = self.window.push(time_ns, Record { time_ns, task, event });
@@ -315,13 +324,17 @@ fn is_heading(line: &[u8]) -> bool {
         || empty_cpu()
 }
 
-/// `CPU:1 [LOST 33 EVENTS]`, where a buffer was full.
-fn lost(line: &[u8]) -> Option<u64> {
+/// `CPU:1 [LOST 33 EVENTS]`, where a buffer was full; without the number where the kernel did not count them. `trace-cmd report` writes
+/// `CPU:1 [33 EVENTS DROPPED]`.
+fn lost(line: &[u8]) -> Option<Option<u64>> {
     let text = line.trim_ascii().strip_prefix(b"CPU:")?;
     let (_, text) = number(text)?;
-    let text = text.trim_ascii().strip_prefix(b"[LOST ")?;
-    let (lost, rest) = number(text)?;
-    (rest == b" EVENTS]").then_some(lost)
+    let text = text.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
+    if text == b"LOST EVENTS" || text == b"EVENTS DROPPED" {
+        return Some(None);
+    }
+    let (lost, rest) = number(text.strip_prefix(b"LOST ").unwrap_or(text))?;
+    (rest == b" EVENTS" || rest == b" EVENTS DROPPED").then_some(Some(lost))
 }
 
 fn is_text(line: &[u8]) -> bool {

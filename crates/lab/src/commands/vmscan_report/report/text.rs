@@ -6,11 +6,15 @@ use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio, told};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::CallKind;
 use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
+use crate::print::figures::counted;
 use crate::print::{figures, output, table};
 use crate::report::Table;
 
 /// Rows of a table without `--all`.
 const ROWS: usize = 12;
+
+/// Events of one trace are never further out of order than that, unless its CPUs lie one behind the other.
+const ONE_TRACE_NS: u64 = 1_000_000_000;
 
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_text(&self) -> String {
@@ -177,11 +181,19 @@ impl Report<'_> {
                  /sys/kernel/tracing/events/vmscan/enable"
             ));
         }
-        if totals.lost > 0 {
+        if totals.lost + totals.losses > 0 {
+            let uncounted = match (totals.lost, totals.losses) {
+                (_, 0) => String::new(),
+                (0, times) => format!("events it did not count, {}", counted(times, "time")),
+                (_, times) => format!(", and for events it did not count, {}", counted(times, "time")),
+            };
+            let counted = match totals.lost {
+                0 => String::new(),
+                lost => counted(lost, "event"),
+            };
             remarks.push(format!(
-                "{name}: the kernel had no room for {} events. Calls and pages among them are missing; a larger buffer_size_kb \
-                 loses fewer.",
-                figures::count(totals.lost)
+                "{name}: the kernel had no room for {counted}{uncounted}. Calls and pages among them are missing; a larger \
+                 buffer_size_kb loses fewer."
             ));
         }
         if !totals.unknown.is_empty() {
@@ -197,6 +209,14 @@ impl Report<'_> {
             let displaced = figures::count(totals.displaced - totals.late);
             remarks.push(format!(
                 "{name}: {displaced} events came after later ones, and were put in their place by time."
+            ));
+        }
+        if let Some((back_ns, line)) = totals.back.filter(|&(back_ns, _)| back_ns > ONE_TRACE_NS) {
+            remarks.push(format!(
+                "{name}: in line {} time goes back by {}. If another trace begins there, of another boot, both are taken for one \
+                 here: make it a file of its own.",
+                figures::count(line),
+                figures::time(back_ns)
             ));
         }
         for process in &sums.processes {
@@ -226,13 +246,18 @@ impl Report<'_> {
                     "{name} was still in {what} reclaim when the trace ended, for {lasts}: not in its sums."
                 ));
             }
-            if calls.endless + calls.beginless > 0 {
-                remarks.push(format!(
-                    "{name}: {} calls of {what} reclaim without an end and {} ends without a begin; their time is not counted.",
-                    figures::count(calls.endless),
-                    figures::count(calls.beginless)
-                ));
+            let (endless, beginless) = (calls.endless, calls.beginless);
+            let lacking = [
+                (endless, counted(endless, "call") + " of " + what + " reclaim without an end"),
+                (beginless, counted(beginless, "end") + " of " + what + " reclaim without a begin"),
+            ];
+            let lacking: Vec<_> =
+                lacking.into_iter().filter(|&(times, _)| times > 0).map(|(_, words)| words).collect();
+            if lacking.is_empty() {
+                continue;
             }
+            let lacking = lacking.join(" and ");
+            remarks.push(format!("{name}: {lacking}; their time is not counted."));
         }
         if let Some(kswapd) = &process.kswapd {
             if let Some(until_ns) = kswapd.awake_before_ns {
