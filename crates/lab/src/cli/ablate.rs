@@ -24,7 +24,7 @@ noise. More seeds (--repeat) narrow it. A value with which the scenario fails is
 /// Arguments of `ablate`.
 #[derive(Debug, Args)]
 pub(crate) struct AblateArgs {
-    /// The scenario file
+    /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 

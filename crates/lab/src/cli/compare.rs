@@ -20,7 +20,7 @@ a difference is marked `~` if the 95 % confidence interval of its mean contains 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The scenario file
+    /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 

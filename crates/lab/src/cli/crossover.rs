@@ -19,7 +19,7 @@ Two lists have no oldest generation. There `oldest_generation` means that refaul
 /// Arguments of `crossover`.
 #[derive(Debug, Args)]
 pub(crate) struct CrossoverArgs {
-    /// The scenario file
+    /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 

@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("question").required(true).args(["page", "evictions"]))]
 pub(crate) struct ExplainArgs {
-    /// The scenario file
+    /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 

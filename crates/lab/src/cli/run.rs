@@ -25,7 +25,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("over_time").args(["timeline", "trace", "report"]).multiple(true))]
 pub(crate) struct RunArgs {
-    /// The scenario file
+    /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 

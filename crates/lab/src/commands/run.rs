@@ -6,7 +6,7 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
-use pageout_sim::scenario::{Scenario, TraceFile};
+use pageout_sim::scenario::{Object, Scenario};
 use pageout_sim::{Machine, TraceRecord};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
 use crate::failure::{Failure, Outcome};
 use crate::print::summary::summary;
-use crate::print::{output, progress};
+use crate::print::{output, outputs, progress};
 use crate::report::check_name;
 use crate::result::notes;
 use crate::result::run_result::RunResult;
@@ -46,6 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if let Some(name) = &args.variant {
         scenario = own_variants::one(&source, &args.options, &scenario, name)?;
     }
+    check_outputs(args, &scenario)?;
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
     let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
     let mut seen = None;
@@ -66,6 +67,21 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         Ok(result) => output::print(&summary(&scenario, &result)),
         Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
     }
+}
+
+/// What a run writes would take the place of a file that has its name.
+fn check_outputs(args: &RunArgs, scenario: &Scenario) -> anyhow::Result<()> {
+    let written = [("--timeline", &args.timeline), ("--trace", &args.trace), ("--report", &args.page.report)];
+    let written: Vec<(&str, &Path)> =
+        written.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+    let traces = traces(scenario).map(|(_, path)| path);
+    outputs::check(&written, &traces.chain([args.scenario.as_path()]).collect::<Vec<_>>())
+}
+
+/// The recorded traces that it plays.
+fn traces(scenario: &Scenario) -> impl Iterator<Item = (&Object, &Path)> {
+    let objects = scenario.task.iter().flat_map(|task| &task.object);
+    objects.filter_map(|object| Some((object, object.trace.as_ref()?.path.as_path())))
 }
 
 /// Whether the rows of a timeline or the lines of a trace go where results go otherwise.
@@ -140,11 +156,9 @@ fn over_time(
 }
 
 fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
-    for object in scenario.task.iter().flat_map(|task| &task.object) {
-        if let Some(TraceFile { path, .. }) = &object.trace {
-            let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-            remark_interpretation(path, &read)?;
-        }
+    for (object, path) in traces(scenario) {
+        let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+        remark_interpretation(path, &read)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ pub(crate) mod summary; // a run in words and tables
 pub(crate) mod figures; // numbers with their units
 pub(crate) mod table; // aligned columns
 pub(crate) mod output; // whole results, or none
+pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come
 pub(crate) mod unfinished; // files that have a name when they are whole
 pub(crate) mod progress; // a bar where someone sees it

@@ -36,11 +36,14 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file. Errors: it can't be read, it is no TOML.
+    /// Reads a file, or `-`, standard input. Errors: it can't be read, it is no TOML.
     pub fn read(path: &Path) -> anyhow::Result<Source> {
         let cannot_read = || format!("cannot read scenario {}", path.display());
         let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).with_context(cannot_read)?;
+        let file: Box<dyn Read> = match path == Path::new("-") {
+            true => Box::new(std::io::stdin()),
+            false => Box::new(std::fs::File::open(path).with_context(cannot_read)?),
+        };
         file.take(LENGTH_MAX + 1).read_to_end(&mut bytes).with_context(cannot_read)?;
         let is_scenario = bytes.len() as u64 <= LENGTH_MAX;
         ensure!(is_scenario, "{} is larger than any scenario: more than {LENGTH_MAX} bytes", path.display());

@@ -90,6 +90,9 @@ fn an_unknown_format_is_answered_with_those_there_are() {
         2,
         &["unknown trace format", "oracle-general"],
     );
+    fs::write(directory.path().join("empty.bin"), b"").unwrap();
+    let output = pageout(directory.path(), &["trace", "info", "empty.bin"]);
+    check_failure(&output, 2, &["empty.bin: there is nothing in it"]);
     let output = pageout(directory.path(), &["replay", "what.bin", "--format", "orcale-general"]);
     check_failure(&output, 2, &["did you mean `oracle-general`?"]);
     let output = pageout(directory.path(), &["replay", "good.u32", "--read", "ignore_sise=true"]);

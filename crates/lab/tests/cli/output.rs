@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{GOOD, check_success, pageout, scenarios, text, with_scenario};
+use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
@@ -42,6 +42,77 @@ fn a_full_disk_is_an_error_of_a_conversion_too() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let output = pageout(directory.path(), &["trace", "convert", "a.u32", "nowhere/a.pgt"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_result_never_takes_the_place_of_what_was_read_or_of_another() {
+    let replaying = GOOD.replace("size = \"4MiB\"\n", "trace = \"pages.csv\"\n");
+    let replaying = replaying.replace("workload = { pattern = \"zipf\", ops = 5000 }\n", "");
+    let trace = "page\n1\n2\n3\n";
+    let directory = with_scenario(&replaying);
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("pages.csv"), trace).unwrap();
+    std::fs::hard_link(at("scenario.toml"), at("another-name.json")).unwrap();
+    let run = |more: &[&str]| pageout(directory.path(), &[&["run", "scenario.toml"], more].concat());
+    check_success(&run(&[]));
+    for (more, says) in [
+        (&["--trace", "scenario.toml"][..], "this file is read, and would be lost"),
+        (&["--trace", "./scenario.toml"], "this file is read, as scenario.toml"),
+        (&["--trace", "another-name.json"], "this file is read, as scenario.toml"),
+        (&["--timeline", "pages.csv"], "this file is read"),
+        (&["--timeline", "x.csv", "--trace", "./x.csv"], "--trace ./x.csv: --timeline goes there, too"),
+        (&["--report", "x.html", "--trace", "x.html"], "--trace goes there, too"),
+    ] {
+        let output = run(more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(says), "{more:?}: {}", text(&output.stderr));
+        assert!(!at("x.csv").exists() && !at("x.html").exists(), "{more:?}");
+    }
+    assert_eq!(std::fs::read_to_string(at("scenario.toml")).unwrap(), replaying);
+    assert_eq!(std::fs::read_to_string(at("pages.csv")).unwrap(), trace);
+    check_success(&run(&["--timeline", "x.csv", "--trace", "x.txt", "--report", "x.html"]));
+    check_success(&run(&["--timeline", "x.csv", "--trace", "x.txt", "--report", "x.html"]));
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let directory = with_scenario(GOOD);
+    std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
+    for arguments in [
+        &["run", "scenario.toml", "--trace", "nowhere/x.txt"][..],
+        &["run", "scenario.toml", "--timeline", "nowhere/x.csv"],
+        &["run", "scenario.toml", "--report", "nowhere/x.html"],
+        &["trace", "convert", "a.u32", "nowhere/a.pgt"],
+    ] {
+        check_failure(&pageout(directory.path(), arguments), 2, &["there is no directory nowhere\n"]);
+    }
+}
+
+#[test]
+fn a_conversion_is_not_called_what_it_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
+    for (name, says) in
+        [("a.csv", "this name says csv"), ("b.u32", "says words"), ("a.pgt.zst", "leave .zst off")]
+    {
+        let output = pageout(directory.path(), &["trace", "convert", "a.u32", name]);
+        check_failure(&output, 2, &[name, says]);
+        assert!(!directory.path().join(name).exists());
+    }
+    check_success(&pageout(directory.path(), &["trace", "convert", "a.u32", "anything"]));
+}
+
+#[test]
+fn a_scenario_comes_through_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("scenario.toml"), GOOD).unwrap();
+    let piped = command(&["run", "-"]).stdin(File::open(at("scenario.toml")).unwrap()).output().unwrap();
+    assert_eq!(check_success(&piped), check_success(&pageout(directory.path(), &["run", "scenario.toml"])));
+    std::fs::write(at("scenario.toml"), GOOD.replace("ops", "opps")).unwrap();
+    let piped = command(&["run", "-"]).stdin(File::open(at("scenario.toml")).unwrap()).output().unwrap();
+    check_failure(&piped, 2, &["unknown key `opps`", "--> -:"]);
+    check_failure(&pageout(directory.path(), &["trace", "info", "-"]), 2, &["/dev/stdin", "trace convert"]);
 }
 
 #[cfg(unix)]

@@ -89,6 +89,12 @@ impl Format {
         }
     }
 
+    /// The format that a file's name stands for.
+    pub fn of_name(path: &Path) -> Option<Format> {
+        let name = plain_name(&path.to_string_lossy());
+        Format::ALL.into_iter().find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)))
+    }
+
     /// Tells the format from the name and the first bytes (after decompression; 32 are plenty).
     pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
         if first.starts_with(&pgt::MAGIC) {
@@ -97,15 +103,14 @@ impl Format {
         if first.starts_with(b"fio version ") {
             return Ok(Format::FioIolog);
         }
-        let name = plain_name(&path.to_string_lossy());
-        let by_name = Format::ALL
-            .into_iter()
-            .find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)));
-        by_name.ok_or_else(|| {
-            let reason = format!(
-                "unknown trace format; known ones are {}; name one of them as the read option `format` to force it",
-                known()
-            );
+        Format::of_name(path).ok_or_else(|| {
+            let reason = match first {
+                [] => "there is nothing in it".to_string(),
+                _ => format!(
+                    "unknown trace format; known ones are {}; name one of them as the read option `format` (--format) to force it",
+                    known()
+                ),
+            };
             TraceError::new(&path.to_string_lossy(), None, Place::default(), reason)
         })
     }

@@ -1,7 +1,7 @@
 //! From a path to a reader. The one place of the crate that touches the file system.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,7 +110,7 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
 /// Anything else can be read once, from its start to its end: the next reader would find nothing, or wait for ever.
 fn require_regular(path: &Path) -> Result<(), TraceError> {
     let name = path.to_string_lossy();
-    let metadata = path.metadata().map_err(|error| TraceError::io(&name, None, Place::default(), error))?;
+    let metadata = path.metadata().map_err(|error| cannot_open(path, error))?;
     if metadata.is_file() || metadata.is_dir() {
         // Opening a directory has an error of its own.
         return Ok(());
@@ -120,9 +120,19 @@ fn require_regular(path: &Path) -> Result<(), TraceError> {
     Err(TraceError::new(&name, None, Place::default(), reason))
 }
 
+fn cannot_open(path: &Path, error: io::Error) -> TraceError {
+    let name = path.to_string_lossy();
+    if path == Path::new("-") && error.kind() == io::ErrorKind::NotFound {
+        let reason = "there is no file of that name. Standard input is /dev/stdin, of which `trace convert` makes a file, with --format \
+                      as it has no name to tell it";
+        return TraceError::new(&name, None, Place::default(), reason);
+    }
+    TraceError::io(&name, None, Place::default(), error)
+}
+
 #[allow(clippy::disallowed_methods)] // Reading traces from files is what this module is for; the rest of the crate gets bytes.
 fn open_file(path: &Path) -> Result<File, TraceError> {
-    File::open(path).map_err(|error| TraceError::io(&path.to_string_lossy(), None, Place::default(), error))
+    File::open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// A source whose format is known.

@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::Context;
-use pageout_workload::trace;
+use anyhow::{Context, bail, ensure};
+use pageout_workload::trace::{self, Format};
 
 use super::info::file_length;
 use super::options::remark_columns;
 use super::read_options;
 use crate::cli::{OutputOptions, ReadingOptions};
 use crate::failure::{Failure, Outcome};
+use crate::print::figures::counted;
+use crate::print::outputs::is_same_file;
 use crate::print::unfinished::Unfinished;
 use crate::print::{figures, output, progress};
 
@@ -40,6 +42,9 @@ pub(crate) fn convert(
     }
     if from.is_file() {
         remark_columns(from, &read).map_err(|error| Failure::Input(error.into()))?;
+    }
+    if !is_special {
+        check_name(to)?;
     }
     let target =
         if is_special { Target::special(to) } else { Target::beside(&place) }.map_err(Failure::Input)?;
@@ -74,25 +79,27 @@ pub(crate) fn convert(
     }
     let size = file_length(to).map(|size| format!(", {}", figures::bytes(size))).unwrap_or_default();
     print(&format!(
-        "{}: {} records, {} accesses, {} objects{size}\n",
+        "{}: {}, {} accesses, {}{size}\n",
         to.display(),
-        figures::count(header.records),
+        counted(header.records, "record"),
         figures::count(header.accesses),
-        figures::count(header.objects.len() as u64),
+        counted(header.objects.len() as u64, "object"),
     ))
 }
 
-/// Whether both are one regular file, by whatever names.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let (Ok(metadata), Ok(others)) = (one.metadata(), other.metadata()) else { return false };
-    #[cfg(unix)]
-    let is_same = {
-        use std::os::unix::fs::MetadataExt;
-        (metadata.dev(), metadata.ino()) == (others.dev(), others.ino())
-    };
-    #[cfg(not(unix))]
-    let is_same = one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other));
-    is_same && metadata.is_file() && others.is_file()
+/// Refuses names that say something else than what is written.
+fn check_name(to: &Path) -> anyhow::Result<()> {
+    let name = to.display();
+    let says = Format::of_name(to).filter(|&format| format != Format::Pgt);
+    if let Some(format) = says {
+        bail!("{name}: a conversion writes .pgt, and this name says {format}: end it in .pgt");
+    }
+    let is_compressed = to.extension().is_some_and(|suffix| suffix == "zst");
+    ensure!(
+        !is_compressed,
+        "{name}: a .pgt is compact already and is not compressed further: leave .zst off"
+    );
+    Ok(())
 }
 
 /// Where the output goes.
