@@ -113,15 +113,24 @@ impl Config {
 /// When the memory that a thread runs in is marked next, as far as that is this thread's to know.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct ThreadScan {
+    /// It is the one that its address space began with.
+    is_first: bool,
     /// The CPU time up to which its periods have been counted.
     stamp: Nanos,
-    /// `None`: it has not begun, and the first one is the delay of a new thread.
+    /// `None`: nothing has set it, and it is the delay of a new thread.
     period_ms: Option<u64>,
     /// The pass over its memory in which its period was last adapted.
     seq: u32,
     /// Not adapted again before this.
     retry_at: Nanos,
     faults: Faults,
+}
+
+impl ThreadScan {
+    /// Of a new thread in an address space with so many others.
+    pub(crate) fn beside(others: u32) -> ThreadScan {
+        ThreadScan { is_first: others == 0, ..ThreadScan::default() }
+    }
 }
 
 /// How far an address space has been scanned.

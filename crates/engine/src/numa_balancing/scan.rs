@@ -55,7 +55,8 @@ impl Core {
         if runtime <= due {
             return false;
         }
-        if thread.stamp == Nanos::ZERO {
+        // Its resident pages say how often from the first time on. Another thread goes by the delay until its faults say otherwise.
+        if thread.is_first && thread.stamp == Nanos::ZERO {
             thread.period_ms = Some(self.config.scan_knobs().period_min(self.memory.mm(mm).table.resident()));
         }
         thread.stamp = due;

@@ -338,8 +338,9 @@ impl Engine {
     /// Creates a task of a process, running on `cpu`.
     pub fn task_create(&mut self, mm: MmId, cpu: CpuId) -> TaskId {
         assert!(cpu.0 < self.core.config.cpus, "there is no CPU {}", cpu.0);
-        self.core.memory.mm_mut(mm).users += 1;
-        self.tasks.push(Task::new(mm, cpu));
+        let users = &mut self.core.memory.mm_mut(mm).users;
+        self.tasks.push(Task::new(mm, *users, cpu));
+        *users += 1;
         TaskId((self.tasks.len() - 1) as u32)
     }
 

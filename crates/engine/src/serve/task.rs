@@ -90,8 +90,9 @@ impl HighDebt {
 }
 
 impl Task {
-    pub(crate) fn new(mm: MmId, cpu: CpuId) -> Task {
-        Task::at(Stage::Idle, Some(mm), cpu)
+    /// A task that runs in an address space with so many others.
+    pub(crate) fn new(mm: MmId, others: u32, cpu: CpuId) -> Task {
+        Task { scan: ThreadScan::beside(others), ..Task::at(Stage::Idle, Some(mm), cpu) }
     }
 
     /// A kernel thread.

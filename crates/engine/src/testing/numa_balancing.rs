@@ -459,6 +459,26 @@ fn marks_are_lifted_by_accesses_after_balancing_was_turned_off() {
     assert!(!bench.run_for(5000).is_empty());
 }
 
+/// Three scan sizes of 16 MiB: a first thread has a period of 333 ms for that, any other the delay of 1000.
+#[test]
+fn a_thread_that_joins_a_process_is_scanned_once_in_a_delay_however_large_the_process() {
+    let config = || Config { scan_size_mb: 16, ..Config::default() };
+    let pages = 3 * (16 << 8);
+    let mut alone = Bench::with(pages, config());
+    // Its first attempts come before the delay is over.
+    assert_eq!(alone.run_for(3000), [2336, 2676]);
+    let mut pool = Bench::with(pages, config());
+    let worker = pool.engine.thread_create(pool.task, CpuId(0));
+    let first = std::mem::replace(&mut pool.task, worker);
+    assert_eq!(pool.run_for(5000), [2004, 3012, 4020]);
+    // So it is when the first has gone.
+    assert_eq!(pool.engine.task_exit(first), Step::Done(Served::Exited));
+    let late = pool.engine.thread_create(pool.task, CpuId(0));
+    pool.task = late;
+    pool.runtime = Nanos::ZERO;
+    assert_eq!(pool.run_for(3000), [6004, 7012]);
+}
+
 #[test]
 fn nothing_is_scanned_where_all_memory_is_of_one_tier() {
     let config = Config { node_pages: vec![4096, 4096], numa_balancing: 2, ..Config::default() };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
-    Advice, Channel, Device, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem, Scalar,
-    Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
+    Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem,
+    Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
 use pageout_workload::trace::{self, Footprint, Loaded};
 use serde_json::{Value, json};
@@ -304,6 +304,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             stands_for: 1,
             copies: 1,
             threads: 1,
+            first_thread: FirstThread::Works,
             depth: 1,
             lifetime: Lifetime::Run,
             loops: 1,

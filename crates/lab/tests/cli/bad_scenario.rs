@@ -408,6 +408,11 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
         2,
         &["`threads`: each loop of task `reader` is a process of its own", "scenario.toml:11:"],
     );
+    check_failure(
+        &with("lifetime = \"loop\"\nfirst_thread = \"waits\""),
+        2,
+        &["`first_thread`: each loop of task `reader`"],
+    );
     check_failure(&with("lifetime = \"loop\"\ndepth = 2"), 2, &["`depth`: each loop of task `reader`"]);
     check_failure(&with("threads = 0"), 2, &["`threads`", "1 to 10000"]);
     check_failure(&with("depth = 5000"), 2, &["`depth`", "1 to 4096"]);

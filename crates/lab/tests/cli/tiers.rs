@@ -199,6 +199,28 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     assert!(counter(&lossy, "hwhint_buffer_full") > 0, "{}", lossy["vmstat"]);
 }
 
+/// 16 MiB are eight scans of 2 MiB, so a first thread is scanned for every 125 ms.
+#[test]
+fn workers_of_a_process_whose_first_thread_waits_are_scanned_for_once_in_a_delay() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let always = ["sysctl.kernel.numa_balancing=2", "kernel.sched.numa_balancing.scan_size_mb=2"];
+        let longer = ["task.reader.stands_for=8", "task.reader.object.0.workload.ops=2000000"];
+        let arguments = always.iter().chain(&longer).chain(settings).flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].into_iter().chain(arguments).collect();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let promoted = |run: &serde_json::Value| run["tiers"]["promoted"].as_u64().unwrap();
+    let works = run(&[]);
+    assert_eq!(promoted(&works), 4096, "all of it");
+    let waits = run(&["task.reader.first_thread=waits"]);
+    let seconds = waits["end_ns"].as_u64().unwrap() / 1_000_000_000;
+    assert!((2..8).contains(&seconds), "{seconds}");
+    // The first second is over before anything is scanned.
+    assert_eq!(promoted(&waits), (seconds - 1) * 512, "a scan a second");
+    assert_eq!(waits["tasks"].as_array().unwrap().len(), 1, "it is nobody who runs");
+}
+
 /// One access for many: a run is as long as with all of them, and hardware samples as often.
 #[test]
 fn accesses_that_stand_for_others_take_their_time_and_are_sampled_as_often() {

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section, Step,
-    SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
+    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section,
+    Served, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
 };
 use pageout_workload::rng::SplitMix64;
 
@@ -30,8 +30,8 @@ use super::streams::{self, Origin, OriginKind};
 use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, KernelFile, Lifetime, Object, OomRule,
-    OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
+    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
+    Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
 use crate::cost::{self, Costs};
 use crate::device::DeviceSpec;
@@ -414,7 +414,8 @@ impl Scenario {
                 streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
             });
             // The workers of a thread share all that it has.
-            let of_thread = if thread == 0 { id } else { self.add_thread(machine, task, id, cpu) };
+            let is_process = thread == 0 && task.first_thread == FirstThread::Works;
+            let of_thread = if is_process { id } else { self.add_thread(machine, task, id, cpu) };
             for (worker, source) in streams::in_turn(source, task.depth).into_iter().enumerate() {
                 let source = streams::calls(source, &calls, ops);
                 let id = match worker {
@@ -443,6 +444,10 @@ impl Scenario {
                 let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
                 first.get_or_insert(position);
             }
+        }
+        if task.first_thread == FirstThread::Waits {
+            // It never runs again, and its address space has others.
+            assert_eq!(machine.engine_mut().task_exit(id), Step::Done(Served::Exited));
         }
         Ok(())
     }

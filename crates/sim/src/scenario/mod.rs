@@ -73,7 +73,7 @@ pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use section::Section;
 pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
-pub use task::{Advice, Channel, Lifetime, Object, OpenedBy, Session, Task, TraceFile};
+pub use task::{Advice, Channel, FirstThread, Lifetime, Object, OpenedBy, Session, Task, TraceFile};
 pub use validate::Problem;
 
 /// Name of the device that files and swap live on when a scenario lists none.

@@ -47,6 +47,8 @@ section! {
             "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
         threads: u32, [default 1] in Accepts::Integer(1, 10_000),
             "Threads of each process. They share its address space, so what one has brought in is there for all; each makes the accesses below, with random numbers of its own. Results tell of all threads together.";
+        first_thread: FirstThread, [unless FirstThread::Works] in Accepts::Choice(FirstThread::WORDS),
+            "What the thread does that a process begins with. works: it is one of `threads`. waits: it starts them, and then waits for them, as in programs with a pool of workers. NUMA balancing scans for the first thread as often as the size of the process asks, for others once in scan_delay_ms of CPU time until faults say otherwise.";
         depth: u32, [default 1] in Accepts::Integer(1, 4096),
             "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
         oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000),
@@ -224,6 +226,16 @@ words! {
         Process = "process",
         /// Each thread for itself.
         Thread = "thread",
+    }
+}
+
+words! {
+    /// What the thread does that a process begins with.
+    pub enum FirstThread {
+        /// The same as the others.
+        Works = "works",
+        /// It starts the others, and waits for them.
+        Waits = "waits",
     }
 }
 

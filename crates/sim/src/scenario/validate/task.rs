@@ -7,7 +7,9 @@ use pageout_engine::Nodemask;
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
 use crate::scenario::task::CPU_MAX;
-use crate::scenario::{Advice, Channel, FileKind, Lifetime, Object, OpenedBy, Session, Size, Task};
+use crate::scenario::{
+    Advice, Channel, FileKind, FirstThread, Lifetime, Object, OpenedBy, Session, Size, Task,
+};
 
 /// What a machine runs at most of one task: copies, threads and workers.
 const RUNNERS_MAX: usize = 100_000;
@@ -167,8 +169,13 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.depth"), message);
             self.report(problem.help("use `threads`, or channel = \"file\" or \"tmpfs\""));
         }
-        if task.lifetime == Lifetime::Loop && task.threads * task.depth > 1 {
-            let key = if task.threads > 1 { "threads" } else { "depth" };
+        let waits = task.first_thread == FirstThread::Waits;
+        if task.lifetime == Lifetime::Loop && (waits || task.threads * task.depth > 1) {
+            let key = match task.threads {
+                _ if waits => "first_thread",
+                1 => "depth",
+                _ => "threads",
+            };
             let message = format!(
                 "`{key}`: each loop of task `{}` is a process of its own, which one thread would end for all",
                 task.name
