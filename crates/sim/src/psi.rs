@@ -219,10 +219,10 @@ impl Psi {
         Some(self.groups.get_mut(usize::from(memcg.0))?.as_mut()?.text(cells, resource, self.now))
     }
 
-    /// For how long some and all of a group's tasks were stalled; `None` if there is no such group.
-    pub(crate) fn totals(&self, memcg: MemcgId, resource: Resource) -> Option<[Nanos; 2]> {
+    /// For how long some and all of a group's tasks were stalled for want of each resource; `None` if there is no such group.
+    pub(crate) fn totals(&self, memcg: MemcgId) -> Option<[[Nanos; 2]; 3]> {
         let cells = cells_of(&self.cells, memcg, self.cpus);
-        Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(cells, resource, self.now))
+        Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(cells, self.now))
     }
 }
 

@@ -127,12 +127,11 @@ impl Samples {
             [sum[0] + zone.min as i64, sum[1] + zone.low as i64, sum[2] + zone.high as i64]
         });
         let devices = machine.devices_by(at);
+        let stalls = machine.stall_totals(MemcgId::ROOT);
         let value = |sampled: &Sampled| match *sampled {
             Sampled::Vmstat(stat) => engine.vmstat(stat),
             Sampled::Watermark(level) => marks[level as usize],
-            Sampled::Pressure(resource, extent) => {
-                machine.stall_totals(MemcgId::ROOT, resource)[extent as usize].0 as i64
-            }
+            Sampled::Pressure(resource, extent) => stalls[resource as usize][extent as usize].0 as i64,
             Sampled::Device(device, Load::Busy) => devices[device].busy.0 as i64,
             Sampled::Device(device, Load::Read) => devices[device].pages_read as i64,
             Sampled::Device(device, Load::Written) => devices[device].pages_written as i64,

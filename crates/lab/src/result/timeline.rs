@@ -202,7 +202,7 @@ impl Column {
             Column::Usage(memcg) => (engine.memcg_usage(*memcg) * pageout_engine::PAGE_SIZE) as i64,
             Column::Counter(memcg, stat) => engine.memcg_stat_now(*memcg, *stat),
             Column::Pressure(memcg, resource, full) => {
-                (machine.stall_totals(*memcg, *resource)[usize::from(*full)].0 / 1000) as i64
+                (machine.stall_totals(*memcg)[*resource as usize][usize::from(*full)].0 / 1000) as i64
             }
             Column::Task(name, figure) => {
                 let tasks = machine.tasks_by(at);

@@ -7,6 +7,7 @@
 //! What is written is gone: memory does not grow with the run. The file's name says what it is to be: `.json` is for Perfetto, and anything else is
 //! text; `.zst` behind it compresses it.
 
+mod fields; // what each tracepoint tells, by name
 mod ftrace; // a line a tracepoint
 mod perfetto; // spans, instants and counters on one axis of time
 mod text; // words and numbers, put together fast

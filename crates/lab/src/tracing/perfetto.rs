@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use pageout_engine::{MemcgId, Nanos, PAGE_SIZE, Stat, Tracepoint};
 use pageout_sim::{Machine, Resource, TraceRecord};
 
+use super::Task;
+use super::fields::{self, Json};
 use super::text::{Part, Zeros, text};
-use super::{Task, ftrace};
 
 /// What has been written so far, as far as what follows depends on it.
 #[derive(Default)]
@@ -20,10 +21,8 @@ pub(super) struct Perfetto {
     /// Tasks in the middle of a span.
     open: BTreeSet<u32>,
     /// When the last sample was taken, and how long tasks had been stalled then.
-    stalled: [u64; 6],
+    stalled: [[Nanos; 2]; 3],
     sampled_at: Nanos,
-    /// Fields of the tracepoint that is being added, as text.
-    fields: Vec<u8>,
 }
 
 /// The process that everything belongs to: the machine.
@@ -89,7 +88,7 @@ impl Perfetto {
         let begun = Nanos(record.at.0.saturating_sub(lasted.0));
         self.next(out);
         text!(
-            out, "{\"pid\":" => MACHINE, ",\"tid\":" => tid, ",\"ts\":" => Micros(begun), ",\"ph\":\"" => phase; "\""
+            out, "{\"pid\":1,\"tid\":" => tid, ",\"ts\":" => Micros(begun), ",\"ph\":\"" => phase; "\""
         );
         match phase {
             "B" => _ = self.open.insert(tid),
@@ -101,9 +100,7 @@ impl Perfetto {
             text!(out, ",\"name\":\"" => name; "\"");
         }
         text!(out, ",\"args\":{\"cpu\":" => record.cpu.0);
-        self.fields.clear();
-        ftrace::modern(record, &mut self.fields);
-        add_fields(&String::from_utf8_lossy(&self.fields), out);
+        fields::modern::<Json>(record, out);
         out.extend_from_slice(b"}}");
     }
 
@@ -128,13 +125,12 @@ impl Perfetto {
             track(self, &[name], &values);
         }
         let passed = at.0.saturating_sub(self.sampled_at.0);
-        for (place, resource) in Resource::ALL.into_iter().enumerate() {
-            let totals = machine.stall_totals(MemcgId::ROOT, resource).map(|total| total.0);
-            let before = &mut self.stalled[2 * place..2 * place + 2];
-            // What lasts is an estimate until it is over, and may turn out shorter.
-            let stalled = [totals[0].saturating_sub(before[0]), totals[1].saturating_sub(before[1])];
-            before.copy_from_slice(&totals);
-            let percent = stalled.map(|stalled| {
+        let totals = machine.stall_totals(MemcgId::ROOT);
+        let before = std::mem::replace(&mut self.stalled, totals);
+        for ((resource, now), before) in Resource::ALL.into_iter().zip(totals).zip(before) {
+            let percent = [0, 1].map(|extent: usize| {
+                // What lasts is an estimate until it is over, and may turn out shorter.
+                let stalled = now[extent].0.saturating_sub(before[extent].0);
                 let share = if passed == 0 { 0.0 } else { stalled as f64 / passed as f64 };
                 Hundredths((share * 10_000.0).round() as u64)
             });
@@ -176,20 +172,5 @@ struct Quoted<'a>(&'a str);
 impl Part for Quoted<'_> {
     fn put(self, out: &mut Vec<u8>) {
         _ = serde_json::to_writer(out, self.0); // memory takes it all
-    }
-}
-
-/// A tracepoint's fields by name, numbers as numbers. Some are sentences.
-fn add_fields(text: &str, out: &mut Vec<u8>) {
-    let mut pairs = text.split(' ').filter_map(|field| field.split_once('=')).peekable();
-    if pairs.peek().is_none() && !text.is_empty() {
-        text!(out, ",\"text\":" => Quoted(text));
-    }
-    for (name, value) in pairs {
-        text!(out, ",\"" => name; "\":");
-        match value.parse::<u64>() {
-            Ok(number) => number.put(out),
-            Err(_) => Quoted(value).put(out),
-        }
     }
 }

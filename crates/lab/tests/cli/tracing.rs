@@ -480,6 +480,48 @@ fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
 }
 
 #[test]
+fn perfetto_gets_each_field_of_each_line() {
+    for scenario in [BUSY, WRITER, COMPRESSED] {
+        let (_, lines) = traced(scenario, "trace.txt", &[]);
+        let (_, json) = traced(scenario, "trace.json", &[]);
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        let is_of_a_line = |event: &&Value| event["ph"] != "M" && event["ph"] != "C";
+        let events: Vec<&Value> =
+            json["traceEvents"].as_array().unwrap().iter().filter(is_of_a_line).collect();
+        let lines = text(&lines);
+        let lines: Vec<&str> = lines.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(events.len(), lines.len());
+        for (event, line) in events.into_iter().zip(lines) {
+            let args = event["args"].as_object().unwrap();
+            let told = |name: &str| match &args[name] {
+                Value::String(word) => word.clone(),
+                number => number.to_string(),
+            };
+            let (_, said) = line.split_once(": ").unwrap();
+            let (_, said) = said.split_once(": ").unwrap();
+            let fields: Vec<(&str, &str)> =
+                said.split(' ').filter_map(|field| field.split_once('=')).collect();
+            for (name, value) in &fields {
+                assert_eq!(&told(name), value, "{name} of {line}");
+            }
+            // Lines have the CPU elsewhere, and some words in front of their fields.
+            let others: Vec<&str> = args.keys().map(String::as_str).skip(1).collect();
+            let others: Vec<&str> =
+                others.into_iter().filter(|name| !fields.iter().any(|(known, _)| known == name)).collect();
+            for name in others {
+                let expected = match name {
+                    "text" => said.to_string(),
+                    "pages" => format!("{}", args[name]),
+                    "bdi" => format!("bdi {}:", told(name)),
+                    _ => format!("{name} {}", told(name)),
+                };
+                assert!(said.contains(&expected), "{name}: {expected} is not in {line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn writeback_tells_of_every_page_dirtied_and_ends_what_it_begins() {
     let (result, trace) = traced(WRITER, "trace.txt", &[]);
     let trace = text(&trace);

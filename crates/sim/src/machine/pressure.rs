@@ -53,10 +53,8 @@ impl Machine {
         let mut psi = self.psi.clone();
         psi.set_now(now);
         let of_group = |(memcg, group): (MemcgId, String)| {
-            let [memory, io, cpu] = Resource::ALL.map(|resource| {
-                let [some, full] = psi.totals(memcg, resource).unwrap_or_default();
-                Stall { some, full }
-            });
+            let totals = psi.totals(memcg).unwrap_or_default();
+            let [memory, io, cpu] = totals.map(|[some, full]| Stall { some, full });
             Pressure { group, memory, io, cpu }
         };
         self.engine.memcgs().map(of_group).collect()

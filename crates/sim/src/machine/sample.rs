@@ -8,7 +8,6 @@ use pageout_engine::{MemcgId, Nanos};
 use super::Machine;
 use crate::device::DeviceReport;
 use crate::observe::Observer;
-use crate::psi::Resource;
 use crate::report::{TaskReport, ThreadReport};
 
 impl Machine {
@@ -43,9 +42,10 @@ impl Machine {
         self.tasks.iter().map(of).sum()
     }
 
-    /// For how long some and all of a group's tasks were stalled up to the sample that is being taken.
-    pub fn stall_totals(&self, memcg: MemcgId, resource: Resource) -> [Nanos; 2] {
-        self.psi.totals(memcg, resource).unwrap_or_default()
+    /// For how long some and all of a group's tasks were stalled for want of each resource, in the order of
+    /// [`Resource::ALL`](crate::Resource::ALL), up to the sample that is being taken.
+    pub fn stall_totals(&self, memcg: MemcgId) -> [[Nanos; 2]; 3] {
+        self.psi.totals(memcg).unwrap_or_default()
     }
 
     /// What each device did up to `at`.

@@ -88,11 +88,11 @@ impl Group {
         text
     }
 
-    /// Stall time of some task and of all, as if it was collected now.
-    pub(super) fn totals(&self, cells: &[Cell], resource: Resource, now: Nanos) -> [Nanos; 2] {
+    /// Stall time of some task and of all for want of each resource, as if it was collected now.
+    pub(super) fn totals(&self, cells: &[Cell], now: Nanos) -> [[Nanos; 2]; 3] {
         let mut copy = self.clone();
         copy.collect(cells, now);
-        [false, true].map(|full| Nanos(copy.total[state(resource, full)]))
+        Resource::ALL.map(|resource| [false, true].map(|full| Nanos(copy.total[state(resource, full)])))
     }
 
     /// Adds up what the CPUs did since the last time: the mean of their times in each state, weighted with how long each had

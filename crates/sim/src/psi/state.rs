@@ -195,6 +195,10 @@ impl Cell {
         let mut times = [0; STATES + 1];
         for (combination, &time) in self.times.iter().enumerate().skip(1) {
             let last = if combination == usize::from(self.combination) { at.0 - self.since.0 } else { 0 };
+            // Few combinations ever come up.
+            if time + last == 0 {
+                continue;
+            }
             let levels = combination - 1;
             for (resource, level) in Resource::ALL.into_iter().zip([levels / 9, levels / 3 % 3, levels % 3]) {
                 for full in [false, true].into_iter().take(level) {
