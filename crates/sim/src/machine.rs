@@ -56,7 +56,7 @@ use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
-use crate::memory::MemorySpec;
+use crate::memory::{LinkSpec, MemorySpec};
 use crate::observe::{Observer, PROGRESS_EVERY};
 use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
@@ -93,6 +93,8 @@ pub struct MachineSpec {
     pub page_stands_for: u64,
     /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
     pub memory: Vec<MemorySpec>,
+    /// What lies between sockets. Default: nothing that takes longer.
+    pub links: Option<LinkSpec>,
     /// Whether a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
     /// What tells of accesses to it, if anybody listens and memory is not all alike. Default: `ibs`.
@@ -112,6 +114,7 @@ impl Default for MachineSpec {
             files: Vec::new(),
             swaps: Vec::new(),
             memory: Vec::new(),
+            links: None,
             hindsight: true,
             hints: HintSpec::default(),
         }
@@ -188,8 +191,14 @@ impl Machine {
         let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
         let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
         let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
-        let memory =
-            tiers::TieredMemory::new(&spec.memory, spec.page_stands_for, is_top_tier, hints, spec.hindsight);
+        let memory = tiers::TieredMemory::new(
+            &spec.memory,
+            spec.links.as_ref(),
+            spec.page_stands_for,
+            is_top_tier,
+            hints,
+            spec.hindsight,
+        );
         Ok(Machine {
             memory,
             file_device: device_table(files, count, "file")?,

@@ -52,6 +52,9 @@ const ENDLESS: &str = "task.t.object.0.workload={ pattern = \"uniform\", ops = 2
 /// A machine that pages can be promoted on.
 const TWO_TIERS: &str = "machine.node=[{ memory = \"1GiB\" }, { memory = \"1GiB\", preset = \"cxl-1.1\" }]";
 
+/// A machine of two sockets.
+const TWO_SOCKETS: &str = "machine.node=[{ memory = \"1GiB\", cpus = 1 }, { memory = \"1GiB\", cpus = 1 }]";
+
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
@@ -86,6 +89,9 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.node[].read_bandwidth", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].write_bandwidth", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].adistance", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.remote_latency", TWO_SOCKETS),
+    ("machine.remote_bandwidth", TWO_SOCKETS),
+    ("machine.remote_bandwidth", "machine.remote_latency=62ns"),
     ("sysctl.kernel.numa_balancing", TWO_TIERS),
     ("sysctl.vm.pghot_record_hwhints_enable", TWO_TIERS),
     ("sysctl.vm.pghot_record_pgtscans_enable", TWO_TIERS),

@@ -199,6 +199,48 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     assert!(counter(&lossy, "hwhint_buffer_full") > 0, "{}", lossy["vmstat"]);
 }
 
+#[test]
+fn what_the_other_socket_costs_is_refused_where_there_is_none() {
+    let sockets = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");
+    let sockets = sockets.replace("preset = \"cxl-1.1\"", "cpus = 1");
+    for key in ["remote_latency=62ns", "remote_bandwidth=96GB/s"] {
+        let key = format!("machine.{key}");
+        refused(TIERS, &["--check", "--set", &key], &["fewer than two nodes", "two [[machine.node]] cpus"]);
+    }
+    let bandwidth = |rate: &str| format!("machine.remote_bandwidth={rate}");
+    let no_effect = &["has no effect", "give remote_latency, for example \"62ns\""];
+    refused(&sockets, &["--check", "--set", &bandwidth("96GB/s")], no_effect);
+    let both = ["--check", "--set", "machine.remote_latency=62ns", "--set"];
+    refused(&sockets, &[&both[..], &[&bandwidth("0B/s")]].concat(), &["remote_bandwidth"]);
+    refused(&sockets, &["--check", "--set", "machine.remote_latency=1h"], &["remote_latency"]);
+    let directory = with_scenario(&sockets);
+    check_success(&pageout(directory.path(), &[&["run", "scenario.toml"], &both[..3]].concat()));
+}
+
+/// Ordinary memory of two sockets: without a price of the other one nobody pays for it, and with it by who accesses what.
+#[test]
+fn an_access_is_priced_by_the_sockets_of_its_processor_and_its_memory() {
+    let text = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");
+    let text = text.replace("preset = \"cxl-1.1\"", "cpus = 1");
+    let text = text.replace("size = \"96MiB\"", "size = \"32MiB\"\npopulate_node = 1");
+    let directory = with_scenario(&text);
+    let run = |settings: &[&str]| -> f64 {
+        let arguments = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].into_iter().chain(arguments).collect();
+        let run: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        run["tasks"][0]["runtime_ns"].as_f64().unwrap()
+    };
+    let [west, east] = ["task.reader.cpu=0", "task.reader.cpu=1"];
+    let priced = "machine.remote_latency=62ns";
+    let alike = run(&[west]);
+    assert_eq!(alike, run(&[east]));
+    assert_eq!(alike, run(&[east, priced]), "it is beside its memory");
+    assert_eq!(run(&[west, priced]), alike + 62.0 * 100_000.0);
+    let narrow = run(&[west, priced, "machine.remote_bandwidth=100MB/s"]);
+    assert!(narrow > 1.5 * alike, "6.4 MB through 100 MB/s are 64 ms: {narrow}, alone {alike}");
+}
+
 /// 16 MiB are eight scans of 2 MiB, so a first thread is scanned for every 125 ms.
 #[test]
 fn workers_of_a_process_whose_first_thread_waits_are_scanned_for_once_in_a_delay() {

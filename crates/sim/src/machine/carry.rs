@@ -94,8 +94,8 @@ impl Machine {
             }
         }
         if let Some(memory) = &mut self.memory {
-            let (now, spent) = (self.agenda.now(), settled.spent);
-            settled.spent += memory.carry_out(&ops, now, spent, |pfn| self.engine.node_of(pfn));
+            let (now, spent, by) = (self.agenda.now(), settled.spent, self.engine.node_of_cpu(cpu));
+            settled.spent += memory.carry_out(&ops, now, spent, by, |pfn| self.engine.node_of(pfn));
         }
         ops.clear();
         self.ops = ops;

@@ -77,7 +77,7 @@ impl Machine {
                 let taken = sampled.len() as u64;
                 for (pfn, is_write) in sampled.drain(..) {
                     let node = self.engine.node_of(pfn);
-                    let longer = memory.load.longer(at, node, Moves::Line, is_write);
+                    let longer = memory.load.longer(at, from, node, Moves::Line, is_write);
                     if MemorySpec::DRAM.read_latency + longer < spec.min_latency.0
                         || !self.engine.hardware_sampled(pfn, from)
                     {

@@ -9,7 +9,7 @@ use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{HeatMap, Hindsight, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::memory::{HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
 use crate::report::{NodeReport, Residency, TierReport};
 use crate::task::decode;
 
@@ -82,15 +82,16 @@ impl Shares {
 }
 
 impl TieredMemory {
-    /// `None` where all memory is alike.
+    /// `None` where all memory is alike for everybody.
     pub(super) fn new(
         nodes: &[MemorySpec],
+        links: Option<&LinkSpec>,
         page_stands_for: u64,
         is_top_tier: Vec<bool>,
         hints: Hints,
         hindsight: bool,
     ) -> Option<Box<TieredMemory>> {
-        let load = MemoryLoad::new(nodes, page_stands_for)?;
+        let load = MemoryLoad::new(nodes, links, page_stands_for)?;
         let count = nodes.len();
         Some(Box::new(TieredMemory {
             load,
@@ -109,12 +110,13 @@ impl TieredMemory {
     }
 
     /// What of these operations takes longer than in ordinary memory. A copy between nodes was priced by one between memories of two kinds,
-    /// so only its bandwidth is to be had; zeroes are written as far away as the page is.
+    /// so only its bandwidth is to be had; zeroes are written as far away as the page is. It is a CPU of node `by` that does it.
     pub(super) fn carry_out(
         &mut self,
         ops: &[Op],
         at: Nanos,
         span: Nanos,
+        by: NodeId,
         node_of: impl Fn(Pfn) -> NodeId,
     ) -> Nanos {
         self.touches.fill(Touches::default());
@@ -123,7 +125,7 @@ impl TieredMemory {
             match *op {
                 Op::Zero { pfn, pages } => {
                     let node = node_of(pfn);
-                    longer += u64::from(pages) * self.load.longer(at, node, Moves::Page, true);
+                    longer += u64::from(pages) * self.load.longer(at, by, node, Moves::Page, true);
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
                 Op::FreeFrame { pfn, pages } => {
@@ -154,7 +156,7 @@ impl TieredMemory {
             return Nanos::ZERO;
         }
         let span = Nanos(span.0 + longer);
-        Nanos(longer) + self.load.transfer(at, span, &self.touches)
+        Nanos(longer) + self.load.transfer(at, span, by, &self.touches)
     }
 
     /// A page goes to another frame, and perhaps to another tier.
@@ -199,8 +201,7 @@ impl TieredMemory {
     /// How much longer than in ordinary memory an access may take now, at most.
     #[cold]
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
-        let nodes = (0..self.accessed.len()).map(|node| NodeId(node as u8));
-        nodes.map(|node| self.load.longer(at, node, Moves::Line, false)).max().unwrap_or(0)
+        self.load.longest(at)
     }
 }
 
@@ -248,7 +249,7 @@ impl Machine {
                 }
             }
         }
-        let longer = memory.load.access(at, span, &memory.touches);
+        let longer = memory.load.access(at, span, self.engine.node_of_cpu(cpu), &memory.touches);
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
@@ -294,13 +295,14 @@ mod tests {
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
         let hints = Hints::new(HintSpec::default(), 1, 1, 2);
         let is_top_tier = vec![true, false];
-        let mut memory = TieredMemory::new(&[MemorySpec::DRAM, CXL], 1, is_top_tier, hints, true).unwrap();
+        let mut memory =
+            TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, is_top_tier, hints, true).unwrap();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },
                 Op::FreeFrame { pfn: Pfn(from), pages: 1 },
             ];
-            memory.carry_out(&ops, Nanos(seconds * 1_000_000_000), Nanos::ZERO, node_of);
+            memory.carry_out(&ops, Nanos(seconds * 1_000_000_000), Nanos::ZERO, NodeId(0), node_of);
             memory.ping_pong
         };
         assert_eq!(copy(1, 100, 0), 0, "demoted");

@@ -15,11 +15,14 @@
 //! of each nanosecond that a line takes longer, the page takes 65/115. That is the ratio of the published linear reads, 291 ns a page from CXL
 //! against 226 from DRAM, to the distance of the latencies that are typical of the two (docs/spec/costs.md).
 //!
-//! What is not modelled: processor caches, so each access reaches memory, and the links between sockets that several nodes share.
+//! **Who accesses.** Memory behind another socket is further away than its node says: `link.rs` adds that.
+//!
+//! What is not modelled: processor caches, so each access reaches memory.
 
 use pageout_engine::{Nanos, NodeId, PAGE_SIZE};
 
 use super::MemorySpec;
+use super::link::{LinkSpec, Links};
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
@@ -59,9 +62,9 @@ impl Moves {
     }
 }
 
-/// Loads or stores of a node.
+/// Loads or stores of a node, or what goes one way over a link.
 #[derive(Clone, Debug)]
-struct Channel {
+pub(super) struct Channel {
     /// Of a line, beyond that of ordinary memory.
     extra: u64,
     service: u64,
@@ -85,7 +88,7 @@ struct Ahead {
 }
 
 impl Channel {
-    fn new(latency: u64, ordinary: u64, bandwidth: u64) -> Channel {
+    pub(super) fn new(latency: u64, ordinary: u64, bandwidth: u64) -> Channel {
         let extra = latency.saturating_sub(ordinary);
         let (free_at, window, work, load, ahead) = (0, 0, 0, 0, Vec::new());
         Channel { extra, service: latency / 2, bandwidth, free_at, window, work, load, ahead }
@@ -95,7 +98,7 @@ impl Channel {
         (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.bandwidth)) as u64
     }
 
-    fn turn(&mut self, at: Nanos) {
+    pub(super) fn turn(&mut self, at: Nanos) {
         let window = at.0 / WINDOW;
         while self.window < window {
             let load = (self.work / WINDOW).min(LOAD_MAX);
@@ -114,12 +117,12 @@ impl Channel {
     }
 
     /// How much longer a line takes than in idle ordinary memory.
-    fn longer(&self) -> u64 {
+    pub(super) fn longer(&self) -> u64 {
         self.extra + self.service * self.load / (2 * (1000 - self.load))
     }
 
     /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
-    fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
+    pub(super) fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
         let work = self.picoseconds(bytes);
         self.free_at = self.free_at.max(at.0 * 1000) + work;
         let longer = (self.free_at / 1000).saturating_sub(at.0 + span);
@@ -146,6 +149,8 @@ impl Channel {
 pub(crate) struct MemoryLoad {
     /// By node, of loads and of stores.
     nodes: Vec<[Channel; 2]>,
+    /// `None` with one socket.
+    links: Option<Links>,
 }
 
 /// Accesses of a kind to each node, loads and stores.
@@ -169,7 +174,12 @@ impl Touches {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.lines.iter().sum::<u64>() * LINE + self.pages.iter().sum::<u64>() * PAGE_SIZE
+        self.bytes_of(false) + self.bytes_of(true)
+    }
+
+    pub(super) fn bytes_of(&self, is_write: bool) -> u64 {
+        let of = usize::from(is_write);
+        self.lines[of] * Moves::Line.bytes() + self.pages[of] * Moves::Page.bytes()
     }
 }
 
@@ -183,8 +193,9 @@ impl std::ops::AddAssign for Touches {
 }
 
 impl MemoryLoad {
-    /// Of nodes with this memory; `None` where all of it is ordinary, which costs contain. Each access stands for so many.
-    pub(crate) fn new(nodes: &[MemorySpec], stands_for: u64) -> Option<MemoryLoad> {
+    /// Of nodes with this memory, and links between their sockets; `None` where all memory is ordinary, which costs contain, and there are no
+    /// links. Each access stands for so many.
+    pub(crate) fn new(nodes: &[MemorySpec], links: Option<&LinkSpec>, stands_for: u64) -> Option<MemoryLoad> {
         let dram = MemorySpec::DRAM;
         let channel = |latency: u64, ordinary: u64, bandwidth: u64| {
             Channel::new(latency * stands_for, ordinary * stands_for, (bandwidth / stands_for).max(1))
@@ -196,44 +207,66 @@ impl MemoryLoad {
             ]
         };
         let is_ordinary = nodes.iter().all(|spec| *spec == dram);
-        (!is_ordinary).then(|| MemoryLoad { nodes: nodes.iter().map(channels).collect() })
+        (!is_ordinary || links.is_some()).then(|| MemoryLoad {
+            nodes: nodes.iter().map(channels).collect(),
+            links: links.map(|links| Links::new(links, stands_for)),
+        })
     }
 
-    /// How much longer one such access takes than in idle ordinary memory, bandwidth aside.
-    pub(crate) fn longer(&mut self, at: Nanos, node: NodeId, moves: Moves, is_write: bool) -> u64 {
+    /// How much longer one such access of a CPU of node `from` takes than in idle ordinary memory beside it, bandwidth aside.
+    pub(crate) fn longer(
+        &mut self,
+        at: Nanos,
+        from: NodeId,
+        node: NodeId,
+        moves: Moves,
+        is_write: bool,
+    ) -> u64 {
         let channel = &mut self.nodes[node.index()][usize::from(is_write)];
         channel.turn(at);
-        moves.of_latency(channel.longer())
+        let link = self.links.as_mut().map_or(0, |links| links.longer(at, from, node, is_write));
+        moves.of_latency(channel.longer() + link)
     }
 
-    /// These accesses are made from `at` on, by node, one after the other, which would take `span` in idle ordinary memory. Returns how
-    /// much longer they take.
-    pub(crate) fn access(&mut self, at: Nanos, span: Nanos, touches: &[Touches]) -> Nanos {
+    /// How much longer a line may take now, at most.
+    pub(crate) fn longest(&mut self, at: Nanos) -> u64 {
+        let loads = self.nodes.iter_mut().map(|[loads, _]| {
+            loads.turn(at);
+            loads.longer()
+        });
+        loads.max().unwrap_or(0) + self.links.as_mut().map_or(0, |links| links.longest(at))
+    }
+
+    /// A CPU of node `from` makes these accesses from `at` on, by node, one after the other, which would take `span` in idle ordinary
+    /// memory. Returns how much longer they take.
+    pub(crate) fn access(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Nanos {
         let mut longer = 0;
         for (node, touches) in touches.iter().enumerate() {
             let node = NodeId(node as u8);
             for (moves, counts) in [(Moves::Line, touches.lines), (Moves::Page, touches.pages)] {
                 for (is_write, count) in [(false, counts[0]), (true, counts[1])] {
                     if count > 0 {
-                        longer += count * self.longer(at, node, moves, is_write);
+                        longer += count * self.longer(at, from, node, moves, is_write);
                     }
                 }
             }
         }
-        Nanos(longer) + self.transfer(at, Nanos(span.0 + longer), touches)
+        Nanos(longer) + self.transfer(at, Nanos(span.0 + longer), from, touches)
     }
 
-    /// These bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until all are there.
-    pub(crate) fn transfer(&mut self, at: Nanos, span: Nanos, touches: &[Touches]) -> Nanos {
+    /// A CPU of node `from` asks for these bytes within `span` from `at` on. Returns how much longer than that it takes until all are there.
+    pub(crate) fn transfer(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Nanos {
         let mut queue = 0;
-        for (channels, touches) in self.nodes.iter_mut().zip(touches) {
-            for (is_write, channel) in channels.iter_mut().enumerate() {
-                let bytes = touches.lines[is_write] * Moves::Line.bytes()
-                    + touches.pages[is_write] * Moves::Page.bytes();
+        for (node, (channels, touches)) in self.nodes.iter_mut().zip(touches).enumerate() {
+            for (channel, is_write) in channels.iter_mut().zip([false, true]) {
+                let bytes = touches.bytes_of(is_write);
                 if bytes > 0 {
                     channel.turn(at);
                     queue = queue.max(channel.book(at, bytes, span.0));
                 }
+            }
+            if let Some(links) = &mut self.links {
+                queue = queue.max(links.transfer(at, span, from, NodeId(node as u8), touches));
             }
         }
         Nanos(queue)
@@ -251,39 +284,44 @@ mod tests {
         write_bandwidth: 64_000_000_000,
     };
 
+    /// The node of whose CPUs accesses are.
+    const HERE: NodeId = NodeId(0);
+
     fn lines(count: u64) -> Touches {
         Touches { lines: [count, 0], pages: [0, 0] }
     }
 
     #[test]
     fn ordinary_memory_is_what_costs_are_about() {
-        assert!(MemoryLoad::new(&[], 1).is_none());
-        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3], 1).is_none());
+        assert!(MemoryLoad::new(&[], None, 1).is_none());
+        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3], None, 1).is_none());
     }
 
     #[test]
     fn an_idle_slow_node_adds_its_distance_and_a_copied_page_the_published_65_ns() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
         let far = [Touches::default(), lines(10)];
-        assert_eq!(load.access(Nanos(0), Nanos(1730), &far), Nanos(10 * 115));
+        assert_eq!(load.access(Nanos(0), Nanos(1730), HERE, &far), Nanos(10 * 115));
         let page = [Touches::default(), Touches { lines: [0, 0], pages: [1, 0] }];
-        assert_eq!(load.access(Nanos(0), Nanos(226), &page), Nanos(65));
-        assert_eq!(load.access(Nanos(0), Nanos(1730), &[lines(10), Touches::default()]), Nanos(0));
+        assert_eq!(load.access(Nanos(0), Nanos(226), HERE, &page), Nanos(65));
+        assert_eq!(load.access(Nanos(0), Nanos(1730), HERE, &[lines(10), Touches::default()]), Nanos(0));
     }
 
     /// At two thirds the wait is half of the idle latency: 210 * 1/2 * 667 / (2 * 333).
     #[test]
     fn latency_rises_with_load_by_the_formula() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
-        let mut longer =
-            |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut longer = |window: u64, is_write| {
+            load.longer(Nanos(window * WINDOW), HERE, NodeId(1), Moves::Line, is_write)
+        };
         assert_eq!(longer(0, false), 115);
         for window in 0..20 {
             // 64 bytes take a nanosecond of 64 GB/s: 66,700 lines are 66.7 % of a window.
-            load.transfer(Nanos(window * WINDOW), Nanos(WINDOW), &[Touches::default(), lines(66_700)]);
+            load.transfer(Nanos(window * WINDOW), Nanos(WINDOW), HERE, &[Touches::default(), lines(66_700)]);
         }
-        let mut longer =
-            |window: u64, is_write| load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, is_write);
+        let mut longer = |window: u64, is_write| {
+            load.longer(Nanos(window * WINDOW), HERE, NodeId(1), Moves::Line, is_write)
+        };
         assert_eq!(longer(20, false), 115 + 105 * 666 / 668);
         assert_eq!(longer(20, true), 115, "nothing was stored");
         assert_eq!(longer(40, false), 115, "it has calmed down");
@@ -293,13 +331,13 @@ mod tests {
     #[test]
     fn a_long_call_is_load_for_as_long_as_it_takes() {
         let waits = |windows_at_once: u64| {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
             let longer = |load: &mut MemoryLoad, window: u64| {
-                load.longer(Nanos(window * WINDOW), NodeId(1), Moves::Line, false)
+                load.longer(Nanos(window * WINDOW), HERE, NodeId(1), Moves::Line, false)
             };
             for window in (0..100).step_by(windows_at_once as usize) {
                 let touches = [Touches::default(), lines(windows_at_once * 50_000)];
-                load.transfer(Nanos(window * WINDOW), Nanos(windows_at_once * WINDOW), &touches);
+                load.transfer(Nanos(window * WINDOW), Nanos(windows_at_once * WINDOW), HERE, &touches);
             }
             [longer(&mut load, 50), longer(&mut load, 99), longer(&mut load, 100), longer(&mut load, 120)]
         };
@@ -312,13 +350,13 @@ mod tests {
     /// Sixteen tasks that each ask for half of the bandwidth get all of it, and no more.
     #[test]
     fn throughput_is_bounded_by_bandwidth() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
         let (mut clocks, mut bytes) = ([0; 16], 0);
         while clocks.iter().any(|&clock| clock < 10_000_000) {
             let task = (0..16).min_by_key(|&task| clocks[task]).unwrap();
             let half = Touches { lines: [0, 0], pages: [78, 0] };
             let at = Nanos(clocks[task]);
-            clocks[task] += 10_000 + load.access(at, Nanos(10_000), &[Touches::default(), half]).0;
+            clocks[task] += 10_000 + load.access(at, Nanos(10_000), HERE, &[Touches::default(), half]).0;
             bytes += half.bytes();
         }
         let rate = bytes as f64 / (*clocks.iter().max().unwrap() as f64 / 1e9);
@@ -328,10 +366,10 @@ mod tests {
     #[test]
     fn an_access_that_stands_for_many_takes_as_much_longer() {
         let longer = |stands_for, lines: u64| {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], stands_for).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, stands_for).unwrap();
             let touches = [Touches::default(), Touches { lines: [lines, 0], pages: [0, 0] }];
             (0..40)
-                .map(|window| load.access(Nanos(window * WINDOW), Nanos(lines * 173), &touches).0)
+                .map(|window| load.access(Nanos(window * WINDOW), Nanos(lines * 173), HERE, &touches).0)
                 .sum::<u64>()
         };
         assert!(longer(8, 50).abs_diff(longer(1, 400)) * 100 < longer(1, 400));
@@ -341,9 +379,9 @@ mod tests {
     fn more_load_is_never_faster() {
         let mut before = 0;
         for busy in 0..=120 {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], 1).unwrap();
-            load.access(Nanos(0), Nanos(WINDOW), &[Touches::default(), lines(busy * WINDOW / 100)]);
-            let now = load.access(Nanos(WINDOW), Nanos(173), &[Touches::default(), lines(1)]).0;
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+            load.access(Nanos(0), Nanos(WINDOW), HERE, &[Touches::default(), lines(busy * WINDOW / 100)]);
+            let now = load.access(Nanos(WINDOW), Nanos(173), HERE, &[Touches::default(), lines(1)]).0;
             assert!(now >= before, "{busy} %: {now} after {before}");
             before = now;
         }

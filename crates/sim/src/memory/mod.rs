@@ -1,11 +1,13 @@
 //! What memory is like: latency and bandwidth of a node, by class and with sources.
 
 mod preset; // classes of memory: every figure with its source
+mod link; // what goes over a link between sockets
 mod load; // what an access takes, by how far its node is and how busy
 mod hindsight; // the placement that knew all accesses beforehand
 
 pub use hindsight::HeatMap;
 pub(crate) use hindsight::Hindsight;
+pub use link::LinkSpec;
 pub(crate) use load::{MemoryLoad, Moves, Touches};
 pub use preset::{PRESETS, Preset};
 

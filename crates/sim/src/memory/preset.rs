@@ -56,17 +56,20 @@ const UPI: &str = "3 links of 16 GT/s and 16 lanes between two sockets (Intel UP
 const PCIE_5_X16: &str = "16 lanes of PCIe 5.0 at 32 GT/s, a direction (PCI-SIG, PCI Express 5.0)";
 const PCIE_5_X8: &str = "8 lanes of PCIe 5.0, what a port of a shared device has, a direction";
 
+/// Memory beside the CPUs of the other socket.
+pub(super) const REMOTE_SOCKET: Preset = Preset {
+    name: "remote-socket",
+    class: "ordinary memory of the other socket",
+    read_latency: ns(157, "1.65 times DRAM, the middle of 1.5 to 1.8: docs/spec/costs.md, memory access"),
+    write_latency: ns(157, AS_READ),
+    read_bandwidth: gb(96, UPI),
+    write_bandwidth: gb(96, UPI),
+};
+
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     DRAM,
-    Preset {
-        name: "remote-socket",
-        class: "ordinary memory of the other socket",
-        read_latency: ns(157, "1.65 times DRAM, the middle of 1.5 to 1.8: docs/spec/costs.md, memory access"),
-        write_latency: ns(157, AS_READ),
-        read_bandwidth: gb(96, UPI),
-        write_bandwidth: gb(96, UPI),
-    },
+    REMOTE_SOCKET,
     Preset {
         name: "cxl-1.1",
         class: "memory behind a CXL 1.1 link of its own",

@@ -67,6 +67,7 @@ impl Scenario {
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
             memory: self.machine.node.iter().map(super::Node::spec).collect(),
+            links: self.machine.links(),
             hindsight: self.machine.hindsight,
             hints: self.machine.hints.spec(),
         };

@@ -11,7 +11,7 @@ use super::{Bandwidth, Knobs, Size, TimeSpan};
 use crate::cost::Costs;
 use crate::device::Figure;
 use crate::hints::{self, CountSpec, HintSpec, SampleSpec};
-use crate::memory::{MemorySpec, Preset};
+use crate::memory::{LinkSpec, MemorySpec, Preset};
 
 section! {
     /// The simulated hardware.
@@ -24,6 +24,10 @@ section! {
             "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
         node: Vec<Node>, [unless Vec::new()] each Node,
             "NUMA nodes, in order of their numbers.";
+        remote_latency: Option<TimeSpan>, [absent "62ns with memory of more than one kind, else 0s"] in Accepts::Time(0, 1_000_000),
+            "How much longer an access takes whose processor is of another socket than the memory. Each node with processors is a socket; memory without any belongs to the nearest, or to all that are as near. 62 ns are what the preset remote-socket takes longer than DRAM. 0s: it is all the same who accesses, as on machines of DRAM alone unless this is given. It goes with two [[machine.node]] that have cpus.";
+        remote_bandwidth: Option<Bandwidth>, [absent "96GB/s, that of the preset remote-socket"] in Accepts::Bandwidth,
+            "Bytes a second that can go from one socket to another, each way.";
         hints: Hints, [unless Hints::default()] table Hints,
             "Hardware that tells hot-page tracking of accesses, where that listens (vm.pghot_record_hwhints_enable) and there is slower memory.";
         zone_dma: bool, [unless false] in Accepts::Bool,
@@ -277,6 +281,27 @@ impl Machine {
             memory_types: self.node.iter().map(Node::memory_type).collect(),
             ..Layout::default()
         }
+    }
+
+    /// Nodes with processors.
+    pub(super) fn sockets(&self) -> usize {
+        let cpu_nodes = self.cpu_nodes();
+        (0..self.node.len()).filter(|&node| cpu_nodes.contains(&NodeId(node as u8))).count()
+    }
+
+    /// What lies between its sockets, if that makes a difference.
+    pub(super) fn links(&self) -> Option<LinkSpec> {
+        let is_ordinary = self.node.iter().all(|node| node.spec() == MemorySpec::DRAM);
+        let absent = if is_ordinary { 0 } else { LinkSpec::LATENCY };
+        let latency = self.remote_latency.map_or(absent, |time| time.0);
+        let layout = self.layout();
+        let has_cpus = |node: usize| layout.cpu_nodes.contains(&NodeId(node as u8));
+        (latency > 0 && self.sockets() > 1).then(|| LinkSpec {
+            latency,
+            bandwidth: self.remote_bandwidth.map_or(LinkSpec::BANDWIDTH, |rate| rate.0),
+            has_cpus: (0..self.node.len()).map(has_cpus).collect(),
+            distances: layout.distances.clone(),
+        })
     }
 
     /// Its tiers of memory.

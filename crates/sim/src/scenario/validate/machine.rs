@@ -30,6 +30,7 @@ impl Check<'_> {
             }
         }
         self.node_cpus();
+        self.sockets();
         self.ranges("machine.hints.", &machine.hints);
         for key in machine.hints.useless() {
             let message =
@@ -69,6 +70,26 @@ impl Check<'_> {
                 let problem = Problem::new(format!("machine.node[{at}].cpus"), message);
                 let help = "set machine.cpus to those of all nodes together, or give this node fewer";
                 return self.report(problem.help(help));
+            }
+        }
+    }
+
+    /// What lies between sockets takes two of them.
+    fn sockets(&mut self) {
+        let machine = &self.scenario.machine;
+        let given = [
+            ("remote_latency", machine.remote_latency.is_some()),
+            ("remote_bandwidth", machine.remote_bandwidth.is_some()),
+        ];
+        for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            let at = format!("machine.{key}");
+            if machine.sockets() < 2 {
+                let message = format!("`{key}`: fewer than two nodes of this machine have processors");
+                let help = "give two [[machine.node]] cpus, or leave it out";
+                self.report(Problem::new(at, message).help(help));
+            } else if key == "remote_bandwidth" && machine.links().is_none() {
+                let message = "`remote_bandwidth` has no effect where it is all the same who accesses";
+                self.report(Problem::new(at, message).help("give remote_latency, for example \"62ns\""));
             }
         }
     }
