@@ -53,5 +53,5 @@ pub use runs::Runs;
 pub use sequential::Sequential;
 pub use session::{SESSION_MEMBERS_MAX, Session, Visit};
 pub use uniform::Uniform;
-pub use zipf::{RejectionInversion, Zipf, ZipfTable};
+pub use zipf::{RejectionInversion, Zipf, ZipfTable, ZipfTables};
 pub use zipf_scan::ZipfScan;

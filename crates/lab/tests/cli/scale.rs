@@ -107,6 +107,17 @@ fn tables_that_the_system_has_no_room_for_are_refused() {
     check_success(&output);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_share_the_table_of_what_is_popular() {
+    // 16 bytes a page in all, and 4 a thread: with a table each it would be 650 MB.
+    let threads = GOOD
+        .replacen("name = \"reader\"", "name = \"reader\"\nthreads = 500", 1)
+        .replacen("1MiB", "128MiB", 1);
+    let scenario = threads.replacen("4MiB", "256MiB", 1).replacen("ops = 5000", "ops = 10", 1);
+    assert!(check_success(&run_within(400, &scenario)).contains("5,000 accesses"));
+}
+
 #[test]
 fn an_object_on_one_of_two_devices_must_say_which() {
     let devices = "\n[[device]]\nname = \"fast\"\n[[device]]\nname = \"slow\"\npreset = \"hdd\"\n";

@@ -20,6 +20,7 @@ use pageout_engine::{
     Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section,
     Served, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
 };
+use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
 
 use super::compressed::Compressed;
@@ -74,6 +75,7 @@ impl Scenario {
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;
         let positions = self.positions();
         let mut cpu_next = 0;
+        let tables = ZipfTables::default();
         for (index, task) in self.task.iter().enumerate() {
             let seed = self.task_seed(index);
             let mut visits = task.visits(seed);
@@ -91,7 +93,8 @@ impl Scenario {
                 let cpus: Vec<CpuId> = (0..task.threads).map(|_| cpu()).collect();
                 let after = task.after.as_deref().and_then(|name| positions.get(name)).cloned();
                 let after = after.unwrap_or_default();
-                let run = Run { sizes: &sizes, seed, copy, after, visits: visits.remove(&copy) };
+                let run =
+                    Run { sizes: &sizes, seed, copy, after, visits: visits.remove(&copy), tables: &tables };
                 self.add_process(&mut machine, index, &run, &cpus, &files)?;
             }
         }
@@ -410,9 +413,10 @@ impl Scenario {
                 thread => SplitMix64::derive_seed(SplitMix64::derive_seed(seed, u64::MAX), thread),
             };
             let (origins, write_first) = (origins.clone(), [write_first.clone(), write_first_later.clone()]);
+            let tables = run.tables.clone();
             let source: StreamSource = Box::new(move |turn| {
                 let write_first = &write_first[usize::from(turn > 0)];
-                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()))
+                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()), &tables)
             });
             // The workers of a thread share all that it has.
             let is_process = thread == 0 && task.first_thread == FirstThread::Works;
@@ -584,6 +588,8 @@ struct Run<'a> {
     /// The machine's tasks that have to end first.
     after: Range<usize>,
     visits: Option<Visits>,
+    /// Of all tasks.
+    tables: &'a ZipfTables,
 }
 
 /// The files of the engine by name.

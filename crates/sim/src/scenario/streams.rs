@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pageout_workload::generator::Limited;
+use pageout_workload::generator::{Limited, ZipfTables};
 use pageout_workload::rng::SplitMix64;
 use pageout_workload::trace::Packed;
 use pageout_workload::{Access, AccessStream, Pattern, ReadOptions, TraceError, trace};
@@ -47,8 +47,9 @@ pub(super) fn stream(
     origins: &[Origin],
     write_first: &[Option<u64>],
     seed: u64,
+    tables: &ZipfTables,
 ) -> Result<Box<dyn AccessStream>, TraceError> {
-    let stream = shared(origins, seed)?;
+    let stream = shared(origins, seed, tables)?;
     if write_first.iter().all(Option::is_none) {
         return Ok(stream);
     }
@@ -56,13 +57,15 @@ pub(super) fn stream(
     Ok(Box::new(WriteFirst { stream, touched }))
 }
 
-fn shared(origins: &[Origin], seed: u64) -> Result<Box<dyn AccessStream>, TraceError> {
+fn shared(origins: &[Origin], seed: u64, tables: &ZipfTables) -> Result<Box<dyn AccessStream>, TraceError> {
     let mut parts = Vec::new();
     for (index, origin) in origins.iter().enumerate() {
         let stream = match &origin.kind {
             OriginKind::Pattern(pattern) => {
                 let seed = SplitMix64::derive_seed(seed, index as u64);
-                pattern.stream(origin.object, seed).expect("the pattern was checked with the scenario")
+                pattern
+                    .stream_of(origin.object, seed, tables)
+                    .expect("the pattern was checked with the scenario")
             }
             OriginKind::Trace(path, options) => trace::open(path, options)?,
             OriginKind::InMemory(packed) => Box::new(packed.stream()),
@@ -325,7 +328,7 @@ mod tests {
     }
 
     fn drain(origins: &[Origin], seed: u64) -> Vec<Access> {
-        let mut stream = stream(origins, &[], seed).unwrap();
+        let mut stream = stream(origins, &[], seed, &ZipfTables::default()).unwrap();
         let mut out = Vec::new();
         while stream.fill(&mut out, 100).unwrap() > 0 {}
         out
@@ -360,7 +363,7 @@ mod tests {
     #[test]
     fn the_first_access_to_a_page_writes_where_it_is_to() {
         let origins = [Origin { share: 1, ..sequential(0, 100, 1) }, sequential(1, 100, 1)];
-        let mut stream = stream(&origins, &[Some(100), None], 1).unwrap();
+        let mut stream = stream(&origins, &[Some(100), None], 1, &ZipfTables::default()).unwrap();
         let mut out = Vec::new();
         while stream.fill(&mut out, 64).unwrap() > 0 {}
         assert!(out.iter().all(|access| access.is_write() == (access.object() == 0)));

@@ -17,7 +17,7 @@ use super::PatternError;
 use super::error::{check_alpha, check_pages, check_ratio};
 use super::paged::{PageGenerator, Paged};
 use super::writes::Writes;
-use super::zipf::PopularPages;
+use super::zipf::{PopularPages, ZipfTables};
 use crate::AccessStream;
 
 /// `pattern = "index"`.
@@ -72,7 +72,7 @@ impl Index {
         levels_above(fits, self.fanout)
     }
 
-    pub(super) fn stream(&self, object: u32, seed: u64) -> Box<dyn AccessStream> {
+    pub(super) fn stream(&self, object: u32, seed: u64, tables: &ZipfTables) -> Box<dyn AccessStream> {
         let seed = self.seed.unwrap_or(seed);
         let sizes = self.levels();
         let mut start = 0;
@@ -83,8 +83,12 @@ impl Index {
             start += size;
         }
         let leaves = sizes[sizes.len() - 1];
-        let generator =
-            Lookups { leaves: PopularPages::new(leaves, self.alpha, seed), levels, leaf: 0, depth: 0 };
+        let generator = Lookups {
+            leaves: PopularPages::new(leaves, self.alpha, seed, tables),
+            levels,
+            leaf: 0,
+            depth: 0,
+        };
         Box::new(Paged::new(generator, object, self.ops, Writes::new(self.write_ratio, seed)))
     }
 }
@@ -135,7 +139,7 @@ mod tests {
     fn pages(index: &Index) -> Vec<u64> {
         index.validate().unwrap();
         let mut out = Vec::new();
-        index.stream(0, 9).fill(&mut out, usize::MAX).unwrap();
+        index.stream(0, 9, &ZipfTables::default()).fill(&mut out, usize::MAX).unwrap();
         out.iter().map(|access| access.page()).collect()
     }
 

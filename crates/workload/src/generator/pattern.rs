@@ -61,24 +61,34 @@ pub enum Pattern {
 impl Pattern {
     /// The accesses of this pattern on `object`. A pattern with a `seed` of its own ignores `seed`.
     pub fn stream(&self, object: u32, seed: u64) -> Result<Box<dyn AccessStream>, PatternError> {
+        self.stream_of(object, seed, &ZipfTables::default())
+    }
+
+    /// The same, with tables that it shares with other streams.
+    pub fn stream_of(
+        &self,
+        object: u32,
+        seed: u64,
+        tables: &ZipfTables,
+    ) -> Result<Box<dyn AccessStream>, PatternError> {
         self.validate()?;
         check_object("pattern", object)?;
         Ok(match self {
             Pattern::Sequential(pattern) => pattern.stream(object, seed),
             Pattern::Looping(pattern) => pattern.stream(object, seed),
             Pattern::Uniform(pattern) => pattern.stream(object, seed),
-            Pattern::Zipf(pattern) => pattern.stream(object, seed),
+            Pattern::Zipf(pattern) => pattern.stream(object, seed, tables),
             Pattern::HotSet(pattern) => pattern.stream(object, seed),
-            Pattern::ZipfScan(pattern) => pattern.stream(object, seed),
+            Pattern::ZipfScan(pattern) => pattern.stream(object, seed, tables),
             Pattern::PhaseShift(pattern) => pattern.stream(object, seed),
             Pattern::Fill(pattern) => pattern.stream(object),
-            Pattern::Runs(pattern) => pattern.stream(object, seed),
-            Pattern::Index(pattern) => pattern.stream(object, seed),
+            Pattern::Runs(pattern) => pattern.stream(object, seed, tables),
+            Pattern::Index(pattern) => pattern.stream(object, seed, tables),
             Pattern::Mix(mix) => {
                 let seed = mix.seed.unwrap_or(seed);
                 let part = |(index, part): (usize, &MixPart)| {
                     let seed = SplitMix64::derive_seed(seed, index as u64);
-                    let stream = part.of.stream(part.object.unwrap_or(object), seed)?;
+                    let stream = part.of.stream_of(part.object.unwrap_or(object), seed, tables)?;
                     Ok((part.weight, stream))
                 };
                 let streams = mix.parts.iter().enumerate().map(part).collect::<Result<_, PatternError>>()?;
@@ -87,14 +97,16 @@ impl Pattern {
             Pattern::Chain(chain) => {
                 let part = |(index, part): (usize, &ChainPart)| {
                     let seed = SplitMix64::derive_seed(seed, index as u64);
-                    part.of.stream(part.object.unwrap_or(object), seed)
+                    part.of.stream_of(part.object.unwrap_or(object), seed, tables)
                 };
                 let streams: Vec<_> = chain.parts.iter().enumerate().map(part).collect::<Result<_, _>>()?;
                 let ops = streams.iter().map(|stream| stream.len_hint()).sum();
                 Box::new(Concatenation::new(streams, ops))
             }
-            Pattern::Repeat(repeat) => Box::new(Repeated::new(repeat, object, seed)?),
-            Pattern::Limit(limit) => Box::new(Limited::new(limit.of.stream(object, seed)?, limit.ops)),
+            Pattern::Repeat(repeat) => Box::new(Repeated::new(repeat, object, seed, tables)?),
+            Pattern::Limit(limit) => {
+                Box::new(Limited::new(limit.of.stream_of(object, seed, tables)?, limit.ops))
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Pattern, PatternError};
+use super::{Pattern, PatternError, ZipfTables};
 use crate::trace::TraceError;
 use crate::{Access, AccessStream};
 
@@ -30,17 +30,31 @@ pub(super) struct Repeated {
     of: Pattern,
     object: u32,
     seed: u64,
+    tables: ZipfTables,
     current: Box<dyn AccessStream>,
     times_left: u64,
     ops: Option<u64>,
 }
 
 impl Repeated {
-    pub(super) fn new(repeat: &Repeat, object: u32, seed: u64) -> Result<Repeated, PatternError> {
-        let current = repeat.of.stream(object, seed)?;
+    pub(super) fn new(
+        repeat: &Repeat,
+        object: u32,
+        seed: u64,
+        tables: &ZipfTables,
+    ) -> Result<Repeated, PatternError> {
+        let current = repeat.of.stream_of(object, seed, tables)?;
         let ops = current.len_hint().and_then(|len| len.checked_mul(repeat.times));
         let times_left = repeat.times - 1;
-        Ok(Repeated { of: (*repeat.of).clone(), object, seed, current, times_left, ops })
+        Ok(Repeated {
+            of: (*repeat.of).clone(),
+            object,
+            seed,
+            tables: tables.clone(),
+            current,
+            times_left,
+            ops,
+        })
     }
 }
 
@@ -63,7 +77,7 @@ impl AccessStream for Repeated {
             fresh = true;
             self.current = self
                 .of
-                .stream(self.object, self.seed)
+                .stream_of(self.object, self.seed, &self.tables)
                 .expect("the first stream was made from the same pattern");
         }
         Ok(filled)

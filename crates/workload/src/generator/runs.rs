@@ -16,7 +16,7 @@ use super::PatternError;
 use super::error::{check_alpha, check_pages, check_ratio};
 use super::paged::{PageGenerator, Paged};
 use super::writes::Writes;
-use super::zipf::PopularPages;
+use super::zipf::{PopularPages, ZipfTables};
 use crate::AccessStream;
 
 /// `pattern = "runs"`.
@@ -55,10 +55,10 @@ impl Runs {
         check_ratio("runs", "write_ratio", self.write_ratio)
     }
 
-    pub(super) fn stream(&self, object: u32, seed: u64) -> Box<dyn AccessStream> {
+    pub(super) fn stream(&self, object: u32, seed: u64, tables: &ZipfTables) -> Box<dyn AccessStream> {
         let seed = self.seed.unwrap_or(seed);
         let generator = PopularRuns {
-            runs: PopularPages::new(self.pages.div_ceil(self.length), self.alpha, seed),
+            runs: PopularPages::new(self.pages.div_ceil(self.length), self.alpha, seed, tables),
             pages: self.pages,
             length: self.length,
             next: 0,
@@ -96,7 +96,7 @@ mod tests {
         let pattern = Runs { pages, ops, length, alpha, write_ratio: 0.0, seed: None };
         pattern.validate().unwrap();
         let mut out = Vec::new();
-        pattern.stream(0, 5).fill(&mut out, usize::MAX).unwrap();
+        pattern.stream(0, 5, &ZipfTables::default()).fill(&mut out, usize::MAX).unwrap();
         out.iter().map(|access| access.page()).collect()
     }
 

@@ -31,7 +31,7 @@ use crate::AccessStream;
 
 pub(super) use popular::PopularPages;
 pub use rejection::RejectionInversion;
-pub use table::ZipfTable;
+pub use table::{ZipfTable, ZipfTables};
 
 /// Largest number of pages sampled from a table; above it, rejection-inversion. There the tables take 320 MiB.
 pub(super) const TABLE_PAGES_MAX: u64 = 1 << 24;
@@ -66,9 +66,9 @@ impl Zipf {
         check_ratio("zipf", "write_ratio", self.write_ratio)
     }
 
-    pub(super) fn stream(&self, object: u32, seed: u64) -> Box<dyn AccessStream> {
+    pub(super) fn stream(&self, object: u32, seed: u64, tables: &ZipfTables) -> Box<dyn AccessStream> {
         let seed = self.seed.unwrap_or(seed);
-        let popular = PopularPages::new(self.pages, self.alpha, seed);
+        let popular = PopularPages::new(self.pages, self.alpha, seed, tables);
         Box::new(Paged::new(popular, object, self.ops, Writes::new(self.write_ratio, seed)))
     }
 }

@@ -14,7 +14,7 @@ use super::PatternError;
 use super::error::{check_alpha, check_pages, check_ratio};
 use super::paged::{PageGenerator, Paged};
 use super::writes::Writes;
-use super::zipf::PopularPages;
+use super::zipf::{PopularPages, ZipfTables};
 use crate::{Access, AccessStream};
 
 /// `pattern = "zipf_scan"`.
@@ -80,10 +80,10 @@ impl ZipfScan {
         check_ratio("zipf_scan", "write_ratio", self.write_ratio)
     }
 
-    pub(super) fn stream(&self, object: u32, seed: u64) -> Box<dyn AccessStream> {
+    pub(super) fn stream(&self, object: u32, seed: u64, tables: &ZipfTables) -> Box<dyn AccessStream> {
         let seed = self.seed.unwrap_or(seed);
         let generator = PopularPagesAndScan {
-            popular: PopularPages::new(self.pages, self.alpha, seed),
+            popular: PopularPages::new(self.pages, self.alpha, seed, tables),
             pages: self.pages,
             scan_every: self.scan_every,
             scan_length: self.scan_length,
@@ -166,7 +166,7 @@ mod tests {
         };
         pattern.validate().unwrap();
         let mut out = Vec::new();
-        pattern.stream(0, 1).fill(&mut out, usize::MAX).unwrap();
+        pattern.stream(0, 1, &ZipfTables::default()).fill(&mut out, usize::MAX).unwrap();
         let scanned: Vec<u64> = out.iter().map(|access| access.page()).filter(|&page| page >= 10).collect();
         assert_eq!(scanned, [10, 11, 12, 13, 14, 10, 11, 12, 13]);
         assert_eq!(out.len() as u64, pattern.ops_with_scans());

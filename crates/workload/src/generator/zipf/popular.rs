@@ -1,9 +1,11 @@
 //! From ranks to pages: which sampler and which scattering suit the number of pages.
 
+use std::sync::Arc;
+
 use super::TABLE_PAGES_MAX;
 use super::rejection::RejectionInversion;
 use super::scatter::Scatter;
-use super::table::ZipfTable;
+use super::table::{ZipfTable, ZipfTables};
 use crate::Access;
 use crate::generator::paged::PageGenerator;
 use crate::rng::SplitMix64;
@@ -20,19 +22,19 @@ pub(in crate::generator) struct PopularPages {
 
 enum Ranks {
     /// The page of each rank beside the sampler.
-    Table { table: ZipfTable, page_of_rank: Vec<u32> },
+    Table { table: Arc<ZipfTable>, page_of_rank: Vec<u32> },
     /// No memory at all.
     Computed { sampler: RejectionInversion, scatter: Scatter },
 }
 
 impl PopularPages {
     /// The parameters are checked by the patterns that use this.
-    pub(in crate::generator) fn new(pages: u64, alpha: f64, seed: u64) -> PopularPages {
+    pub(in crate::generator) fn new(pages: u64, alpha: f64, seed: u64, tables: &ZipfTables) -> PopularPages {
         let mut rng = SplitMix64::new(seed);
         let ranks = if pages <= TABLE_PAGES_MAX {
             let mut page_of_rank: Vec<u32> = (0..pages as u32).collect();
             rng.shuffle(&mut page_of_rank);
-            Ranks::Table { table: ZipfTable::new(pages as u32, alpha), page_of_rank }
+            Ranks::Table { table: tables.get(pages as u32, alpha), page_of_rank }
         } else {
             let scatter = Scatter::new(pages, rng.next_u64());
             Ranks::Computed { sampler: RejectionInversion::new(pages, alpha), scatter }
@@ -78,7 +80,7 @@ mod tests {
     #[test]
     fn above_the_table_limit_the_most_popular_page_has_its_share() {
         let pages = TABLE_PAGES_MAX + 1;
-        let mut popular = PopularPages::new(pages, 1.2, 9);
+        let mut popular = PopularPages::new(pages, 1.2, 9, &ZipfTables::default());
         let mut out = Vec::new();
         popular.append(0, 100_000, &mut out);
         assert!(out.iter().all(|access| access.page() < pages));

@@ -11,7 +11,32 @@
 //!
 //! Source of the idea: Chen and Asau, "On generating random variates from an empirical distribution" (1974).
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::rng::UNIT;
+
+/// Tables that streams share: of as many ranks and one exponent there is one, however many threads draw from it.
+#[derive(Clone, Default)]
+pub struct ZipfTables(Arc<Mutex<Tables>>);
+
+/// By ranks and by the exponent's bits.
+type Tables = BTreeMap<(u32, u64), Arc<ZipfTable>>;
+
+impl ZipfTables {
+    pub(super) fn get(&self, ranks: u32, alpha: f64) -> Arc<ZipfTable> {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry((ranks, alpha.to_bits()));
+        Arc::clone(table.or_insert_with(|| Arc::new(ZipfTable::new(ranks, alpha))))
+    }
+}
+
+impl fmt::Debug for ZipfTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ZipfTables")
+    }
+}
 
 /// Zipf ranks by table look-up; 16 bytes a rank, 24 just above a power of two.
 pub struct ZipfTable {
