@@ -416,6 +416,13 @@ impl Advice<'_> {
     /// Sentences: what to do.
     fn story(&self) -> Vec<String> {
         let mut story = Vec::new();
+        if self.is_slow_memory_unused() {
+            story.push(
+                "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
+                 memory. Give the machine less memory, or the workload more to do."
+                    .to_string(),
+            );
+        }
         for device in &self.args.device {
             story.push(match self.advised(device) {
                 Some((at, loss)) => {
@@ -455,6 +462,13 @@ impl Advice<'_> {
             false => format!("Knobs that change the time most ({at}): {}.", knobs.join("; ")),
         });
         story
+    }
+
+    /// Whether no access went to slower memory, where nothing moved pages there.
+    fn is_slow_memory_unused(&self) -> bool {
+        let mut still = self.cells.iter().filter(|cell| cell.source == 0).peekable();
+        let fast_hits = |cell: &Cell| cell.result()?.tiers.as_ref()?.fast_hit_ratio;
+        still.peek().is_some() && still.all(|cell| fast_hits(cell) == Some(1.0))
     }
 
     /// How many accesses fast memory served, and how many it could have.

@@ -51,6 +51,8 @@
       all.space = 70;
       return all;
     }
+    // Steps that are round in bytes: 2 MiB, not 2,000,000.
+    if (of.unit === "bytes" && !of.log) all.incrs = Array.from({ length: 60 }, (_, power) => 2 ** power);
     // Only full factors have a name where axes are logarithmic; uPlot leaves the others empty.
     all.values = (_, splits) => splits.map((value) => value == null ? "" : show(value, of.unit));
     return all;
