@@ -45,6 +45,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     template.task[0].object.push(object(args, &read, Some(1)));
     check(&template.validate())?;
     let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
+    if let Some(at) = (1..limits.len()).find(|&at| limits[..at].contains(&limits[at])) {
+        return Err(Failure::Input(anyhow::anyhow!("--memory names {} twice", args.memory[at])));
+    }
 
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
     remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -169,6 +172,10 @@ fn parse_memory(text: &str) -> anyhow::Result<Limit> {
             anyhow::bail!("--memory max: a replay needs a limit; write a size such as 64MiB or a percentage")
         }
         Ok(limit) => Ok(limit),
+        Err(_) if text.trim().is_empty() => {
+            anyhow::bail!("--memory names a size that is empty: leave out the comma")
+        }
+        Err(message) if text.trim().ends_with('%') => anyhow::bail!("--memory {text}: {message}"),
         Err(message) => anyhow::bail!("--memory {text}: {message}, or a percentage such as 30%"),
     }
 }

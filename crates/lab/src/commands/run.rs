@@ -6,7 +6,7 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
-use pageout_sim::scenario::{Object, Scenario};
+use pageout_sim::scenario::{Object, Scenario, TimeSpan};
 use pageout_sim::{Machine, TraceRecord};
 use serde_json::json;
 
@@ -29,6 +29,9 @@ use crate::scenario::source::Source;
 use crate::tracing::Tracing;
 use page::Seen;
 
+/// As often as an event may recur.
+const TIMELINE_EVERY_MIN: TimeSpan = TimeSpan(1_000);
+
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
 /// `--json` standard output says so too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -40,7 +43,13 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     remark_traces(&scenario)?;
     if args.check {
         own_variants::all(&source, &args.options, &scenario)?;
-        let told = notes::to_text(&notes::of_scenario(&scenario));
+        let notes = notes::of_scenario(&scenario);
+        if args.options.output.json {
+            return output::print_json(
+                &json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }),
+            );
+        }
+        let told = notes::to_text(&notes);
         return output::print(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     if let Some(name) = &args.variant {
@@ -107,9 +116,10 @@ fn over_time(
         let both = format!("{} both want standard output: give one of them a file", takers.join(" and "));
         return Err(Failure::Input(anyhow::anyhow!(both)));
     }
-    if args.timeline_every.0 == 0 {
+    if args.timeline_every < TIMELINE_EVERY_MIN {
+        let every = args.timeline_every;
         return Err(Failure::Input(anyhow::anyhow!(
-            "--timeline-every 0: rows need time between them, such as 10ms"
+            "--timeline-every {every}: rows need time between them, {TIMELINE_EVERY_MIN} at least"
         )));
     }
     let mut machine = match scenario.build() {

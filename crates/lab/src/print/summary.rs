@@ -236,8 +236,7 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     let mut text = format!("memcg {} ({}): {} in use", memcg.path, memcg.policy, figures::bytes(current));
     for (name, value) in memcg.files.iter().filter(|(name, value)| is_told(name, value)) {
-        let value = value.parse().map_or(value.clone(), figures::bytes);
-        let _ = write!(text, ", {name} {value}");
+        let _ = write!(text, ", {name} {}", file_value(name, value));
     }
     text.push('\n');
     text += &story(&memcg.counters);
@@ -266,6 +265,14 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
         let _ = writeln!(text, "  its tasks were throttled for {} in all", figures::time(delayed));
     }
     text
+}
+
+/// What a file holds: an amount with its unit, and a switch as it is.
+fn file_value(name: &str, value: &str) -> String {
+    let is_amount =
+        CgroupFile::by_name(name).is_some_and(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
+    let amount = value.parse().ok().filter(|_| is_amount);
+    amount.map_or(value.to_string(), figures::bytes)
 }
 
 /// Whether a file says more than that there is nothing, and no limit.

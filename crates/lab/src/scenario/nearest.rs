@@ -1,5 +1,8 @@
 //! "Did you mean": the name that was probably meant.
 
+/// Who names a family of policies without its era means that of all defaults.
+const ERA: &str = "@6.12";
+
 /// The candidate most like `given`, if any is like it at all.
 ///
 /// Two measures, because typing errors come in two kinds: a slip of the finger changes a letter or two (edit distance),
@@ -7,6 +10,11 @@
 pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '-', '.', '/', ' '], "");
     let wanted = plain(given);
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let of_the_era = candidates.iter().find(|name| name.strip_prefix(given) == Some(ERA));
+    if let Some(of_the_era) = of_the_era {
+        return Some(of_the_era);
+    }
     candidates
         .into_iter()
         .map(|candidate| {
@@ -39,5 +47,6 @@ mod tests {
         ] {
             assert_eq!(nearest(given, keys), meant, "{given}");
         }
+        assert_eq!(nearest("mglru", ["mglru@7.1", "mglru-fg", "mglru@6.12"]), Some("mglru@6.12"));
     }
 }

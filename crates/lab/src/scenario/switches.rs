@@ -114,8 +114,18 @@ fn unknown(name: &str) -> String {
         let nearest = nearest(name, names.iter().map(|name| short(name)))?;
         names.iter().copied().find(|name| short(name) == nearest)
     });
-    let help = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-    format!("there is no switch `{name}`; {help}All switches: {}", names.join(", "))
+    let seam = name.split_once('.').map_or(name, |(seam, _)| seam);
+    let help = match meant {
+        // `lru.*` is a way to say `lru`.
+        _ if name.strip_prefix(seam) == Some(".*")
+            && SWITCHES.iter().any(|switch| self::seam(switch) == seam) =>
+        {
+            format!("all of a seam are its name, `{seam}`")
+        }
+        Some(meant) => format!("did you mean `{meant}`? `pageout keys kernel.` lists all"),
+        None => format!("all switches: {}", names.join(", ")),
+    };
+    format!("there is no switch `{name}`; {help}")
 }
 
 fn check(switch: &Switch, value: &str) -> Result<(), String> {
@@ -190,8 +200,9 @@ mod tests {
     fn names_and_values_that_do_not_exist_are_refused_with_what_is_meant() {
         for (text, parts) in [
             ("harvest.bloom_fliter", &["no switch", "did you mean `harvest.bloom_filter`?"][..]),
+            ("lru.*", &["no switch `lru.*`", "all of a seam are its name, `lru`"]),
             ("bloom_filter", &["did you mean `harvest.bloom_filter`?"]),
-            ("colour", &["no switch `colour`", "All switches: harvest.rmap"]),
+            ("colour", &["no switch `colour`", "all switches: harvest.rmap"]),
             ("balance.rule=costs", &["did you mean `cost`?", "It takes: cost, feedback, swappiness"]),
             ("lru.generations=65", &["can't be `65`", "2 to 64"]),
             ("harvest.rmap=", &["can't be ``", "true, false"]),

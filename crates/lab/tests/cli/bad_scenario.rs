@@ -516,3 +516,32 @@ fn a_session_that_makes_no_sense_is_refused_by_key() {
     );
     check_success(&with("session = { visits = 2, first_ops = 3000, visit_ops = 2000 }"));
 }
+
+#[test]
+fn a_family_of_policies_without_its_era_means_that_of_the_default() {
+    for (given, meant) in [("mglru", "`mglru@6.12`"), ("classic", "`classic@6.12`")] {
+        let setting = format!("kernel.profile={given}");
+        let output = run_with("[[memcg]]", "[[memcg]]", &["--set", &setting]);
+        check_failure(&output, 2, &[&format!("did you mean {meant}?")]);
+    }
+}
+
+#[test]
+fn a_machine_has_less_memory_than_frames_have_numbers() {
+    let nodes = "[[machine.node]]\nmemory = \"4TiB\"\n".repeat(4) + "[[memcg]]";
+    let output = run_with("[[memcg]]", &nodes, &["--check"]);
+    check_failure(
+        &output,
+        2,
+        &["all nodes together have 16TiB, and a machine has less than 16TiB", "scenario.toml:10:10"],
+    );
+    check_success(&run_with("[[memcg]]", &nodes.replacen("4TiB", "3TiB", 1), &["--check"]));
+}
+
+#[test]
+fn a_check_says_so_as_json_too() {
+    let output = check_success(&run_with("1MiB", "8GiB", &["--check", "--json"]));
+    let told: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(told["scenario"], "scenario.toml");
+    assert!(told["notes"][0]["text"].is_string(), "{output}");
+}

@@ -264,3 +264,17 @@ fn bad_input_of_one_variant_is_bad_input() {
     assert!(super::text(&output.stdout).contains("cut.u32 (failed)"));
     assert!(super::text(&output.stderr).contains("1 of 2 runs failed"));
 }
+
+#[test]
+fn sizes_of_a_replay_that_make_no_curve_are_refused() {
+    let directory = with_words(1000);
+    for (memory, says) in [
+        ("10%,,20%", "--memory names a size that is empty"),
+        ("10%,64MiB,10%", "--memory names 10% twice"),
+        ("0%", "--memory 0%: `0%` is no percentage above 0\n"),
+        ("1e9%", "`1e9%` is more than 10000%"),
+        ("many", "or a percentage such as 30%"),
+    ] {
+        check_failure(&pageout(directory.path(), &["replay", "good.u32", "--memory", memory]), 2, &[says]);
+    }
+}

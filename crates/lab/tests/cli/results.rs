@@ -1,6 +1,6 @@
 //! What good runs print.
 
-use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
+use super::{GOOD, check_failure, check_success, pageout, run_with, scenarios, text, with_scenario};
 
 pub(crate) fn json(directory: &std::path::Path, arguments: &[&str]) -> serde_json::Value {
     let arguments: Vec<&str> = arguments.iter().chain(&["--json"]).copied().collect();
@@ -459,4 +459,14 @@ fn columns_with_usual_names_are_found_as_the_reference_says() {
     let info = json(directory.path(), &["trace", "info", "a.csv"]);
     assert_eq!((&info[0]["accesses"], &info[0]["writes"]), (&3.into(), &2.into()));
     assert_eq!((&info[0]["objects"], &info[0]["time_span"]["last"]), (&2.into(), &3.0.into()));
+}
+
+#[test]
+fn switches_of_a_group_are_no_bytes() {
+    let set = "memory.max = \"1MiB\"\nmemory.oom.group = 1\nmemory.zswap.writeback = 0";
+    let printed = check_success(&run_with("memory.max = \"1MiB\"", set, &[]));
+    for part in ["memory.max 1 MiB", "memory.oom.group 1", "memory.zswap.writeback 0"] {
+        let end = |text: &str| text.starts_with([',', '\n']);
+        assert!(printed.split(part).skip(1).any(end), "expected {part:?} in:\n{printed}");
+    }
 }

@@ -84,8 +84,9 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
         check_failure(&run_with("[[memcg]]", "[[memcg]]", &[&["--timeline"], more].concat()), 2, parts);
     };
     refused(&["t.txt"], &["--timeline t.txt", "FILE.csv or FILE.jsonl"]);
-    refused(&["nowhere/t.csv"], &["--timeline nowhere/t.csv", "No such file"]);
+    refused(&["nowhere/t.csv"], &["--timeline nowhere/t.csv", "there is no directory nowhere"]);
     refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every 0"]);
+    refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every 1ns", "1us at least"]);
     refused(&["-", "--json"], &["both want standard output"]);
     let column = |name: &str, parts: &[&str]| refused(&["t.csv", "--timeline-columns", name], parts);
     column("nr_fre_pages", &["no figure `nr_fre_pages` (did you mean `nr_free_pages`?)"]);

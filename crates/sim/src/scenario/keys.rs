@@ -195,7 +195,8 @@ impl std::str::FromStr for Limit {
         }
         if let Some(number) = text.trim().strip_suffix('%') {
             return match number.trim().parse::<f64>() {
-                Ok(percent) if percent > 0.0 && percent <= 10_000.0 => Ok(Limit::Percent(percent)),
+                Ok(percent) if percent > 10_000.0 => Err(format!("`{text}` is more than 10000%")),
+                Ok(percent) if percent > 0.0 => Ok(Limit::Percent(percent)),
                 _ => Err(format!("`{text}` is no percentage above 0")),
             };
         }

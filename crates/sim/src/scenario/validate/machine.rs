@@ -9,6 +9,9 @@ use crate::scenario::keys::Limit;
 use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
 use crate::scenario::{Scalar, Scenario, Size};
 
+/// Bytes that are too many for a machine.
+const MEMORY_END: u64 = 16 << 40;
+
 /// What turns klruscand on.
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
@@ -28,6 +31,14 @@ impl Check<'_> {
                 let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
                 self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
             }
+        }
+        // More than frames are numbered: 2^32 pages, without what keeps nodes apart.
+        let all: u64 = machine.node.iter().map(|node| node.memory.0.saturating_add(node.reserved.0)).sum();
+        if all >= MEMORY_END {
+            let largest =
+                (0..machine.node.len()).max_by_key(|&index| machine.node[index].memory.0).unwrap_or(0);
+            let problem = format!("all nodes together have {}, and a machine has less than 16TiB", Size(all));
+            self.report(Problem::new(format!("machine.node[{largest}].memory"), problem));
         }
         self.node_cpus();
         self.sockets();

@@ -152,7 +152,7 @@ fn causes(work: &Work, freed: u64, stalled_ns: u64) -> String {
     if work.written() > 0 {
         let anon = work.written_async.anon + work.written_sync.anon;
         let what = if anon == work.written() { "to swap" } else { "to disk" };
-        says.push(format!("they wrote {} pages {what} themselves", figures::count(work.written())));
+        says.push(format!("they wrote {} {what} themselves", figures::counted(work.written(), "page")));
     }
     if scanned > 0 {
         let share = figures::percent(figures::share(freed.min(scanned), scanned));
