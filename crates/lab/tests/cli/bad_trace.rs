@@ -278,3 +278,12 @@ fn sizes_of_a_replay_that_make_no_curve_are_refused() {
         check_failure(&pageout(directory.path(), &["replay", "good.u32", "--memory", memory]), 2, &[says]);
     }
 }
+
+#[test]
+fn columns_between_which_something_else_stands_are_recognised() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a.csv"), "time;offset;size\n1;0;4096\n2;4096;4096\n").unwrap();
+    let info = |more: &[&str]| pageout(directory.path(), &[&["trace", "info", "a.csv"], more].concat());
+    check_failure(&info(&[]), 2, &["one column alone", "';' is between columns", "`csv.delimiter = \";\"`"]);
+    assert!(check_success(&info(&["--read", "csv.delimiter=;"])).contains("distinct pages      2 pages"));
+}

@@ -144,6 +144,16 @@ pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Res
     }
     if places != 1 {
         let names = if header.is_empty() { "none".to_string() } else { header.join(", ") };
+        if let [line] = header
+            && let Some(delimiter) =
+                [';', '|', '\t', ' '].into_iter().find(|&delimiter| line.contains(delimiter))
+        {
+            return Err(format!(
+                "the header has one column alone, {line:?}: if {delimiter:?} is between columns, say so by the read option \
+                 `csv.delimiter = {:?}`",
+                delimiter.to_string()
+            ));
+        }
         return Err(format!(
             "exactly one column must be the `id`, the `page` or the `offset`, got {places}: choose it by the read option `csv.id`, \
              `csv.page` or `csv.offset` (columns named in the header: {names})"
