@@ -4,11 +4,18 @@ use std::fmt::Write;
 
 use super::escape::html;
 
-/// Pixels of a row, of the names, of the bars to both sides, and of the figures.
+/// Pixels of a row, of the bars to both sides, and of the figures.
 const ROW: f64 = 22.0;
-const NAMES: f64 = 250.0;
 const BARS: f64 = 440.0;
 const FIGURES: f64 = 170.0;
+
+/// Pixels of the names at least, of one of their characters, and between them and the bars.
+const NAMES_MIN: f64 = 250.0;
+const CHARACTER: f64 = 6.8;
+const GAP: f64 = 10.0;
+
+/// Characters of a name that are shown.
+const NAME_MAX: usize = 52;
 
 /// One difference, or one share.
 #[derive(Clone, Debug)]
@@ -38,10 +45,12 @@ impl Bars {
         let far = self.bars.iter().map(reach).fold(0.0, f64::max);
         let far = if far > 0.0 { round_up(far) } else { 1.0 };
         let height = ROW * (self.bars.len() as f64 + 1.5);
-        let width = NAMES + BARS + FIGURES;
+        let longest = self.bars.iter().map(|bar| bar.name.chars().count().min(NAME_MAX)).max().unwrap_or(0);
+        let names = NAMES_MIN.max((longest as f64 * CHARACTER + GAP).ceil());
+        let width = names + BARS + FIGURES;
         // Shares have no other side.
         let has_sides = self.bars.iter().any(|bar| bar.percent < 0.0 || bar.half_width.is_some());
-        let (middle, side) = if has_sides { (NAMES + BARS / 2.0, BARS / 2.0) } else { (NAMES, BARS) };
+        let (middle, side) = if has_sides { (names + BARS / 2.0, BARS / 2.0) } else { (names, BARS) };
         let at = |percent: f64| middle + percent.clamp(-far, far) / far * (side - 20.0);
         let mut svg = format!(
             "<svg class=\"bars\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
@@ -74,8 +83,8 @@ impl Bars {
                 svg,
                 "<text class=\"name\" x=\"{}\" y=\"{y}\">{}</text><rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" \
                  width=\"{:.1}\" height=\"13\"/>",
-                NAMES - 10.0,
-                html(&bar.name),
+                names - GAP,
+                html(&shortened(&bar.name)),
                 y - 6.5,
                 to - from,
             );
@@ -91,7 +100,7 @@ impl Bars {
             _ = write!(
                 svg,
                 "<text class=\"figure\" x=\"{}\" y=\"{y}\">{}</text>",
-                NAMES + BARS + 10.0,
+                names + BARS + 10.0,
                 html(&bar.text)
             );
         }
@@ -102,6 +111,17 @@ impl Bars {
         );
         svg
     }
+}
+
+/// A long name without its middle: which task it is stands at its beginning and before what is told of it.
+fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.to_string();
+    }
+    let end = NAME_MAX * 2 / 3;
+    let begin: String = name.chars().take(NAME_MAX - end - 1).collect();
+    format!("{begin}\u{2026}{}", name.chars().skip(count - end).collect::<String>())
 }
 
 /// The next number of 1, 2 or 5 and zeros.
@@ -120,6 +140,30 @@ fn round_up(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_any_length_is_in_the_picture() {
+        let bar = |name: &str| Bar {
+            name: name.to_string(),
+            percent: 50.0,
+            half_width: None,
+            is_noise: false,
+            text: String::new(),
+        };
+        let width = |name: &str| {
+            let bars = Bars { title: String::new(), says: String::new(), bars: vec![bar(name)] };
+            let html = bars.to_html();
+            let view = html.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split(' ').next());
+            (view.unwrap().parse::<f64>().unwrap(), html)
+        };
+        assert_eq!(width("reader, waiting").0, 860.0);
+        let (long, html) = width(&format!("{}42, waiting for devices", "a-long-name-".repeat(30)));
+        assert!(long > 900.0 && long < 1000.0, "{long}");
+        assert!(
+            html.contains("a-long-name-a-lon\u{2026}") && html.contains("-42, waiting for devices<"),
+            "{html}"
+        );
+    }
 
     #[test]
     fn an_axis_ends_at_a_round_number() {

@@ -6,6 +6,8 @@
 //!              └─▶ marks: kswapd woken, throttled, killed ────────────────────────────────────────┘
 //! ```
 
+use std::cmp::Reverse;
+
 use pageout_engine::{PAGE_SIZE, Stat};
 use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
@@ -98,8 +100,15 @@ fn longest_wait(result: &RunResult) -> String {
 
 /// What tasks waited for, as shares of their time.
 fn waits(tasks: &[TaskResult]) -> Bars {
+    let waited = |task: &TaskResult| {
+        [task.reclaim_time_ns, task.io_wait_ns, task.cpu_wait_ns, task.delayed_ns].into_iter().sum::<u64>()
+    };
+    let mut shown: Vec<usize> = (0..tasks.len()).collect();
+    shown.sort_by_key(|&at| Reverse(waited(&tasks[at])));
+    shown.truncate(TASKS);
+    shown.sort_unstable();
     let mut bars = Vec::new();
-    for task in tasks.iter().take(TASKS) {
+    for task in shown.into_iter().map(|at| &tasks[at]) {
         for (what, ns) in [
             ("in direct reclaim", task.reclaim_time_ns),
             ("waiting for devices", task.io_wait_ns),
@@ -119,7 +128,11 @@ fn waits(tasks: &[TaskResult]) -> Bars {
         }
     }
     let more = tasks.len().saturating_sub(TASKS);
-    let more = if more > 0 { format!(" {more} more tasks are in the table.") } else { String::new() };
+    let more = if more > 0 {
+        format!(" These {TASKS} tasks waited longest; {} did less.", figures::counted(more as u64, "other"))
+    } else {
+        String::new()
+    };
     Bars {
         title: "What tasks waited for".to_string(),
         says: format!("Shares of each task's time. Reclaim may itself wait for devices and CPUs.{more}"),
