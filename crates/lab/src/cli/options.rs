@@ -19,7 +19,7 @@ pub(crate) struct RunOptions {
     pub(crate) settings: Vec<Setting>,
 
     /// Seed of every random choice, instead of the scenario's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct OutputOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ParallelOptions {
     /// Runs at the same time; 0 is one for each CPU
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    #[arg(long, short, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) jobs: usize,
 }
 

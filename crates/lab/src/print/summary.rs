@@ -381,26 +381,29 @@ fn swap_line(result: &RunResult) -> String {
 /// Where accesses found their pages.
 fn tiers_lines(tiers: &TiersResult) -> String {
     let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
-    let best = tiers
-        .offline_fast_hit_ratio
-        .map_or_else(String::new, |best| format!(", {} at best (offline)", figures::percent(best)));
-    let converged = tiers
-        .converged_ns
-        .map_or_else(String::new, |at| format!(", nine tenths of where it ended by {}", figures::time(at)));
-    let records = match tiers.hotness_bytes {
-        0 => String::new(),
-        bytes => format!("; records of hot pages take {}", figures::bytes(bytes)),
-    };
-    format!(
-        "\ntiers: {fast} of accesses in the top tier{best}{converged}; access p50 {}, p99 {}\n  \
-         {} pages promoted, {} demoted, {} of them back within 10 s; {:.2} bytes moved per useful byte{records}\n",
-        figures::time(tiers.access.p50_ns),
-        figures::time(tiers.access.p99_ns),
-        figures::count(tiers.promoted),
-        figures::count(tiers.demoted),
-        figures::percent(tiers.ping_pong_ratio()),
-        tiers.moved_per_useful_byte
-    )
+    let mut found = format!("tiers: {fast} of accesses in the top tier");
+    if let Some(best) = tiers.offline_fast_hit_ratio {
+        let _ = write!(found, ", {} at best (offline)", figures::percent(best));
+    }
+    // Without promotion there is no end that it comes to.
+    if let Some(at) = tiers.converged_ns.filter(|_| tiers.promoted > 0) {
+        let _ = write!(found, ", nine tenths of where it ended by {}", figures::time(at));
+    }
+    let (p50, p99) = (figures::time(tiers.access.p50_ns), figures::time(tiers.access.p99_ns));
+    let _ = write!(found, "; access p50 {p50}, p99 {p99}");
+    let (promoted, demoted) = (figures::count(tiers.promoted), figures::count(tiers.demoted));
+    let mut moved = format!("{promoted} pages promoted to the top tier, {demoted} demoted from it");
+    if tiers.promoted > 0 {
+        let back = figures::percent(tiers.ping_pong_ratio());
+        let bytes = tiers.moved_per_useful_byte;
+        let _ = write!(moved, ", {back} of them back within 10 s; {bytes:.2} bytes moved per useful byte");
+    }
+    if tiers.hotness_bytes > 0 {
+        let _ = write!(moved, "; records of hot pages take {}", figures::bytes(tiers.hotness_bytes));
+    }
+    let (found, moved) =
+        (output::wrap(&found, output::width(), ""), output::wrap(&moved, output::width(), "  "));
+    format!("\n{found}{moved}")
 }
 
 /// What of readahead was of use.

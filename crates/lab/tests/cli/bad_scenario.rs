@@ -545,3 +545,12 @@ fn a_check_says_so_as_json_too() {
     assert_eq!(told["scenario"], "scenario.toml");
     assert!(told["notes"][0]["text"].is_string(), "{output}");
 }
+
+#[test]
+fn a_number_below_nothing_is_no_option_of_its_own() {
+    for option in [["--seed", "-1"], ["--jobs", "-1"]] {
+        let output =
+            pageout(std::path::Path::new("."), &[&["compare", "scenario.toml"][..], &option].concat());
+        check_failure(&output, 2, &["invalid value '-1'", option[0]]);
+    }
+}

@@ -484,3 +484,20 @@ fn what_advise_tier_cannot_do_is_refused() {
     }
     check_failure(&pageout(with_scenario(CHURN).path(), &["advise-tier", "no.toml"]), 2, &["no.toml"]);
 }
+
+#[test]
+fn where_nothing_is_promoted_no_time_is_told_by_which_it_was() {
+    let run = |name: &str| {
+        let path = scenarios().join(name);
+        check_success(&pageout(std::path::Path::new("."), &["run", path.to_str().unwrap(), "--quiet"]))
+    };
+    let demoted = run("demotion.toml");
+    assert!(demoted.contains("\n  0 pages promoted to the top tier, 7,319 demoted from it\n"), "{demoted}");
+    assert!(!demoted.contains("nine tenths"), "{demoted}");
+    let promoted = run("hot-set-on-slow-memory.toml").replace('\n', " ");
+    for part in
+        ["nine tenths of where it ended by", "of them back within 10 s", "bytes moved per useful byte"]
+    {
+        assert!(promoted.contains(part), "{part}: {promoted}");
+    }
+}
