@@ -76,7 +76,8 @@ pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 pub use reclaim::{
     AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    KswapdActivity, Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk, V1Throttle,
+    KswapdActivity, OfflinePages, Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk,
+    V1Throttle,
 };
 pub use serve::engine::Engine;
 pub use stat::Stat;

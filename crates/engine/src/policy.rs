@@ -9,7 +9,8 @@ use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, ProtectionRule, ReclaimRules, V1Throttle,
+    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, OfflinePages, ProtectionRule,
+    ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
 use crate::writeback::rules::WritebackRules;
@@ -143,7 +144,7 @@ impl Policy {
     }
 
     /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
-    /// target, that of cgroup v1 waits for writes, and kswapd stays hopeless until enough is free.
+    /// target, that of cgroup v1 waits for writes, kswapd stays hopeless until enough is free, and pages of a removed group are its parent's.
     pub fn mglru_7_1() -> Policy {
         let mut policy = Policy::mglru_6_16();
         policy.generations.pass.abort_scope = AbortScope::All;
@@ -151,6 +152,7 @@ impl Policy {
         policy.reclaim.kswapd_reset = KswapdReset::Balanced;
         policy.reclaim.protection = ProtectionRule::KswapdOnly;
         policy.reclaim.swap_cache_bypass = false;
+        policy.reclaim.offline = OfflinePages::Reparent;
         policy
     }
 

@@ -12,7 +12,7 @@ use crate::lru::{
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    KswapdReset, NoioAnon, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -257,6 +257,8 @@ pub const SWITCHES: &[Switch] = &[
         "Pages of files are demoted to slower memory like others. No kernel has it otherwise; false is what those ask for who would read a file again rather than have it on slow memory: reclaim then drops them as if there were no slower memory."),
     switch!("reclaim.demotion_full", DemotionFull: reclaim.demotion_full, Some(("demotion.toml", "reclaim_target")),
         "What becomes of pages that are to be demoted while slower memory is full: they are swapped out or dropped, although colder pages stay there (all kernels), or the coldest of the slower memory goes first."),
+    switch!("reclaim.offline", OfflinePages: reclaim.offline, Some(("removed-groups.toml", "keep")),
+        "The pages of a removed group stay on its own lists until they are reclaimed there (up to 7.0), or are its parent's at once, at the cold end of the lists (since 7.1)."),
     switch!("reclaim.demotion_mems", DemotionMems: reclaim.demotion_mems, Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
         "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.18), it asks for the nearest ones alone, so that a group without them is not demoted at all, or any slower node of the group will do (since 2026)."),
     switch!("reclaim.file_writeback", FileWriteback: reclaim.file_writeback, Some(("writeback-from-reclaim.toml", "any")),

@@ -17,6 +17,7 @@ pub(crate) mod lruvec; // the lists of one memcg on one node, their costs and ag
 pub(crate) mod batch; // per-CPU folio batches in front of the lists
 mod seam; // the questions, and who answers them
 pub(crate) mod generations; // pages of about the same age together
+mod reparent; // a removed group's lists join its parent's
 mod sieve; // one queue and a hand
 mod single_list; // in order of access
 mod switching; // from one family of lists to the other

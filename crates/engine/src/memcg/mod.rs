@@ -444,6 +444,12 @@ impl Memcgs {
         self[parent].kmem_rest += rest;
     }
 
+    /// Pages that a group was charged for are its parent's: those above it are charged already.
+    pub(super) fn reparent_pages(&mut self, id: MemcgId, pages: u64) {
+        let group = &mut self[id];
+        group.usage = group.usage.checked_sub(pages).expect("a group is charged for its folios");
+    }
+
     /// Notes a removed group to which nothing is charged any more.
     #[inline]
     fn note_if_empty(&mut self, id: MemcgId) {

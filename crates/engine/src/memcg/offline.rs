@@ -8,7 +8,7 @@
 //!                     ▼ parent's from now on      ▼ where an online one would be spared              ▼
 //! ```
 //! A removed group has no name: its path is free for another group. Its pages keep it until somebody reclaims them, an ancestor at
-//! its limit or the machine. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on
+//! its limit or the machine; or they are its parent's at once (`reclaim.offline`, `lru/reparent.rs`), and nothing but swap keeps it. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on
 //! shared pages of the kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
 //! [`crate::memcg::Memcgs::online`] who does now. [reclaim 2.3, 4.4, 4.9; machine 7]
 //!
@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::memcg::Protection;
 use crate::memcg::lru::Move;
+use crate::reclaim::OfflinePages;
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, PAGE_SIZE};
 
@@ -47,6 +48,13 @@ impl Core {
         for cpu in (0..self.config.cpus).map(CpuId) {
             if self.cpus[cpu.index()].stock.memcg == memcg {
                 self.stock_drain(cpu);
+            }
+        }
+        if self.memcgs[memcg].policy.reclaim.offline == OfflinePages::Reparent {
+            let pages = self.lru_reparent(memcg, parent);
+            self.memcgs.reparent_pages(memcg, pages);
+            for pool in self.lruvecs.pools() {
+                self.join_counters(memcg, parent, pool);
             }
         }
         self.memcgs.lrus.iter_mut().for_each(|lru| lru.rotate(memcg, Move::Old));

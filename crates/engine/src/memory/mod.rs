@@ -176,6 +176,14 @@ impl Memory {
         if is_in_use && folio.is_huge() { head } else { pfn }
     }
 
+    /// Whether a frame is the first one of a folio that somebody has.
+    pub(crate) fn is_head_in_use(&self, pfn: Pfn) -> bool {
+        let folio = &self.folios[pfn];
+        let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        let has_user = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(holds);
+        has_user && self.folios.free_order(pfn).is_none() && self.folio_of(pfn) == pfn
+    }
+
     /// The slot of a folio in the swap cache.
     pub(crate) fn swap_entry(&self, pfn: Pfn) -> SwapEntry {
         let folio = &self.folios[pfn];

@@ -44,7 +44,7 @@ pub(crate) use node::{NodePass, NodeStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
-    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
+    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, OfflinePages,
     ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
 };
 pub(crate) use rules::{CompactGap, KswapdReset, NoioAnon};

@@ -171,6 +171,16 @@ choice! {
 }
 
 choice! {
+    /// Whose the pages of a removed group are.
+    OfflinePages {
+        /// Its own: they stay on its lists until they are reclaimed there. Up to 7.0.
+        Keep = "keep",
+        /// Its parent's, at the cold end of that one's lists. Since 7.1.
+        Reparent = "reparent",
+    }
+}
+
+choice! {
     /// How many pages reclaim for a block frees before it leaves the rest to compaction.
     CompactGap {
         /// Twice the block. Up to 7.1.
@@ -235,6 +245,8 @@ pub struct ReclaimRules {
     pub demotion_full: DemotionFull,
     /// Whether pages stay on nodes of their group.
     pub demotion_mems: DemotionMems,
+    /// Whose the pages of a removed group are.
+    pub offline: OfflinePages,
 }
 
 impl ReclaimRules {
@@ -265,6 +277,7 @@ impl ReclaimRules {
             demote_file: true,
             demotion_full: DemotionFull::ReclaimHere,
             demotion_mems: DemotionMems::Ignored,
+            offline: OfflinePages::Keep,
         }
     }
 
@@ -298,6 +311,7 @@ impl ReclaimRules {
             swap_ahead_drain: false,
             clean_only: false,
             swap_cache_bypass: false,
+            offline: OfflinePages::Reparent,
             ..ReclaimRules::generations_6_12()
         }
     }

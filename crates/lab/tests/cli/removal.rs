@@ -112,3 +112,33 @@ fn a_file_of_a_removed_cgroup_ends_the_run_with_why_it_is_gone() {
     assert_ne!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("memory.stat") && stderr.contains("its cgroup was removed"), "{stderr}");
 }
+
+/// Each group has the lists of a kernel of its own, so that folios have to find their places on other lists.
+#[test]
+fn pages_of_a_removed_cgroup_are_its_parents_whatever_lists_both_have() {
+    for (parent, job) in
+        [("mglru@2026", "mglru@2026"), ("classic@6.12", "mglru@2026"), ("mglru@6.12", "classic@2026")]
+    {
+        let job = JOB.replace(
+            "[[memcg]]\npath = \"/batch/job\"",
+            &format!(
+                "[[memcg]]\npath = \"/batch\"\npolicy = \"{parent}\"\n[[memcg]]\npath = \"/batch/job\"\npolicy = \"{job}\""
+            ),
+        );
+        let directory = with_scenario(&format!(
+            "{GOOD}{job}{}",
+            events(&[
+                "at = \"40ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
+                "at = \"41ms\"\nread = \"/sys/fs/cgroup/batch/cgroup.stat\"",
+                "at = \"41ms\"\nread = \"/sys/fs/cgroup/batch/memory.stat\"",
+                "at = \"50ms\"\nwrite = \"/sys/fs/cgroup/batch/memory.reclaim\"\nvalue = \"1MiB\"",
+                "at = \"60ms\"\nread = \"/sys/fs/cgroup/batch/memory.stat\"",
+            ])
+        ));
+        let result = json(directory.path(), &["run", "scenario.toml"]);
+        let read = |at: usize| result["reads"][at]["text"].as_str().unwrap();
+        assert_eq!(read(0), "nr_descendants 0\nnr_dying_descendants 0\n");
+        assert!(read(1).contains("\nfile 1048576\n"), "{}", read(1));
+        assert!(read(2).contains("\nfile 0\n"), "{}", read(2));
+    }
+}

@@ -96,7 +96,7 @@ impl Core {
     }
 
     /// Opens a new youngest generation after `seq`.
-    fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
+    pub(super) fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
         if self.generations(lruvec).max_seq != seq {
             return false;
         }

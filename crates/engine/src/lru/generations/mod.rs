@@ -31,6 +31,7 @@ mod min_ttl; // a working set that is not to be thrashed
 mod place; // which generation a folio belongs to
 mod aging; // a new youngest generation
 mod eviction; // the oldest one
+mod splice; // those of a removed group
 mod user; // what user space asks for
 
 pub(crate) use aging::Aging;

@@ -204,3 +204,97 @@ fn a_shadow_that_a_removed_group_has_left_has_no_consequence() {
     run("top/job", "0");
     run("top", "1");
 }
+
+/// Since 7.1 nothing but swap keeps a removed group. Invariants, checked after each line, count the lists and the charges.
+#[test]
+fn pages_of_a_removed_group_are_its_parents_at_once() {
+    for policy in ["classic@6.12", "mglru@6.12", "mglru-fg", "lru", "sieve"] {
+        check(&format!(
+            "
+        config policy={policy} reclaim.offline=reparent folio_batch=4 charge_stock=1 stat=live
+        group top
+        group top/job
+        file data 100
+        file locked 5
+        swap 100
+        task t in top/job
+        task other in top
+        t open data as f
+        t read f 0..40             => 40M
+        t write f 3
+        t read f 0..10             => 10H
+        t open locked as l
+        t read l 0..5              => 5M
+        other map locked as m      # what is locked is on no list
+        other mlock m
+        other anon 9 as heap
+        other write heap 0..9
+        t exits
+        rmdir top/job              =>
+        dying top                  => 0
+        usage top                  => 54
+        stat top nr_dirty          => 1
+        other open data as f
+        other read f 0..40         => 40H
+        other sets top reclaim 20
+        group top/job
+        usage top/job              => 0
+    "
+        ));
+    }
+}
+
+/// What the removed group used last goes before what its parent used long ago.
+#[test]
+fn pages_of_a_removed_group_go_before_its_parents() {
+    for policy in ["classic@6.12", "mglru@6.12"] {
+        check(&format!(
+            "
+        config policy={policy} reclaim.offline=reparent folio_batch=1 charge_stock=1 reclaim_batch=4 stat=live
+        group top
+        group top/job
+        file data 100
+        file more 200
+        task t in top/job
+        task other in top
+        other open more as g
+        other read g 0..200        => 200M
+        t open data as f
+        t read f 0..64             => 64M
+        t exits
+        rmdir top/job
+        other sets top reclaim 4
+        other read g 0..200        => 200H
+        other open data as f
+        other read f 0..4          => 4M
+    "
+        ));
+    }
+}
+
+/// Swap and the group that pays for it stay until somebody reads it back.
+#[test]
+fn what_a_removed_group_has_in_swap_keeps_it() {
+    check(
+        "
+        config reclaim.offline=reparent folio_batch=1 charge_stock=1 reclaim_batch=8 stat=live
+        group top
+        group top/job
+        tmpfs shared 20
+        swap 100
+        task t in top/job
+        task other in top
+        t open shared as f
+        t write f 0..20
+        t sets top/job reclaim 8
+        swapped top                => 20
+        t exits
+        rmdir top/job              =>
+        dying top                  => 1
+        other open shared as f
+        other read f 0..20
+        swapped top                => 0
+        dying top                  => 0
+    ",
+    );
+}

@@ -1,0 +1,120 @@
+//! The lists of a removed group become those of its parent, with the folios on them (since Linux 7.1).
+//!
+//! ```text
+//!                head                            tail          the parent's list: who is next is at the tail
+//!   two lists    parent's ─────────────► group's               likewise for each of the four
+//!
+//!   generations  youngest  [parent's ► group's]                the parent first opens generations, without a walk, until its
+//!                   ⋮      [parent's ► group's]                window is full; then slot by slot
+//!                oldest    [parent's ► group's]
+//! ```
+//! So a removed group has no pages left that only its own reclaim finds, and goes as soon as its last slot of swap does. The price is
+//! order. What the group used last is now behind what the parent used last. And a generation of the group joins the one that has
+//! the same slot, which may be older or younger: nothing says which of the two windows moved faster. [mglru-2026 2.14]
+//!
+//! *Where the specification is silent:* folios on no list (in a batch, in someone's hands, locked into memory) are the parent's, too, as
+//! the charge is. If the parent has other lists, each folio goes where its state puts it. Slots of swap stay the group's.
+
+use super::{Arrival, Lru};
+use crate::core::Core;
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::folio::FolioFlags;
+use crate::units::{FileId, MemcgId, Pfn};
+
+impl Core {
+    /// Makes all folios of a removed group its parent's, on lists or not. Returns how many pages are charged to that one instead.
+    pub(crate) fn lru_reparent(&mut self, memcg: MemcgId, parent: MemcgId) -> u64 {
+        let mut placed_anew = Vec::new();
+        for pool in self.lruvecs.pools() {
+            let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
+            if !self.have_lists_alike(from, to) {
+                self.empty_lists(from, &mut placed_anew);
+            } else if self.lru_of(from) == Lru::Generations {
+                self.generations_splice(from, to);
+            } else {
+                self.two_lists_splice(from, to);
+            }
+            let unevictable = self.lruvecs[from].sizes[LruList::Unevictable as usize];
+            self.move_size(from, to, LruList::Unevictable, unevictable);
+        }
+        let pages = self.reown_folios(memcg, parent);
+        for pfn in placed_anew {
+            self.lru_place(pfn, Arrival::Added);
+        }
+        pages
+    }
+
+    /// Whether what is on one's lists may be put on the other's as it is.
+    fn have_lists_alike(&self, from: LruvecId, to: LruvecId) -> bool {
+        let is_switching = self.lruvecs[from].is_switching || self.lruvecs[to].is_switching;
+        let is_same = self.lru_of(from) == self.lru_of(to);
+        !is_switching
+            && is_same
+            && match self.lru_of(from) {
+                Lru::TwoLists => true,
+                Lru::Generations => self.have_windows_alike(from, to),
+                Lru::SingleList | Lru::Sieve => false,
+            }
+    }
+
+    fn two_lists_splice(&mut self, from: LruvecId, to: LruvecId) {
+        for list in LruList::EVICTABLE {
+            let links = &mut self.memory.folios;
+            while let Some(item) = self.lruvecs[from].lists[list as usize].pop_head(links) {
+                self.lruvecs[to].lists[list as usize].push_tail(links, item);
+            }
+            let pages = self.lruvecs[from].sizes[list as usize];
+            self.move_size(from, to, list, pages);
+        }
+    }
+
+    /// Pages that one counted are counted by the other.
+    pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
+        self.update_size(from, list, -(pages as i64));
+        self.update_size(to, list, pages as i64);
+    }
+
+    /// Takes all folios off the lists, the coldest of each first.
+    fn empty_lists(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
+        let tail_of = |core: &Core| {
+            let lists = &core.lruvecs[lruvec];
+            let generations = lists.generations.iter().flat_map(|generations| &generations.lists);
+            lists.lists.iter().chain(generations).find_map(|list| list.tail()).map(Pfn)
+        };
+        while let Some(pfn) = tail_of(self) {
+            self.lru_unlink(pfn);
+            folios.push(pfn);
+        }
+    }
+
+    /// Writes the parent's name into the record of each folio, and its mark where a hit looks for it. Returns their pages.
+    fn reown_folios(&mut self, memcg: MemcgId, parent: MemcgId) -> u64 {
+        let (folios, pages) = self.charged_folios(memcg);
+        for pfn in folios {
+            self.memory.folios[pfn].memcg = parent;
+            let folio = self.memory.folios[pfn];
+            if folio.has(FolioFlags::INDEXED) {
+                let mark = self.mark_of(self.lruvec_of(pfn));
+                let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
+                index.update(u64::from(folio.index), |word| *word = word.with_mark(mark));
+            }
+        }
+        pages
+    }
+
+    /// The folios that a group is charged for, and their pages. Some are on no list: their records alone tell.
+    fn charged_folios(&self, memcg: MemcgId) -> (Vec<Pfn>, u64) {
+        let (charged, mut folios, mut pages) = (self.memcgs[memcg].usage, Vec::new(), 0);
+        for pfn in self.memory.nodes().flat_map(|node| self.memory.zones.used_so_far(node)) {
+            if pages == charged {
+                break;
+            }
+            let folio = &self.memory.folios[pfn];
+            if folio.memcg == memcg && folio.has(FolioFlags::CHARGED) && self.memory.is_head_in_use(pfn) {
+                folios.push(pfn);
+                pages += folio.pages();
+            }
+        }
+        (folios, pages)
+    }
+}
