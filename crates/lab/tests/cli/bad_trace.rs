@@ -287,3 +287,22 @@ fn columns_between_which_something_else_stands_are_recognised() {
     check_failure(&info(&[]), 2, &["one column alone", "';' is between columns", "`csv.delimiter = \";\"`"]);
     assert!(check_success(&info(&["--read", "csv.delimiter=;"])).contains("distinct pages      2 pages"));
 }
+
+#[test]
+fn what_is_compressed_otherwise_is_told_and_not_taken_for_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let gzip = [&[0x1F, 0x8B, 8, 0, 1, 2, 3, 4][..], &[9; 64]].concat();
+    for (name, more) in [
+        ("prxy_0.csv.gz", &["--format", "msr"][..]),
+        ("prxy_0.csv.gz", &[]),
+        ("called.csv", &[]),
+        ("pages.u32.gz", &["--format", "words"]),
+    ] {
+        fs::write(directory.path().join(name), &gzip).unwrap();
+        let output = pageout(directory.path(), &[&["trace", "info", name], more].concat());
+        check_failure(&output, 2, &[name, "compressed with gzip", "gunzip it first"]);
+    }
+    // The first page of a list may be any.
+    fs::write(directory.path().join("pages.u32"), [&gzip[..4], &[1, 0, 0, 0]].concat()).unwrap();
+    check_success(&pageout(directory.path(), &["trace", "info", "pages.u32", "--format", "pages-u32"]));
+}

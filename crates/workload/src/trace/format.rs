@@ -89,6 +89,12 @@ impl Format {
         }
     }
 
+    /// Whether it is lines of text.
+    pub(super) fn is_text(self) -> bool {
+        use Format::{Alibaba, Csv, FioIolog, Msr, Spc, Tencent};
+        matches!(self, Csv | Msr | Alibaba | Tencent | Spc | FioIolog)
+    }
+
     /// The format that a file's name stands for.
     pub fn of_name(path: &Path) -> Option<Format> {
         let name = plain_name(&path.to_string_lossy());

@@ -135,6 +135,15 @@ fn open_file(path: &Path) -> Result<File, TraceError> {
     File::open(path).map_err(|error| cannot_open(path, error))
 }
 
+/// How files begin that are compressed in a way that is not read here, how they are called, and what decompresses them.
+const COMPRESSED: &[(&[u8], &str, &str, &str)] = &[
+    (&[0x1F, 0x8B, 0x08], "gzip", ".gz", "gunzip"),
+    (&[0xFD, b'7', b'z', b'X', b'Z', 0], "xz", ".xz", "unxz"),
+    (b"BZh", "bzip2", ".bz2", "bunzip2"),
+    (&[0x04, 0x22, 0x4D, 0x18], "lz4", ".lz4", "unlz4"),
+    (b"PK\x03\x04", "zip", ".zip", "unzip"),
+];
+
 /// A source whose format is known.
 fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, TraceError> {
     let mut source = Source::new(name, input)?;
@@ -145,11 +154,30 @@ fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, T
             if let Ok(by_name) = Format::detect(Path::new(name), &[]) {
                 source.set_format(by_name);
             }
-            Format::detect(Path::new(name), &source.peek(32)?)?
+            let start = source.peek(32)?;
+            refuse_compressed(&source, name, &start)?;
+            Format::detect(Path::new(name), &start)?
         }
     };
     source.set_format(format);
+    if options.format.is_some() {
+        let start = source.peek(8)?;
+        refuse_compressed(&source, name, &start)?;
+    }
     Ok(source)
+}
+
+/// Bytes that say that they are compressed, where text was to come or where the name says so, too: a list of pages may begin with any.
+fn refuse_compressed(source: &Source, name: &str, start: &[u8]) -> Result<(), TraceError> {
+    let Some((_, kind, suffix, program)) = COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic))
+    else {
+        return Ok(());
+    };
+    let is_text = source.format().is_none_or(Format::is_text);
+    if !is_text && !name.to_lowercase().ends_with(suffix) {
+        return Ok(());
+    }
+    Err(source.error(format!("it is compressed with {kind}, and only zstd is read here: {program} it first")))
 }
 
 /// The reader of the source's format.
