@@ -6,7 +6,7 @@
   const root = document.documentElement;
   const wantsDark = matchMedia("(prefers-color-scheme: dark)");
   let chosen = null; // the reader's own choice of theme
-  let drawn = []; // { plot, chart, place, full: [min, max] }
+  let drawn = []; // { plot, chart, place, full: [min, max], clock: number of its axis of time }
 
   // --- figures as people read them -------------------------------------------------------------------------------------------
   const digits = (value) => {
@@ -64,12 +64,20 @@
   // --- zoom: all time axes move together -------------------------------------------------------------------------------------------
   const isTime = (chart) => chart.x.unit === "s";
   const fullOf = (chart) => chart.range || [chart.xs[0], chart.xs[chart.xs.length - 1]];
+  // Charts over time begin and end together. Times that have nothing in common are of different clocks, such as of two boots.
+  const clocks = [], clockOf = new Map();
+  for (const chart of charts.filter(isTime).sort((one, other) => fullOf(one)[0] - fullOf(other)[0])) {
+    const [begin, end] = fullOf(chart), last = clocks[clocks.length - 1];
+    if (!last || begin > last[1]) clocks.push([begin, end]);
+    else last[1] = Math.max(last[1], end);
+    clockOf.set(chart, clocks.length - 1);
+  }
   let isMoving = false;
   const move = (from, min, max) => {
     if (isMoving) return;
     isMoving = true;
     for (const one of drawn) {
-      if (one === from || (isTime(one.chart) && isTime(from.chart))) zoom(one, min, max);
+      if (one === from || (isTime(one.chart) && one.clock === from.clock)) zoom(one, min, max);
     }
     isMoving = false;
   };
@@ -214,7 +222,10 @@
   // --- all of it ------------------------------------------------------------------------------------------------------------------------
   const LEFT = 150; // of charts over time, so that they stand below each other
   const draw = (dark) => {
-    const kept = drawn.filter(({ chart }) => isTime(chart)).map(({ plot }) => [plot.scales.x.min, plot.scales.x.max]);
+    const kept = []; // of each clock
+    for (const { plot, clock } of drawn) {
+      if (clock !== undefined) kept[clock] = [plot.scales.x.min, plot.scales.x.max];
+    }
     drawn.forEach(({ plot }) => plot.destroy());
     drawn = [];
     root.classList.toggle("dark", dark);
@@ -224,11 +235,11 @@
       const { options, data } = chart.kind === "lanes" ? lanesOf(chart, place) : linesOf(chart);
       const hasTime = isTime(chart);
       if (hasTime) options.axes[1].size = LEFT;
-      const one = { chart, place };
+      const one = { chart, place, clock: clockOf.get(chart) };
       options.width = Math.max(320, place.clientWidth);
       options.cursor = {
         drag: { x: !chart.x.log, y: false, setScale: false }, y: false, points: { show: chart.shape === "points" },
-        ...(hasTime ? { sync: { key: "time", setSeries: false } } : {}),
+        ...(hasTime ? { sync: { key: "time" + one.clock, setSeries: false } } : {}),
         bind: { dblclick: () => () => { move(one, ...one.full); return null; } },
       };
       options.hooks = { ...(options.hooks || {}), setSelect: [(plot) => {
@@ -237,7 +248,7 @@
         plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
       }] };
       one.plot = new uPlot(options, data, place);
-      one.full = fullOf(chart);
+      one.full = clocks[one.clock] || fullOf(chart);
       // A legend's entry hides its line; by keyboard, too.
       place.querySelectorAll(".u-legend .u-series").forEach((entry, nth) => {
         if (nth === 0 || chart.shape === "stacked") return;
@@ -252,13 +263,7 @@
       });
       drawn.push(one);
     });
-    // Charts over time begin and end together.
-    const times = drawn.filter(({ chart }) => isTime(chart));
-    const low = Math.min(...times.map(({ full }) => full[0])), high = Math.max(...times.map(({ full }) => full[1]));
-    for (const one of times) {
-      one.full = [low, high];
-      zoom(one, ...(kept[0] || [low, high]));
-    }
+    for (const one of drawn.filter(({ clock }) => clock !== undefined)) zoom(one, ...(kept[one.clock] || one.full));
   };
 
   places.forEach((place, at) => {
