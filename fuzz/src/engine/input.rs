@@ -323,6 +323,11 @@ pub(super) enum Action {
         order: u8,
         blocks: u8,
     },
+    /// Writes `transparent_hugepage/enabled`.
+    TransparentHugepage {
+        task: u8,
+        enabled: &'static str,
+    },
     /// Time passes.
     Tick {
         nanos: u64,
@@ -381,6 +386,10 @@ impl Action {
                 Action::Refuse { step, pattern: b }
             }
             248 if object == 0 => Action::Compact { task },
+            248 if object == 1 => {
+                let enabled = ["always", "madvise", "never"][usize::from(b % 3)];
+                Action::TransparentHugepage { task, enabled }
+            }
             248 => Action::Hugepages { task, order: b % 10 + 1, blocks: c & 7 },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
             253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },

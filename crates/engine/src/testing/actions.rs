@@ -6,7 +6,7 @@
 
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::memory::mm::Advice;
-use crate::{Bdi, MigrateStep, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec};
+use crate::{Bdi, MigrateStep, PROFILES, Policy, SWITCHES, SwapKind, SwapSpec, TransparentHugepage};
 use proptest::prelude::*;
 
 /// A machine to build.
@@ -172,6 +172,11 @@ pub(crate) enum Action {
         task: usize,
         order: u8,
         blocks: usize,
+    },
+    /// Writes `transparent_hugepage/enabled`.
+    TransparentHugepage {
+        task: usize,
+        enabled: TransparentHugepage,
     },
     /// Writes `memory.max`.
     SetMax {
@@ -340,6 +345,19 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),
         2 => (task(), 0..2usize, prop_oneof![Just(None), (2..4u64).prop_map(Some)])
             .prop_map(|(task, group, evicts)| Action::LruGen { task, group, evicts }),
+    ]
+}
+
+/// What happens where heaps have huge pages: who gets new ones changes.
+pub(crate) fn huge_action() -> impl Strategy<Value = Action> {
+    let enabled = prop::sample::select(vec![
+        TransparentHugepage::Always,
+        TransparentHugepage::Madvise,
+        TransparentHugepage::Never,
+    ]);
+    prop_oneof![
+        30 => action(),
+        1 => (0..TASKS, enabled).prop_map(|(task, enabled)| Action::TransparentHugepage { task, enabled }),
     ]
 }
 

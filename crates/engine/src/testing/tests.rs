@@ -3,7 +3,7 @@
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
 //! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
 
-use super::actions::{Action, Setup, action, setup, tiered_action, tiered_setup};
+use super::actions::{Action, Setup, action, huge_action, setup, tiered_action, tiered_setup};
 use super::machine::{Checks, Machine};
 use super::mutant::Mutant;
 use crate::{MigrateStep, Stat};
@@ -35,9 +35,9 @@ fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
     inputs.new_tree(&mut runner).expect("nothing is filtered").current()
 }
 
-/// The same run, on a machine whose heaps begin with a huge page.
+/// The same on a machine whose heaps begin with a huge page, and on which who gets more changes.
 fn random_run_huge(seed: u64) -> (Setup, Vec<Action>) {
-    let (setup, actions) = random_run(seed);
+    let (setup, actions) = draw(seed, (setup(), vec(huge_action(), 1..ACTIONS)));
     (setup.with_huge_pages(), actions)
 }
 

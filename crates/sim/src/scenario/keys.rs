@@ -277,7 +277,7 @@ mod tests {
     fn sample(key: &Key) -> Value {
         match key.accepts {
             Accepts::Bool => json!(key.default != "true"),
-            Accepts::Choice(words) => json!(words[0]),
+            Accepts::Choice(words) => json!(words.last()),
             Accepts::Policy => json!("lru"),
             // Not the least, which often is the default that need not be written.
             Accepts::Integer(min, max) => json!(max.min(min + 1)),

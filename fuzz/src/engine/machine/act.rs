@@ -186,6 +186,12 @@ impl Machine {
                 let step = self.engine.write_file(TaskId(task as u32), &path, &blocks.to_string());
                 self.advanced(task, Doing::Reclaim, step.expect("it takes a number"), false);
             }
+            Action::TransparentHugepage { task, enabled } => {
+                let Some(task) = self.idle(task) else { return };
+                let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+                let step = self.engine.write_file(TaskId(task as u32), path, enabled);
+                self.advanced(task, Doing::Reclaim, step.expect("it takes its words"), false);
+            }
             Action::Tick { nanos } => {
                 self.pass(Nanos(self.now.0 + nanos));
                 // Whoever is idle has run all the time, and returns to user space now.

@@ -101,6 +101,13 @@ impl Machine {
                     self.advanced(task, Doing::Reclaim, step, false);
                 }
             }
+            Action::TransparentHugepage { task, enabled } => {
+                if let Some(task) = self.idle(task) {
+                    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+                    let step = self.engine.write_file(task, path, enabled.name()).unwrap();
+                    self.advanced(task, Doing::Reclaim, step, false);
+                }
+            }
             Action::SetMax { task, group, pages } => {
                 if let Some(task) = self.idle(task) {
                     self.write(task, group, "memory.max", pages);
