@@ -55,11 +55,11 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
     let _ = writeln!(
         text,
-        "{} accesses in {} of simulated time, until {}\nmachine: {} CPUs, {} of memory, costs {}; kernel: {}; seed {}\n",
+        "{} accesses in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}; kernel: {}; seed {}\n",
         figures::count(result.accesses),
         figures::time(result.end_ns),
         result.ended,
-        scenario.machine.cpus,
+        figures::counted(scenario.machine.cpus.into(), "CPU"),
         figures::bytes(memory),
         scenario.machine.costs,
         result.profile,

@@ -1,5 +1,7 @@
 //! Notes on what a run leaves out or does not do. The result has them every time its user would miss something.
 
+use std::collections::BTreeSet;
+
 use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
@@ -8,6 +10,7 @@ use serde::Serialize;
 
 use super::run_result::{Counters, counter};
 use crate::print::{figures, output};
+use crate::scenario::nearest::nearest;
 use crate::scenario::switches;
 
 /// One of them.
@@ -48,6 +51,7 @@ pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmst
     notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
     notes.extend(no_flush(scenario, report, engine, vmstat));
     notes.extend(no_promotion(scenario, report, vmstat));
+    notes.extend(no_such_line(scenario, report));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
             "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
@@ -57,6 +61,28 @@ pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmst
         );
         Note { about: "readings", text }
     }));
+    notes
+}
+
+/// Lines that an event is to show and that were in none of its readings: a slip of the pen would be a column of dashes.
+fn no_such_line(scenario: &Scenario, report: &Report) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for event in &scenario.event {
+        let of_event =
+            || report.reads.iter().filter(|read| Some(read.path.as_str()) == event.read.as_deref());
+        let words: BTreeSet<&str> =
+            of_event().flat_map(|read| read.text.lines()).filter_map(|line| line.split(' ').next()).collect();
+        for name in event.show.iter().filter(|name| *name != "*") {
+            if words.is_empty() || words.contains(name.as_str()) {
+                continue;
+            }
+            let path = event.read.as_deref().unwrap_or_default();
+            let meant = nearest(name, words.iter().copied());
+            let meant = meant.map_or(String::new(), |meant| format!(": did you mean `{meant}`?"));
+            let text = format!("No line of {path} begins with `{name}`, which an event is to show{meant}");
+            notes.push(Note { about: "readings", text });
+        }
+    }
     notes
 }
 

@@ -100,3 +100,11 @@ fn pressure_of_a_group_that_is_gone_ends_the_run_with_the_reason() {
         &["2.000 ms into the run", "/sys/fs/cgroup/old/memory.pressure: its cgroup was removed before"],
     );
 }
+
+#[test]
+fn one_cpu_is_one() {
+    let of = |cpus: &str| {
+        check_success(&run_with("[[task]]", "[[task]]", &["--set", &format!("machine.cpus={cpus}")]))
+    };
+    assert!(of("1").contains("machine: 1 CPU, ") && of("2").contains("machine: 2 CPUs, "));
+}

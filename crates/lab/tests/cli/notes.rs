@@ -277,3 +277,13 @@ fn a_run_that_ends_before_memory_is_looked_at_for_the_first_time_is_told() {
     assert_eq!(about, "promotion");
     assert!(text.starts_with("NUMA balancing has looked at no memory"), "{text}");
 }
+
+#[test]
+fn a_line_to_show_that_is_in_no_reading_is_told() {
+    let event = "[[event]]\nat = \"1ms\"\nread = \"/sys/fs/cgroup/web/memory.stat\"\nshow = [\"file\", \"inactive_fil\"]\n\n[[task]]";
+    let printed = check_success(&run_with("[[task]]", event, &[])).replace('\n', " ");
+    assert!(printed.contains("begins with `inactive_fil`"), "{printed}");
+    assert!(printed.contains("did you mean `inactive_file`?"), "{printed}");
+    let good = event.replace("inactive_fil", "inactive_file");
+    assert!(!check_success(&run_with("[[task]]", &good, &[])).contains("begins with"));
+}
