@@ -22,8 +22,8 @@ impl Core {
         }
     }
 
-    /// What nearly all requests come to: a page that the CPU holds of the first zone, which has plenty. `None`, with nothing changed,
-    /// where a look at the zones has to decide.
+    /// What nearly all requests come to: a page that the CPU holds of the first zone, which has plenty, or of the second where the first
+    /// is used up. `None`, with nothing changed, where a look at the zones has to decide.
     #[inline(always)]
     pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();

@@ -151,17 +151,12 @@ impl Buddy {
     /// The order of the smallest block of a type that will do.
     #[inline]
     fn smallest(&mut self, folios: &mut FolioTable, order: u8, kind: MigrateType) -> Option<u8> {
-        let listed = self.orders[kind as usize] >> order;
-        if listed != 0 {
-            return Some(order + listed.trailing_zeros() as u8);
+        let orders = self.orders_of(kind) >> order;
+        if orders != 0 {
+            return Some(order + orders.trailing_zeros() as u8);
         }
-        if kind != MigrateType::Movable {
-            return None;
-        }
-        if self.fresh < self.rest() {
-            return Some(MAX_BLOCK_ORDER);
-        }
-        if self.open_rest(folios) { self.smallest(folios, order, kind) } else { None }
+        let has_more = kind == MigrateType::Movable && self.open_rest(folios);
+        if has_more { self.smallest(folios, order, kind) } else { None }
     }
 
     pub(super) fn end(&self) -> u32 {
@@ -174,10 +169,19 @@ impl Buddy {
     }
 
     /// Puts the rest at the end of the zone into the lists; false where it was there before.
+    #[inline]
     pub(super) fn open_rest(&mut self, folios: &mut FolioTable) -> bool {
-        if self.fresh < self.rest() || self.fresh == self.end {
-            return false;
-        }
+        self.has_rest() && self.list_rest(folios)
+    }
+
+    /// Whether there is nothing never used but that rest.
+    #[inline]
+    pub(super) fn has_rest(&self) -> bool {
+        self.fresh < self.end && self.fresh >= self.rest()
+    }
+
+    #[cold]
+    fn list_rest(&mut self, folios: &mut FolioTable) -> bool {
         folios.populate(Pfn(self.end - 1));
         while self.fresh < self.end {
             let order = (self.end - self.fresh).ilog2();
@@ -187,10 +191,17 @@ impl Buddy {
         true
     }
 
+    /// The orders of which a type has blocks, a bit each.
+    #[inline]
+    pub(super) fn orders_of(&self, kind: MigrateType) -> u16 {
+        let has_fresh = kind == MigrateType::Movable && self.fresh < self.rest();
+        self.orders[kind as usize] | u16::from(has_fresh) << MAX_BLOCK_ORDER
+    }
+
     /// Whether a type has a block of exactly this order.
+    #[inline]
     pub(super) fn has(&self, order: u8, kind: MigrateType) -> bool {
-        self.orders[kind as usize] & 1 << order != 0
-            || order == MAX_BLOCK_ORDER && kind == MigrateType::Movable && self.fresh < self.rest()
+        self.orders_of(kind) & 1 << order != 0
     }
 
     /// The first block of a list.

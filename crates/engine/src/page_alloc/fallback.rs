@@ -31,12 +31,19 @@ pub(super) struct Want {
     pub(super) rights: Rights,
 }
 
+/// Least order of a block that is claimed with its pageblock.
+#[inline]
+fn least_claimed(Want { order, rights, .. }: Want) -> u8 {
+    if rights.contains(Rights::NOFRAGMENT) { order.max(PAGEBLOCK_ORDER) } else { order }
+}
+
 impl Buddy {
     /// A block for a request, of its own type or another's.
+    #[inline(never)]
     pub(super) fn take(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let Want { order, kind, rights } = want;
         if rights.contains(Rights::HIGHATOMIC)
-            && let Some(pfn) = self.take_smallest(folios, order, MigrateType::HighAtomic)
+            && let Some(pfn) = self.take_highatomic(folios, order)
         {
             return Some(pfn);
         }
@@ -44,14 +51,36 @@ impl Buddy {
             return Some(pfn);
         }
         self.open_rest(folios);
-        self.claim(folios, want).or_else(|| self.steal(folios, want)).or_else(|| {
-            let may = rights.intersects(Rights::OOM | Rights::NON_BLOCK);
-            may.then(|| self.take_smallest(folios, order, MigrateType::HighAtomic)).flatten()
-        })
+        let others = self.claim(folios, want).or_else(|| self.steal(folios, want));
+        others.or_else(|| self.take_reserved(folios, want))
+    }
+
+    /// A block of those that are kept for requests that can't wait.
+    #[inline]
+    pub(super) fn take_reserved(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
+        let may = want.rights.intersects(Rights::HIGHATOMIC | Rights::OOM | Rights::NON_BLOCK);
+        if may { self.take_highatomic(folios, want.order) } else { None }
+    }
+
+    #[inline(never)]
+    fn take_highatomic(&mut self, folios: &mut FolioTable, order: u8) -> Option<u32> {
+        self.take_smallest(folios, order, MigrateType::HighAtomic)
     }
 
     /// So many blocks of one order for a CPU's list, at its tail; as many as there are. Returns how many.
+    #[inline]
     pub(super) fn take_bulk(
+        &mut self,
+        folios: &mut FolioTable,
+        want: Want,
+        number: u32,
+        into: &mut List,
+    ) -> u32 {
+        if self.keeps_nothing_for(want) { 0 } else { self.take_what_there_is(folios, want, number, into) }
+    }
+
+    #[inline(never)]
+    fn take_what_there_is(
         &mut self,
         folios: &mut FolioTable,
         want: Want,
@@ -91,10 +120,22 @@ impl Buddy {
         })
     }
 
+    /// Whether a request that leaves other types' pageblocks alone finds nothing. Where what is left of a zone is bits of such
+    /// pageblocks, each request comes by on its way to the next zone.
+    #[inline]
+    pub(super) fn keeps_nothing_for(&self, want: Want) -> bool {
+        let Want { order, kind, rights } = want;
+        let others = || fallbacks(kind).into_iter().fold(0, |orders, other| orders | self.orders_of(other));
+        rights.contains(Rights::NOFRAGMENT)
+            && self.orders_of(kind) >> order == 0
+            && others() >> least_claimed(want) == 0
+            && !self.has_rest()
+    }
+
     /// The largest block of another type, and its pageblock with it.
     fn claim(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
-        let Want { order, kind, rights } = want;
-        let least = if rights.contains(Rights::NOFRAGMENT) { order.max(PAGEBLOCK_ORDER) } else { order };
+        let Want { order, kind, .. } = want;
+        let least = least_claimed(want);
         for from in (least..=MAX_BLOCK_ORDER).rev() {
             let Some(other) = fallbacks(kind).into_iter().find(|&other| self.has(from, other)) else {
                 continue;

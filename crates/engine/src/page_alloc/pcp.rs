@@ -115,6 +115,18 @@ impl Pcp {
         Some(pfn)
     }
 
+    /// Whether it holds no single page of a type.
+    #[inline]
+    pub(super) fn is_empty(&self, kind: MigrateType) -> bool {
+        self.lists[list_of(0, kind)].is_empty()
+    }
+
+    /// A request for a page has found none here, nor any in the zone.
+    pub(super) fn asked_in_vain(&mut self, sizes: &PcpSizes, shortage: Shortage) {
+        self.free_count >>= 1;
+        self.refill(0, sizes, shortage);
+    }
+
     /// The page freed last, if there is one.
     #[inline(always)]
     pub(super) fn take_listed(&mut self, folios: &mut FolioTable, kind: MigrateType) -> Option<u32> {

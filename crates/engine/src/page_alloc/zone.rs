@@ -89,6 +89,15 @@ pub(crate) struct Zone {
     pub(super) pcp_sizes: PcpSizes,
 }
 
+/// Why a request gets no page of a zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// Too little is free.
+    BelowMark,
+    /// What is free is in pageblocks of other types.
+    OtherTypes,
+}
+
 impl Zone {
     /// Pages that are free by any test.
     #[inline]
@@ -124,13 +133,14 @@ impl Zone {
     ) -> Option<Pfn> {
         let want = Want { order, kind, rights };
         let shortage = self.shortage();
-        let from_list = if pcp::is_listed(order) {
+        let pfn = if pcp::is_listed(order) {
             let pcp = self.pcps[cpu.index()].get_or_insert_default();
-            pcp.take(folios, &mut self.buddy, want, &self.pcp_sizes, shortage)
+            let listed = pcp.take(folios, &mut self.buddy, want, &self.pcp_sizes, shortage);
+            // What a list could not be refilled with the zone doesn't have, but for its reserve.
+            listed.or_else(|| self.buddy.take_reserved(folios, want))?
         } else {
-            None
+            self.buddy.take(folios, want)?
         };
-        let pfn = from_list.or_else(|| self.buddy.take(folios, want))?;
         if rights.contains(Rights::HIGHATOMIC) && order > 0 {
             self.buddy.reserve_highatomic(folios, pfn, self.managed);
         }
@@ -146,12 +156,41 @@ impl Zone {
         cpu: CpuId,
         request: &Request,
     ) -> Option<Pfn> {
-        let mark = self.mark(if self.below_high { Watermark::Low } else { Watermark::High });
-        if request.order > 0 || !self.watermark_ok(0, mark, request.class, Rights::empty()) {
+        if request.order > 0 || !self.admits_listed(request) {
             return None;
         }
         let pcp = self.pcps[cpu.index()].as_mut()?;
         pcp.take_listed(folios, request.migrate_type).map(Pfn)
+    }
+
+    /// Whether it is above the mark that a first try heeds, as far as is known.
+    #[inline(always)]
+    fn admits_listed(&self, request: &Request) -> bool {
+        let mark = self.mark(if self.below_high { Watermark::Low } else { Watermark::High });
+        self.watermark_ok(0, mark, request.class, Rights::empty())
+    }
+
+    /// Why a first try for one page that leaves other types' pageblocks alone would get none here; `None` where it may get one.
+    #[inline]
+    pub(super) fn refusal(&self, cpu: CpuId, request: &Request) -> Option<Refusal> {
+        if !self.admits_listed(request) {
+            return self.below_high.then_some(Refusal::BelowMark);
+        }
+        let kind = request.migrate_type;
+        let is_empty = self.pcps[cpu.index()].as_ref()?.is_empty(kind);
+        let nothing_left = self.buddy.keeps_nothing_for(Want { order: 0, kind, rights: Rights::NOFRAGMENT });
+        (is_empty && nothing_left).then_some(Refusal::OtherTypes)
+    }
+
+    /// A request has been refused: a list that was asked in vain has tried to refill.
+    #[inline]
+    pub(super) fn note_refusal(&mut self, cpu: CpuId, refusal: Refusal) {
+        let shortage = self.shortage();
+        if refusal == Refusal::OtherTypes
+            && let Some(pcp) = &mut self.pcps[cpu.index()]
+        {
+            pcp.asked_in_vain(&self.pcp_sizes, shortage);
+        }
     }
 
     /// Takes a block back, to the CPU's list where there is one for its order.
@@ -195,6 +234,7 @@ impl Zone {
 
     /// Raises the marks after a fallback that mixes types, up to a share of the high mark, so that kswapd frees whole pageblocks. False
     /// where nothing is raised.
+    #[inline(never)]
     pub(super) fn note_mixing(&mut self, boost_factor: u32) -> bool {
         self.buddy.is_mixing = false;
         if boost_factor == 0 || self.managed < 4 * PAGEBLOCK_PAGES {

@@ -178,8 +178,8 @@ impl Zones {
         }
     }
 
-    /// A page that the CPU holds of the first zone of its node, where that zone admits the request at its low mark. Else nothing has
-    /// changed.
+    /// A page that the CPU holds of the first zone of its node that has any for the request, where that zone admits it at its low mark.
+    /// Else nothing has changed.
     #[inline(always)]
     pub(crate) fn take_listed(
         &mut self,
@@ -187,10 +187,32 @@ impl Zones {
         cpu: CpuId,
         request: &Request,
     ) -> Option<(&Zone, Pfn)> {
-        let at = self.nodes[request.node.index()].first[request.class as usize]?;
-        let zone = &mut self.zones[at];
-        let pfn = zone.take_listed(folios, cpu, request)?;
-        Some((zone, pfn))
+        let first = self.nodes[request.node.index()].first[request.class as usize]?;
+        match self.zones[first].take_listed(folios, cpu, request) {
+            Some(pfn) => Some((&self.zones[first], pfn)),
+            None => self.take_listed_below(folios, cpu, request, first),
+        }
+    }
+
+    /// The same of the second zone, as long as the first is left with bits of pageblocks of other types, or with too little.
+    #[inline(never)]
+    fn take_listed_below(
+        &mut self,
+        folios: &mut FolioTable,
+        cpu: CpuId,
+        request: &Request,
+        first: usize,
+    ) -> Option<(&Zone, Pfn)> {
+        let second = first + 1;
+        if !self.nodes[request.node.index()].zones.contains(&second)
+            || !self.first_rights(request).contains(Rights::NOFRAGMENT)
+        {
+            return None;
+        }
+        let refusal = self.zones[first].refusal(cpu, request)?;
+        let pfn = self.zones[second].take_listed(folios, cpu, request)?;
+        self.zones[first].note_refusal(cpu, refusal);
+        Some((&self.zones[second], pfn))
     }
 
     /// A block from the first zone that passes the mark. `None`: no zone does.

@@ -394,6 +394,48 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn the_fast_path_hands_out_what_a_walk_over_the_zones_would(actions in actions()) {
+        // A small zone above one of 4 GiB: it is soon left with bits of pageblocks of other types.
+        let config = Config { node_pages: vec![(1 << 20) + 2560], cpus: CPUS as u16, ..Config::default() };
+        let (mut fast, mut walked) = (Memory::new(&config), Memory::new(&config));
+        let mut held: Vec<Pfn> = Vec::new();
+        for action in actions {
+            match action {
+                Action::Alloc { cpu, order, kind, times, .. } => for _ in 0..times {
+                    let migrate_type = MigrateType::ALL[kind];
+                    let request = Request { order, migrate_type, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
+                    let (cpu, rights) = (CpuId(cpu as u16), walked.zones.first_rights(&request));
+                    let walk = |memory: &mut Memory| memory.alloc(cpu, &request, Watermark::Low, rights, MemcgId::ROOT);
+                    let expected = walk(&mut walked);
+                    let taken = fast.alloc_listed(cpu, &request, MemcgId::ROOT).or_else(|| walk(&mut fast));
+                    prop_assert_eq!(taken, expected, "{:?}", action);
+                    held.extend(taken.map(|(_, pfn)| pfn));
+                },
+                Action::Free { cpu, which, times } => for at in 0..times.min(held.len()) {
+                    let which = if times % 2 == 0 { which % held.len() } else { (which ^ (at * 7919)) % held.len() };
+                    let pfn = held.swap_remove(which.min(held.len() - 1));
+                    for memory in [&mut fast, &mut walked] {
+                        memory.free(CpuId(cpu as u16), pfn);
+                    }
+                },
+                Action::Refresh { cpu } => for memory in [&mut fast, &mut walked] {
+                    memory.refresh_lists(CpuId(cpu as u16));
+                },
+                Action::ReclaimActive(is_active) => for memory in [&mut fast, &mut walked] {
+                    memory.zones.set_reclaim_active(NodeId(0), ZoneType::Movable, is_active);
+                },
+                Action::DrainAll => for memory in [&mut fast, &mut walked] {
+                    memory.drain_all_pages();
+                },
+            }
+            for (zone, expected) in fast.zones.info().zip(walked.zones.info()) {
+                prop_assert_eq!(format!("{:?}", zone), format!("{:?}", expected), "{:?}", action);
+            }
+            fast.zones.check_invariants(&fast.folios);
+        }
+    }
+
+    #[test]
     fn the_allocator_hands_out_the_pages_that_its_rules_say(actions in actions(), fraction in prop_oneof![4 => Just(0u32), 1 => Just(8)]) {
         let config = Config {
             node_pages: vec![PAGES.into()],
