@@ -24,10 +24,9 @@ def peer(path: str, size: int) -> tuple[float, float]:
     return time.perf_counter() - begun, time.process_time() - used
 
 
-def ours() -> dict[str, float]:
+def ours(benchmark: str) -> dict[str, float]:
     """One round of our benchmark."""
-    command = ["cargo", "bench", "-q", "-p", "pageout-sim", "--bench", "budgets", "--", "--tsv"]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run([benchmark, "--tsv"], check=True, capture_output=True, text=True).stdout.splitlines()
     return {name: float(rate) for name, rate in (line.split("\t") for line in lines if "\t" in line)}
 
 
@@ -44,11 +43,11 @@ def replay(pageout: str, trace: str, memory: str) -> tuple[float, float, dict]:
     return time.perf_counter() - begun, used() - used_before, json.loads(output)
 
 
-def budgets(rounds: int, path: str) -> None:
+def budgets(rounds: int, benchmark: str, path: str) -> None:
     """Accesses in memory: the engine, and the machine around it."""
     rates: dict[str, list[float]] = {}
     for _ in range(rounds):
-        for name, rate in ours().items():
+        for name, rate in ours(benchmark).items():
             rates.setdefault(name, []).append(rate)
         for memory, size in PEERS.items():
             seconds, _ = peer(path, size)
@@ -97,6 +96,6 @@ def process(rounds: int, pageout: str, stem: str) -> None:
 
 
 if sys.argv[1] == "budgets":
-    budgets(int(sys.argv[2]), sys.argv[3])
+    budgets(int(sys.argv[2]), sys.argv[3], sys.argv[4])
 else:
     process(int(sys.argv[2]), sys.argv[3], sys.argv[4])

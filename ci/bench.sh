@@ -2,11 +2,12 @@
 # The speed budgets, and the whole process of `pageout replay`, beside libCacheSim's LRU (PyPI wheel `libcachesim`, native reader,
 # oracleGeneral, object size ignored) on the same accesses, interleaved in one run. Not part of .ci/run: a timing is a figure to
 # read, not a test to pass.
-# Usage: ci/bench.sh [ROUNDS [budgets|process]]
+# Usage: ci/bench.sh [ROUNDS [all|budgets|process [guided]]]     guided: of builds by a profile of themselves (ci/measured.sh)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-5}
 part=${2:-all}
+how=${3:-plain}
 target=${CARGO_TARGET_DIR:-target}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,14 +19,14 @@ zipf() { "$target/release/examples/zipf_oracle_general" 1048576 "$1" 0.99 1; }
 bench() { "$work/venv/bin/python" ci/bench.py "$@"; }
 
 if [ "$part" != process ]; then
-    cargo bench -q -p pageout-sim --bench budgets --no-run
+    budgets=$(ci/measured.sh budgets "$how")
     zipf 20000000 > "$work/budgets.oracleGeneral"
-    bench budgets "$rounds" "$work/budgets.oracleGeneral"
+    bench budgets "$rounds" "$budgets" "$work/budgets.oracleGeneral"
     rm "$work/budgets.oracleGeneral"
 fi
 if [ "$part" != budgets ]; then
-    cargo build --profile measured -q -p pageout-lab
+    pageout=$(ci/measured.sh pageout "$how")
     zipf 10000000 > "$work/zipf.oracleGeneral"
-    "$target/measured/pageout" trace convert --quiet "$work/zipf.oracleGeneral" "$work/zipf.pgt"
-    bench process "$rounds" "$target/measured/pageout" "$work/zipf"
+    "$pageout" trace convert --quiet "$work/zipf.oracleGeneral" "$work/zipf.pgt"
+    bench process "$rounds" "$pageout" "$work/zipf"
 fi

@@ -1,7 +1,7 @@
 //! The speed budgets, each beside what it is a ratio of, interleaved in one run: `cargo bench -p pageout-sim --bench budgets`.
 //!
 //! `ci/bench.sh` runs it side by side with libCacheSim. Words after `--` select rows by part of their names; `--tsv` runs one
-//! round and prints it for a script.
+//! round and prints it for a script; `--small` takes an eighth of the pages and other accesses, for tools that slow a program down.
 //!
 //! Zipf 0.99 over 1 M pages. *Bare walk* is the least that any simulator must do: for each access, read and write one word of
 //! a flat table. *Engine* is a batch of hits as a machine makes it; *machine* is the whole simulated machine, clock, devices
@@ -21,13 +21,21 @@ use pageout_sim::device::DeviceSpec;
 use pageout_sim::{Machine, MachineSpec, TaskSpec};
 use pageout_workload::{AccessStream, InMemory, Pattern};
 
-const PAGES: u64 = 1 << 20;
-const ACCESSES: usize = 20_000_000;
+const FULL: Size = Size { pages: 1 << 20, accesses: 20_000_000, seed: 1 };
+const SMALL: Size = Size { pages: 1 << 17, accesses: 1_500_000, seed: 2 };
 const ROUNDS: usize = 5;
 const BARE: &str = "bare walk over page words";
 const CROWD: &str = "machine, read(2), 64 tasks on 16 CPUs, global reclaim, memory for 30 %";
 const TASKS: usize = 64;
 const CPUS: u16 = 16;
+
+/// How much is accessed.
+#[derive(Clone, Copy)]
+struct Size {
+    pages: u64,
+    accesses: usize,
+    seed: u64,
+}
 
 /// How a page is reached.
 #[derive(Clone, Copy)]
@@ -37,29 +45,32 @@ enum By {
 }
 
 fn main() {
-    let accesses: Arc<[pageout_workload::Access]> = zipf().into();
+    let is_given = |option: &str| std::env::args().any(|arg| arg == option);
+    let size = if is_given("--small") { SMALL } else { FULL };
+    let pages = size.pages;
+    let accesses: Arc<[pageout_workload::Access]> = zipf(size).into();
     let mut table: Vec<(&str, Vec<f64>)> = Vec::new();
     let mut record = |name, time: Duration| {
-        let rate = ACCESSES as f64 / time.as_secs_f64() / 1e6;
+        let rate = size.accesses as f64 / time.as_secs_f64() / 1e6;
         match table.iter_mut().find(|(known, _)| *known == name) {
             Some((_, rates)) => rates.push(rate),
             None => table.push((name, vec![rate])),
         }
     };
-    let for_script = std::env::args().any(|arg| arg == "--tsv");
+    let for_script = is_given("--tsv");
     let rounds = if for_script { 1 } else { ROUNDS };
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
-    let mut words = vec![1u64; PAGES as usize];
-    let everything = PAGES + 64;
-    let part = PAGES * 3 / 10;
+    let mut words = vec![1u64; pages as usize];
+    let everything = pages + 64;
+    let part = pages * 3 / 10;
     let mut resident = [
         ("engine, read(2), all resident", By::Read, Policy::classic_6_12()),
         ("engine, mapped, all resident", By::Mapping, Policy::classic_6_12()),
         ("engine, read(2), all resident, MGLRU", By::Read, Policy::mglru_6_12()),
         ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::mglru_6_12()),
     ]
-    .map(|(name, by, policy)| (name, Bench::new(by, everything, policy)));
+    .map(|(name, by, policy)| (name, Bench::new(by, pages, everything, policy)));
     for (name, bench) in &mut resident {
         if is_wanted(name) {
             bench.run(&accesses);
@@ -80,13 +91,13 @@ fn main() {
             ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::mglru_6_12()),
         ] {
             if is_wanted(name) {
-                let mut bench = Bench::new(by, part, policy);
+                let mut bench = Bench::new(by, pages, part, policy);
                 record(name, timed(|| bench.run(&accesses)));
             }
         }
         // Nobody has a limit: kswapd and 64 tasks share 16 CPUs, and the machine is what is short.
         if is_wanted(CROWD) {
-            let mut machine = crowd(part, &accesses);
+            let mut machine = crowd(pages, part, &accesses);
             record(CROWD, timed(|| _ = machine.run(&mut ()).unwrap()));
         }
         for (name, by, limit) in [
@@ -95,7 +106,7 @@ fn main() {
             ("machine, mapped, memory for 30 %", By::Mapping, part),
         ] {
             if is_wanted(name) {
-                let mut machine = machine(by, limit, &accesses);
+                let mut machine = machine(by, pages, limit, &accesses);
                 record(name, timed(|| _ = machine.run(&mut ()).unwrap()));
             }
         }
@@ -109,7 +120,7 @@ fn main() {
     let bare = table[0].1[ROUNDS / 2];
     for (name, rates) in &table {
         let (least, median, largest) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
-        println!("{name:<44} {median:>7.1}  ({least:.1} to {largest:.1})  {:.2}x", bare / median);
+        println!("{name:<72} {median:>7.1}  ({least:.1} to {largest:.1})  {:.2}x", bare / median);
     }
 }
 
@@ -119,13 +130,13 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn zipf() -> Vec<pageout_workload::Access> {
+fn zipf(size: Size) -> Vec<pageout_workload::Access> {
     let pattern: Pattern = serde_json::from_value(
-        serde_json::json!({ "pattern": "zipf", "pages": PAGES, "ops": ACCESSES, "alpha": 0.99 }),
+        serde_json::json!({ "pattern": "zipf", "pages": size.pages, "ops": size.accesses, "alpha": 0.99 }),
     )
     .unwrap();
-    let mut stream = pattern.stream(0, 1).unwrap();
-    let mut accesses = Vec::with_capacity(ACCESSES);
+    let mut stream = pattern.stream(0, size.seed).unwrap();
+    let mut accesses = Vec::with_capacity(size.accesses);
     while stream.fill(&mut accesses, 1 << 16).unwrap() > 0 {}
     accesses
 }
@@ -142,8 +153,8 @@ fn decode(access: pageout_workload::Access) -> Access {
     Access::new(ObjectId(access.object()), access.page(), access.is_write())
 }
 
-fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
-    let config = Config { node_pages: vec![PAGES + (1 << 16)], kmem: false, policy, ..Config::default() };
+fn build(by: By, pages: u64, limit: u64, policy: Policy) -> (Engine, TaskId) {
+    let config = Config { node_pages: vec![pages + (1 << 16)], kmem: false, policy, ..Config::default() };
     let mut engine = Engine::new(config).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(group);
@@ -151,7 +162,7 @@ fn build(by: By, limit: u64, policy: Policy) -> (Engine, TaskId) {
     let file = engine
         .file_create(FileSpec {
             name: "data".to_string(),
-            pages: PAGES,
+            pages,
             kind: FileKind::Regular,
             bdi: Bdi::NO_READAHEAD,
         })
@@ -174,8 +185,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(by: By, limit: u64, policy: Policy) -> Bench {
-        let (engine, task) = build(by, limit, policy);
+    fn new(by: By, pages: u64, limit: u64, policy: Policy) -> Bench {
+        let (engine, task) = build(by, pages, limit, policy);
         Bench { engine, task, ops: Vec::new(), reads: Vec::new(), woken: Vec::new() }
     }
 
@@ -210,8 +221,8 @@ impl Bench {
     }
 }
 
-fn machine(by: By, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Machine {
-    let (engine, task) = build(by, limit, Policy::classic_6_12());
+fn machine(by: By, pages: u64, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Machine {
+    let (engine, task) = build(by, pages, limit, Policy::classic_6_12());
     let spec = MachineSpec {
         costs: Costs::xeon_vm(),
         devices: vec![DeviceSpec::preset("nvme").expect("it is a preset")],
@@ -230,11 +241,10 @@ fn machine(by: By, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Ma
 }
 
 /// A machine of so many pages on which tasks read one file, each its part of the accesses.
-fn crowd(memory: u64, accesses: &[pageout_workload::Access]) -> Machine {
+fn crowd(pages: u64, memory: u64, accesses: &[pageout_workload::Access]) -> Machine {
     let config = Config { node_pages: vec![memory], cpus: CPUS, ..Config::default() };
     let mut engine = Engine::new(config).unwrap();
-    let spec =
-        FileSpec { name: "data".to_string(), pages: PAGES, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
+    let spec = FileSpec { name: "data".to_string(), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
     let file = engine.file_create(spec).unwrap();
     let mut tasks = Vec::new();
     for index in 0..TASKS {
