@@ -56,8 +56,10 @@ if [ ! -x "$merge" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+raw=$target/guided/raw
 # Counters stand in the way of vectors, and the compiler of 1.95 falls over them (a SIGSEGV in LoopVectorize).
-instrumented=$(build "$target/guided/instrumented" "-Cprofile-generate=$work/raw -Cno-vectorize-loops")
+instrumented=$(build "$target/guided/instrumented" "-Cprofile-generate=$raw -Cno-vectorize-loops")
+rm -rf "$raw"
 CARGO_TARGET_DIR=$target train "$instrumented" > /dev/null
-"$merge" merge -o "$target/guided/$what.profdata" "$work/raw"
+"$merge" merge -o "$target/guided/$what.profdata" "$raw"
 build "$target/guided" "-Cprofile-use=$target/guided/$what.profdata"
