@@ -59,10 +59,8 @@ impl Core {
 
     fn two_lists_splice(&mut self, from: LruvecId, to: LruvecId) {
         for list in LruList::EVICTABLE {
-            let links = &mut self.memory.folios;
-            while let Some(item) = self.lruvecs[from].lists[list as usize].pop_head(links) {
-                self.lruvecs[to].lists[list as usize].push_tail(links, item);
-            }
+            let group = std::mem::take(&mut self.lruvecs[from].lists[list as usize]);
+            self.lruvecs[to].lists[list as usize].append(&mut self.memory.folios, group);
             let pages = self.lruvecs[from].sizes[list as usize];
             self.move_size(from, to, list, pages);
         }

@@ -8,8 +8,9 @@
 //!                     ▼ parent's from now on      ▼ where an online one would be spared              ▼
 //! ```
 //! A removed group has no name: its path is free for another group. Its pages keep it until somebody reclaims them, an ancestor at
-//! its limit or the machine; or they are its parent's at once (`reclaim.offline`, `lru/reparent.rs`), and nothing but swap keeps it. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on
-//! shared pages of the kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
+//! its limit or the machine. Or they are its parent's at once (`reclaim.offline`, `lru/reparent.rs`), and nothing but swap keeps it.
+//! Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on shared pages of the
+//! kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
 //! [`crate::memcg::Memcgs::online`] who does now. [reclaim 2.3, 4.4, 4.9; machine 7]
 //!
 //! *Where the specification is silent:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to

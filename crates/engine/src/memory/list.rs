@@ -38,6 +38,20 @@ impl List {
         self.len == 0
     }
 
+    /// Puts another list behind the last item.
+    pub(crate) fn append(&mut self, links: &mut impl Links, other: List) {
+        if other.head == NONE {
+            return;
+        }
+        links.links_mut(other.head).0 = self.tail;
+        match self.tail {
+            NONE => self.head = other.head,
+            tail => links.links_mut(tail).1 = other.head,
+        }
+        self.tail = other.tail;
+        self.len += other.len;
+    }
+
     /// Items, not pages.
     pub(crate) fn len(&self) -> u64 {
         self.len

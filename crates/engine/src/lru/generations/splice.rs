@@ -18,13 +18,9 @@ impl Core {
         for kind in LruType::BOTH {
             for slot in 0..self.generations(from).births.len() {
                 let list = self.generations(from).list_of(slot, kind);
-                let mut group = std::mem::take(&mut self.generations_mut(from).lists[list]);
-                let links = &mut self.memory.folios;
-                let parents =
-                    &mut self.lruvecs[to].generations.as_mut().expect("both keep generations").lists;
-                while let Some(item) = group.pop_head(links) {
-                    parents[list].push_tail(links, item);
-                }
+                let group = std::mem::take(&mut self.generations_mut(from).lists[list]);
+                let parent = self.lruvecs[to].generations.as_mut().expect("both keep generations");
+                parent.lists[list].append(&mut self.memory.folios, group);
                 let pages = std::mem::take(&mut self.generations_mut(from).pages[slot][kind as usize]);
                 self.generations_mut(to).pages[slot][kind as usize] += pages;
                 if !gauges_count {
