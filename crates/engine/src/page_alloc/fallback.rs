@@ -39,11 +39,10 @@ fn least_claimed(Want { order, rights, .. }: Want) -> u8 {
 
 impl Buddy {
     /// A block for a request, of its own type or another's.
-    #[inline(never)]
     pub(super) fn take(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let Want { order, kind, rights } = want;
         if rights.contains(Rights::HIGHATOMIC)
-            && let Some(pfn) = self.take_highatomic(folios, order)
+            && let Some(pfn) = self.take_smallest(folios, order, MigrateType::HighAtomic)
         {
             return Some(pfn);
         }
@@ -59,28 +58,11 @@ impl Buddy {
     #[inline]
     pub(super) fn take_reserved(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let may = want.rights.intersects(Rights::HIGHATOMIC | Rights::OOM | Rights::NON_BLOCK);
-        if may { self.take_highatomic(folios, want.order) } else { None }
-    }
-
-    #[inline(never)]
-    fn take_highatomic(&mut self, folios: &mut FolioTable, order: u8) -> Option<u32> {
-        self.take_smallest(folios, order, MigrateType::HighAtomic)
+        if may { self.take_smallest(folios, want.order, MigrateType::HighAtomic) } else { None }
     }
 
     /// So many blocks of one order for a CPU's list, at its tail; as many as there are. Returns how many.
-    #[inline]
     pub(super) fn take_bulk(
-        &mut self,
-        folios: &mut FolioTable,
-        want: Want,
-        number: u32,
-        into: &mut List,
-    ) -> u32 {
-        if self.keeps_nothing_for(want) { 0 } else { self.take_what_there_is(folios, want, number, into) }
-    }
-
-    #[inline(never)]
-    fn take_what_there_is(
         &mut self,
         folios: &mut FolioTable,
         want: Want,
