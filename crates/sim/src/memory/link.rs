@@ -82,19 +82,12 @@ impl Links {
 
     /// How much longer a line takes than from memory that is as busy, but beside the CPU.
     pub(super) fn longer(&mut self, at: Nanos, from: NodeId, memory: NodeId, is_write: bool) -> u64 {
-        self.flow(from, memory, is_write).map_or(0, |flow| {
-            flow.turn(at);
-            flow.longer()
-        })
+        self.flow(from, memory, is_write).map_or(0, |flow| flow.longer(at))
     }
 
     /// The same, at most.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
-        let flows = self.flows.iter_mut().flatten().map(|flow| {
-            flow.turn(at);
-            flow.longer()
-        });
-        flows.max().unwrap_or(0)
+        self.flows.iter_mut().flatten().map(|flow| flow.longer(at)).max().unwrap_or(0)
     }
 
     /// These bytes of a node are asked for within `span` from `at` on. Returns how much longer than that it takes until all are there.
@@ -110,7 +103,6 @@ impl Links {
         for is_write in [false, true] {
             let bytes = touches.bytes_of(is_write);
             if let Some(flow) = self.flow(from, memory, is_write).filter(|_| bytes > 0) {
-                flow.turn(at);
                 queue = queue.max(flow.book(at, bytes, span.0));
             }
         }

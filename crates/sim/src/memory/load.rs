@@ -98,7 +98,7 @@ impl Channel {
         (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.bandwidth)) as u64
     }
 
-    pub(super) fn turn(&mut self, at: Nanos) {
+    fn turn(&mut self, at: Nanos) {
         let window = at.0 / WINDOW;
         while self.window < window {
             let load = (self.work / WINDOW).min(LOAD_MAX);
@@ -117,12 +117,14 @@ impl Channel {
     }
 
     /// How much longer a line takes than in idle ordinary memory.
-    pub(super) fn longer(&self) -> u64 {
+    pub(super) fn longer(&mut self, at: Nanos) -> u64 {
+        self.turn(at);
         self.extra + self.service * self.load / (2 * (1000 - self.load))
     }
 
     /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
     pub(super) fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
+        self.turn(at);
         let work = self.picoseconds(bytes);
         self.free_at = self.free_at.max(at.0 * 1000) + work;
         let longer = (self.free_at / 1000).saturating_sub(at.0 + span);
@@ -223,17 +225,14 @@ impl MemoryLoad {
         is_write: bool,
     ) -> u64 {
         let channel = &mut self.nodes[node.index()][usize::from(is_write)];
-        channel.turn(at);
+        let longer = channel.longer(at);
         let link = self.links.as_mut().map_or(0, |links| links.longer(at, from, node, is_write));
-        moves.of_latency(channel.longer() + link)
+        moves.of_latency(longer + link)
     }
 
     /// How much longer a line may take now, at most.
     pub(crate) fn longest(&mut self, at: Nanos) -> u64 {
-        let loads = self.nodes.iter_mut().map(|[loads, _]| {
-            loads.turn(at);
-            loads.longer()
-        });
+        let loads = self.nodes.iter_mut().map(|[loads, _]| loads.longer(at));
         loads.max().unwrap_or(0) + self.links.as_mut().map_or(0, |links| links.longest(at))
     }
 
@@ -261,7 +260,6 @@ impl MemoryLoad {
             for (channel, is_write) in channels.iter_mut().zip([false, true]) {
                 let bytes = touches.bytes_of(is_write);
                 if bytes > 0 {
-                    channel.turn(at);
                     queue = queue.max(channel.book(at, bytes, span.0));
                 }
             }
