@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what published speeds are of, and prints its path: all crates as one unit; with `guided` by a profile of the program's own runs,
-# too (profile-guided optimisation). What a miss passes through then lies side by side, and fits into the first cache.
+# too (profile-guided optimisation). The code of a miss then lies side by side, and nearly fits into the first cache.
 # Usage: ci/measured.sh pageout|budgets [guided]     the program, or the benchmark of the budgets
 # `guided` needs llvm-profdata of this very compiler: rustup component add llvm-tools
 set -euo pipefail
