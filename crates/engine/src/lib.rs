@@ -82,9 +82,9 @@ pub use reclaim::{
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
-    Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Kept, ListsEvent, PageEvent, PageName, PageState,
-    RefaultRule, Shrinker, Stamp, StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb,
-    Tracepoint, TypeChoice, Verdict, Whereabouts,
+    Because, Contig, FilePage, Filled, FoundBy, GfpFlags, InodeMark, InodeState, Kept, ListedInode,
+    ListsEvent, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp, StoryEvent, StoryFilter, Told,
+    TracedInode, TracedPause, TracedWb, Tracepoint, TypeChoice, Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

@@ -37,6 +37,11 @@ pub(crate) struct Inode {
     pub(crate) on: InodeList,
     /// When it became dirty, or was put back to be written later.
     pub(crate) dirtied_when: Nanos,
+    /// Its times, or pages of it, are to be written, as far as its flusher has looked: for tracepoints.
+    pub(crate) has_dirty_times: bool,
+    pub(crate) has_dirty_pages: bool,
+    /// The tick of its last write, which its times say.
+    pub(crate) times_of: Option<u64>,
     /// Its dirty pages.
     pub(crate) dirty: PageTags,
     /// Its pages under writeback.
@@ -70,6 +75,9 @@ impl Inode {
             wb: None,
             on: InodeList::None,
             dirtied_when: Nanos::ZERO,
+            has_dirty_times: false,
+            has_dirty_pages: false,
+            times_of: None,
             dirty: PageTags::new(pages),
             writeback: 0,
             foreign: ForeignHistory::default(),

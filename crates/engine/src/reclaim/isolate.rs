@@ -6,7 +6,7 @@ use crate::memory::folio::FolioFlags;
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Contig, PageEvent, Tracepoint};
-use crate::units::{LruType, Pfn};
+use crate::units::{LruType, MemcgId, Pfn};
 
 impl Core {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
@@ -77,6 +77,7 @@ impl Core {
             nr_taken,
             kind,
             is_active,
+            is_of_group: sc.by.target != MemcgId::ROOT,
             contig,
         });
     }

@@ -12,10 +12,11 @@ use crate::units::{FileId, ObjectId, Pfn, TaskId};
 use crate::writeback::{Fsync, FsyncStep, ThrottleStep};
 
 impl Engine {
-    /// Whoever has dirtied some pages of files is looked at before the next one.
+    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one.
     #[cold]
     pub(super) fn begin_write(&mut self, task: TaskId) {
         let Some(file) = self.written_file(task) else { return };
+        self.core.file_update_time(file);
         let of = &mut self.tasks[task.index()];
         of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.memory.file(file).index.word(of.attempt.page).is_plain();

@@ -33,7 +33,8 @@ pub use event::{
     StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use tracepoint::{
-    Contig, FilePage, GfpFlags, Kept, Shrinker, TracedInode, TracedPause, TracedWb, Tracepoint,
+    Contig, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, Shrinker, TracedInode, TracedPause,
+    TracedWb, Tracepoint,
 };
 
 /// What is told, and what has yet to be handed over.

@@ -4,7 +4,7 @@
 //! one test of a pointer that is null, and its numbers are not even put together. The values are the kernel's, the text is not: the lab
 //! writes it in the words of one kernel or another (`crates/lab/src/tracing/`). [reclaim 8.1; machine 9.5]
 //!
-//! A new one is a row of `tracepoints!` here, and its fields in `tracing/ftrace.rs` there, which does not compile without them.
+//! A new one is a row of `tracepoints!` here, and its fields in `tracing/fields.rs` there, which does not compile without them.
 
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::zone::ZoneType;
@@ -97,6 +97,8 @@ tracepoints! {
         kind: LruType,
         /// It is an active list.
         is_active: bool,
+        /// Reclaim is of a group, not of the machine: another event in kernels of 2010, whose groups had lists of their own.
+        is_of_group: bool,
         /// What was taken around those for blocks.
         contig: Contig,
     },
@@ -232,6 +234,24 @@ tracepoints! {
         /// For whom.
         wb: TracedWb,
     },
+    /// A flusher is asked for a piece of work.
+    WritebackQueue = "writeback_queue" {
+        /// Of whom.
+        wb: TracedWb,
+        /// Pages to write.
+        nr_pages: u64,
+        /// Why.
+        reason: WritebackReason,
+    },
+    /// It takes it up.
+    WritebackExec = "writeback_exec" {
+        /// Of whom.
+        wb: TracedWb,
+        /// Pages to write.
+        nr_pages: u64,
+        /// Why.
+        reason: WritebackReason,
+    },
     /// A pass over dirty files begins.
     WritebackStart = "writeback_start" {
         /// Of whom.
@@ -281,6 +301,50 @@ tracepoints! {
         wb: TracedWb,
         /// The file and its turn.
         inode: TracedInode,
+    },
+    /// A file's times change, or a page of it becomes dirty.
+    MarkInodeDirty = "writeback_mark_inode_dirty" {
+        /// The file.
+        inode: InodeMark,
+    },
+    /// Its file system is told that its times change.
+    DirtyInodeStart = "writeback_dirty_inode_start" {
+        /// The file.
+        inode: InodeMark,
+    },
+    /// It knows.
+    DirtyInode = "writeback_dirty_inode" {
+        /// The file.
+        inode: InodeMark,
+    },
+    /// A clean file is among the dirty ones from now on.
+    DirtyInodeEnqueue = "writeback_dirty_inode_enqueue" {
+        /// The file.
+        inode: ListedInode,
+    },
+    /// The first page of a file is being written.
+    MarkInodeWriteback = "sb_mark_inode_writeback" {
+        /// The file.
+        inode: ListedInode,
+    },
+    /// None is any more.
+    ClearInodeWriteback = "sb_clear_inode_writeback" {
+        /// The file.
+        inode: ListedInode,
+    },
+    /// A flusher has a file's times written.
+    WriteInodeStart = "writeback_write_inode_start" {
+        /// Of whom.
+        wb: TracedWb,
+        /// The file.
+        file: FileId,
+    },
+    /// The file system has noted them.
+    WriteInode = "writeback_write_inode" {
+        /// Of whom.
+        wb: TracedWb,
+        /// The file.
+        file: FileId,
     },
 }
 
@@ -347,8 +411,8 @@ pub struct TracedPause {
 pub struct TracedInode {
     /// Which.
     pub file: FileId,
-    /// It has dirty pages.
-    pub is_dirty: bool,
+    /// What of it is to be written.
+    pub state: InodeState,
     /// Dirty since. Unit: ticks.
     pub dirtied_when: u64,
     /// That is so long ago.
@@ -359,6 +423,50 @@ pub struct TracedInode {
     pub to_write: u64,
     /// Pages that it has taken.
     pub wrote: u64,
+}
+
+/// What of a file is to be written, and whether it is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct InodeState {
+    /// Its times (`I_DIRTY_SYNC`).
+    pub times: bool,
+    /// Pages of it (`I_DIRTY_PAGES`).
+    pub pages: bool,
+    /// A flusher is at it (`I_SYNC`, `I_SYNC_QUEUED`).
+    pub is_written: bool,
+}
+
+impl InodeState {
+    /// Its times alone.
+    pub const TIMES: InodeState = InodeState { times: true, pages: false, is_written: false };
+    /// Pages alone.
+    pub const PAGES: InodeState = InodeState { times: false, pages: true, is_written: false };
+}
+
+/// A file of which more is to be written than before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InodeMark {
+    /// Its device.
+    pub bdi: BdiId,
+    /// Which.
+    pub file: FileId,
+    /// What was to be written of it.
+    pub state: InodeState,
+    /// What is now, too.
+    pub flags: InodeState,
+}
+
+/// A file that is put among others: the dirty ones, or those that are being written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedInode {
+    /// Its device.
+    pub bdi: BdiId,
+    /// Which.
+    pub file: FileId,
+    /// What is to be written of it.
+    pub state: InodeState,
+    /// Dirty since. Unit: ticks.
+    pub dirtied_when: u64,
 }
 
 /// What lumpy reclaim has taken in the blocks around the pages that it took off a list. Unit: pages.

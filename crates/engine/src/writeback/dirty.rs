@@ -71,6 +71,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Dirtied);
         self.trace(folio.node, |core| Tracepoint::DirtyFolio { folio: core.traced_page(file, page) });
+        self.mark_inode_pages(file);
         true
     }
 
@@ -104,6 +105,7 @@ impl Core {
         of.index.update(page, Word::clear_dirty);
         of.inode.dirty.clear(page);
         of.inode.writeback += 1;
+        let is_first = of.inode.writeback == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let ticks = self.ticks();
         let of = self.writeback.wb_mut(wb);
@@ -118,6 +120,9 @@ impl Core {
         self.count(lruvec, Stat::NrDirty, -1);
         self.count(lruvec, Stat::NrWriteback, 1);
         self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        if is_first {
+            self.trace(folio.node, |core| Tracepoint::MarkInodeWriteback { inode: core.listed_inode(file) });
+        }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
         self.start_write_file(pfn);
     }
@@ -128,6 +133,7 @@ impl Core {
         let (file, now) = (FileId(folio.owner), self.now);
         let inode = &mut self.memory.file_mut(file).inode;
         inode.writeback -= 1;
+        let is_last = inode.writeback == 0;
         #[cfg(test)]
         let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
         #[cfg(not(test))]
@@ -144,6 +150,9 @@ impl Core {
         self.writeback.global.completions.add(now, 1);
         if memcg != MemcgId::ROOT {
             self.writeback.domain_mut(memcg).completions.add(now, 1);
+        }
+        if is_last {
+            self.trace(folio.node, |core| Tracepoint::ClearInodeWriteback { inode: core.listed_inode(file) });
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {

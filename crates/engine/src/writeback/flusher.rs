@@ -220,8 +220,15 @@ impl Core {
     /// Has all of a wb's dirty pages written for another group that has dirtied some of them.
     pub(super) fn ask_for_foreign_flush(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
-        worker.is_foreign_asked = true;
+        let was_asked = std::mem::replace(&mut worker.is_foreign_asked, true);
         worker.begin();
+        if !was_asked {
+            self.trace(NodeId(0), |core| Tracepoint::WritebackQueue {
+                wb: core.traced_wb(wb),
+                nr_pages: core.writeback.wb(wb).nr_dirty,
+                reason: WritebackReason::Foreign,
+            });
+        }
         self.wake_flusher(wb);
     }
 
@@ -310,6 +317,13 @@ impl Core {
                     WritebackReason::Foreign => self.writeback.wb(wb).nr_dirty,
                     _ => self.global_limits().nr_dirty.min(most),
                 };
+                if reason == WritebackReason::Foreign {
+                    self.trace(NodeId(0), |core| Tracepoint::WritebackExec {
+                        wb: core.traced_wb(wb),
+                        nr_pages: budget,
+                        reason,
+                    });
+                }
                 return Some(Work { reason, budget, begun: now, pass: None, chunk: None });
             }
             if next.is_none() {
@@ -448,7 +462,7 @@ impl Core {
         let inode = &self.memory.file(chunk.file).inode;
         TracedInode {
             file: chunk.file,
-            is_dirty: !inode.dirty.is_empty(),
+            state: self.inode_state(chunk.file),
             dirtied_when: self.ticks_of(inode.dirtied_when),
             age: Nanos(self.now.0 - inode.dirtied_when.0),
             index: inode.writeback_index,
@@ -544,6 +558,7 @@ impl Core {
     /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
     fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
         let now = self.now;
+        self.write_inode(wb, chunk.file);
         self.trace(NodeId(0), |core| Tracepoint::SingleInode {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(chunk),

@@ -26,6 +26,7 @@ mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
 pub(crate) mod rules; // eras, as data
+mod inode; // what of a file is to be written, as tracepoints show it
 mod traced; // all of that as tracepoints show it
 mod invariants; // what must always be true
 

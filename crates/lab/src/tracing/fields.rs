@@ -5,8 +5,9 @@
 //! modelled are 0. [machine 9.5; reclaim 8.1]
 
 use pageout_engine::{
-    BdiId, Contig, FileId, FilePage, GfpFlags, Kept, LruType, Nanos, PAGE_SIZE, Pfn, Shrinker,
-    ThrottleReason, TracedInode, TracedPause, TracedWb, Tracepoint, WritebackReason,
+    BdiId, Contig, FileId, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, LruType, Nanos,
+    PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedWb, Tracepoint,
+    WritebackReason,
 };
 use pageout_sim::TraceRecord;
 
@@ -47,7 +48,7 @@ macro_rules! values {
 
 values! {
     u8 => false, u16 => false, u32 => false, u64 => false, usize => false, i64 => false,
-    &str => true, Hex => true, Prefixed => true
+    &str => true, Hex => true, Prefixed => true, Dev => true
 }
 
 /// Adds fields by their names.
@@ -74,12 +75,13 @@ fn put_value<F: Form, V: Value>(value: V, out: &mut Vec<u8>) {
 }
 
 /// A field that lines have without a sign in between.
-fn word<F: Form>(name: &str, value: &str, out: &mut Vec<u8>) {
+fn word<F: Form>(name: &str, value: impl Value, out: &mut Vec<u8>) {
     if F::IS_JSON {
-        text!(out, ",\"" => name, "\":\"" => value; "\"");
+        text!(out, ",\"" => name; "\":");
     } else {
-        text!(out, " " => name, " " => value);
+        text!(out, " " => name; " ");
     }
+    put_value::<F, _>(value, out);
 }
 
 /// The device that it is about.
@@ -127,6 +129,7 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
             nr_taken,
             kind,
             is_active,
+            is_of_group: _,
             contig: _,
         } => {
             let lru = match (kind, is_active) {
@@ -262,7 +265,9 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
             device::<F>(wb.bdi, out);
             fields!(F, out, "cgroup_ino" => cgroup_ino(wb));
         }
-        Tracepoint::WritebackStart { wb, nr_pages, reason }
+        Tracepoint::WritebackQueue { wb, nr_pages, reason }
+        | Tracepoint::WritebackExec { wb, nr_pages, reason }
+        | Tracepoint::WritebackStart { wb, nr_pages, reason }
         | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
             let is = |of: WritebackReason| u8::from(reason == of);
             // A long's largest stands for no limit.
@@ -287,14 +292,33 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
             );
         }
         Tracepoint::SingleInodeStart { wb, inode } | Tracepoint::SingleInode { wb, inode } => {
-            let state =
-                if inode.is_dirty { "I_DIRTY_PAGES|I_SYNC|I_SYNC_QUEUED" } else { "I_SYNC|I_SYNC_QUEUED" };
-            let TracedInode { file, dirtied_when, age, index, to_write, wrote, .. } = inode;
+            let TracedInode { file, state, dirtied_when, age, index, to_write, wrote } = inode;
             device::<F>(wb.bdi, out);
-            fields!(F, out, "ino" => ino(file), "state" => state,
+            fields!(F, out, "ino" => ino(file), "state" => state_flags(state),
                 "dirtied_when" => dirtied_when, "age" => age.0 / Nanos::SECOND.0, "index" => index,
                 "to_write" => to_write, "wrote" => wrote, "cgroup_ino" => cgroup_ino(wb)
             );
+        }
+        Tracepoint::MarkInodeDirty { inode }
+        | Tracepoint::DirtyInodeStart { inode }
+        | Tracepoint::DirtyInode { inode } => {
+            let InodeMark { bdi, file, state, flags } = inode;
+            device::<F>(bdi, out);
+            fields!(F, out, "ino" => ino(file), "state" => state_flags(state), "flags" => state_flags(flags));
+        }
+        Tracepoint::DirtyInodeEnqueue { inode }
+        | Tracepoint::MarkInodeWriteback { inode }
+        | Tracepoint::ClearInodeWriteback { inode } => {
+            let ListedInode { bdi, file, state, dirtied_when } = inode;
+            word::<F>("dev", Dev(bdi), out);
+            word::<F>("ino", ino(file), out);
+            word::<F>("dirtied", dirtied_when, out);
+            word::<F>("state", state_flags(state), out);
+            word::<F>("mode", REGULAR_FILE, out);
+        }
+        Tracepoint::WriteInodeStart { wb, file } | Tracepoint::WriteInode { wb, file } => {
+            device::<F>(wb.bdi, out);
+            fields!(F, out, "ino" => ino(file), "sync_mode" => 0u8, "cgroup_ino" => cgroup_ino(wb));
         }
         Tracepoint::KswapdSleep
         | Tracepoint::KswapdWake { .. }
@@ -328,6 +352,33 @@ struct Bdi(BdiId);
 impl Part for Bdi {
     fn put(self, out: &mut Vec<u8>) {
         text!(out, "254:" => u32::from(self.0.0) * 16);
+    }
+}
+
+/// The same, as the parts of its number.
+struct Dev(BdiId);
+
+impl Part for Dev {
+    fn put(self, out: &mut Vec<u8>) {
+        text!(out, "254," => u32::from(self.0.0) * 16);
+    }
+}
+
+/// Type and rights of a file that its owner may write and all may read.
+const REGULAR_FILE: &str = "0100644";
+
+/// What of a file is to be written, and that it is.
+fn state_flags(state: InodeState) -> &'static str {
+    let InodeState { times, pages, is_written } = state;
+    match (times, pages, is_written) {
+        (false, false, false) => "",
+        (true, false, false) => "I_DIRTY_SYNC",
+        (false, true, false) => "I_DIRTY_PAGES",
+        (true, true, false) => "I_DIRTY_SYNC|I_DIRTY_PAGES",
+        (false, false, true) => "I_SYNC|I_SYNC_QUEUED",
+        (true, false, true) => "I_DIRTY_SYNC|I_SYNC|I_SYNC_QUEUED",
+        (false, true, true) => "I_DIRTY_PAGES|I_SYNC|I_SYNC_QUEUED",
+        (true, true, true) => "I_DIRTY_SYNC|I_DIRTY_PAGES|I_SYNC|I_SYNC_QUEUED",
     }
 }
 

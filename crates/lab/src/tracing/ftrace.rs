@@ -87,6 +87,7 @@ impl Ftrace {
 fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
     match (dialect, event) {
         (Dialect::Early, Tracepoint::WriteFolio { .. }) => Some("mm_vmscan_writepage"),
+        (Dialect::Early, Tracepoint::LruIsolate { is_of_group: true, .. }) => Some("mm_vmscan_memcg_isolate"),
         (Dialect::Early, Tracepoint::LruShrinkActive { .. } | Tracepoint::Throttled { .. }) => None,
         // Those of shrinkers came in 2011.
         (Dialect::Early, _) if !event.name().starts_with("mm_vmscan_") => None,
@@ -94,10 +95,13 @@ fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
     }
 }
 
-/// The state of the CPU: interrupts are off under the lock of a list.
+/// The state of the CPU: interrupts are off under the lock of a list, and a device interrupts when its writes have ended.
 fn flags(event: &Tracepoint) -> &'static str {
     match event {
-        Tracepoint::LruIsolate { .. } | Tracepoint::DirtyFolio { .. } => "d....",
+        Tracepoint::LruIsolate { .. }
+        | Tracepoint::DirtyFolio { .. }
+        | Tracepoint::MarkInodeWriteback { .. } => "d....",
+        Tracepoint::ClearInodeWriteback { .. } => "d.h..",
         _ => ".....",
     }
 }

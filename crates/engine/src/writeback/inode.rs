@@ -1,0 +1,83 @@
+//! The state of a file's inode: what of it differs from its device, as tracepoints show it (`I_DIRTY_SYNC`, `I_DIRTY_PAGES`, `I_SYNC`).
+//!
+//! ```text
+//!   a write begins  ─► its times change, once a tick: times ──┐
+//!   a page is dirty ─────────────────────────────────► pages ─┴─► a flusher's turn: its pages are written, then the inode itself
+//! ```
+//! The times of a file are told in ticks, so a tick's first write alone changes them. It does so before the writer may have to wait for
+//! what is dirty, and so before the page is dirty. The recordings show both orders of the two marks; this one explains them: the next write's
+//! time follows a page at once, and its page follows after the wait.
+//!
+//! Times are for those who watch. Writing them is the journal's work, which is not modelled, and a file with nothing else to write is on no
+//! list. A write that finds its page dirty is a hit, and changes no time here.
+
+use crate::core::Core;
+use crate::memory::file::InodeList;
+use crate::story::{InodeMark, InodeState, ListedInode, Tracepoint};
+use crate::units::{FileId, NodeId, WbId};
+
+impl Core {
+    /// A write to a file begins.
+    pub(crate) fn file_update_time(&mut self, file: FileId) {
+        let (tick, now) = (self.ticks(), self.now);
+        let inode = &mut self.memory.file_mut(file).inode;
+        if inode.times_of == Some(tick) {
+            return;
+        }
+        inode.times_of = Some(tick);
+        let was_clean = !inode.has_dirty_times && !inode.has_dirty_pages;
+        if was_clean {
+            inode.dirtied_when = now;
+        }
+        let mark = |core: &Core| core.inode_mark(file, InodeState::TIMES);
+        self.trace(NodeId(0), |core| Tracepoint::MarkInodeDirty { inode: mark(core) });
+        self.trace(NodeId(0), |core| Tracepoint::DirtyInodeStart { inode: mark(core) });
+        self.trace(NodeId(0), |core| Tracepoint::DirtyInode { inode: mark(core) });
+        self.memory.file_mut(file).inode.has_dirty_times = true;
+        self.trace_enqueue(file, was_clean);
+    }
+
+    /// A page of a file has become dirty.
+    pub(super) fn mark_inode_pages(&mut self, file: FileId) {
+        self.trace(NodeId(0), |core| Tracepoint::MarkInodeDirty {
+            inode: core.inode_mark(file, InodeState::PAGES),
+        });
+        let inode = &mut self.memory.file_mut(file).inode;
+        let was_clean = !inode.has_dirty_times && !inode.has_dirty_pages;
+        inode.has_dirty_pages = true;
+        self.trace_enqueue(file, was_clean);
+    }
+
+    /// A flusher has begun to write what its turn may take of a file's pages: the inode itself is next.
+    pub(super) fn write_inode(&mut self, wb: WbId, file: FileId) {
+        let inode = &mut self.memory.file_mut(file).inode;
+        inode.has_dirty_pages = !inode.dirty.is_empty();
+        if std::mem::take(&mut inode.has_dirty_times) {
+            self.trace(NodeId(0), |core| Tracepoint::WriteInodeStart { wb: core.traced_wb(wb), file });
+            self.trace(NodeId(0), |core| Tracepoint::WriteInode { wb: core.traced_wb(wb), file });
+        }
+    }
+
+    fn trace_enqueue(&mut self, file: FileId, was_clean: bool) {
+        if was_clean {
+            self.trace(NodeId(0), |core| Tracepoint::DirtyInodeEnqueue { inode: core.listed_inode(file) });
+        }
+    }
+
+    fn inode_mark(&self, file: FileId, flags: InodeState) -> InodeMark {
+        InodeMark { bdi: self.memory.file(file).inode.bdi, file, state: self.inode_state(file), flags }
+    }
+
+    /// A file, as those see it who put it on a list.
+    pub(super) fn listed_inode(&self, file: FileId) -> ListedInode {
+        let inode = &self.memory.file(file).inode;
+        let (bdi, dirtied_when) = (inode.bdi, self.ticks_of(inode.dirtied_when));
+        ListedInode { bdi, file, state: self.inode_state(file), dirtied_when }
+    }
+
+    pub(super) fn inode_state(&self, file: FileId) -> InodeState {
+        let inode = &self.memory.file(file).inode;
+        let is_written = inode.on == InodeList::Sync;
+        InodeState { times: inode.has_dirty_times, pages: inode.has_dirty_pages, is_written }
+    }
+}
