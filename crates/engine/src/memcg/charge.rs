@@ -110,14 +110,13 @@ impl Core {
         if self.stock_take(memcg) {
             return Ok(0);
         }
-        let stock = self.config.charge_stock;
-        self.charge_pages(memcg, stock, 1).or_else(|_| self.charge_pages(memcg, 1, 1))
+        self.charge_pages(memcg, self.config.charge_stock, 1)
     }
 
-    /// Charges pages, so many of them to be used at once and the others for the stock.
+    /// Charges pages to be used at once, and for the stock what makes them `most`, where all these fit.
     #[inline]
-    fn charge_pages(&mut self, memcg: MemcgId, pages: u64, used: u64) -> Result<u64, MemcgId> {
-        self.memcgs.charge(memcg, pages)?;
+    fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
+        let pages = self.memcgs.charge(memcg, most, used)?;
         self.work.charges += 1;
         let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
         if pages > used {

@@ -319,13 +319,21 @@ impl Memcgs {
         self.change_upwards(id, |group| group.swap_events[event as usize] += 1);
     }
 
-    /// Charges the group and its ancestors; where one is at its limit, charges nothing and names that one.
-    pub(crate) fn charge(&mut self, id: MemcgId, pages: u64) -> Result<(), MemcgId> {
-        if let Some(limited) = self.ancestors(id).find(|&id| self[id].usage + pages > self[id].max) {
-            return Err(limited);
+    /// Charges the group and its ancestors so many pages, or where these don't fit, the least that will do; says which. Where one
+    /// has no room for those either, charges nothing and names that one.
+    pub(crate) fn charge(&mut self, id: MemcgId, most: u64, least: u64) -> Result<u64, MemcgId> {
+        let mut pages = most;
+        for id in self.ancestors(id) {
+            let Memcg { usage, max, .. } = self[id];
+            if usage + least > max {
+                return Err(id);
+            }
+            if usage + most > max {
+                pages = least;
+            }
         }
         self.charge_beyond_limits(id, pages);
-        Ok(())
+        Ok(pages)
     }
 
     /// Charges whatever the limits say.
@@ -333,6 +341,7 @@ impl Memcgs {
         self.change_usage(id, |usage| usage + pages);
     }
 
+    #[inline(always)]
     pub(crate) fn uncharge(&mut self, id: MemcgId, pages: u64) {
         self.change_usage(id, |usage| {
             usage.checked_sub(pages).unwrap_or_else(|| panic!("{pages} of {usage} pages are uncharged"))
@@ -346,13 +355,16 @@ impl Memcgs {
         let mut level = Some(id);
         while let Some(id) = level {
             let group = &mut self[id];
-            let before = group.claim();
-            group.usage = change(group.usage);
+            let usage = change(group.usage);
             level = group.parent;
-            if group.is_protected() {
-                let after = group.claim();
-                self.claim_changed(level, before, after);
+            if !group.is_protected() {
+                group.usage = usage;
+                continue;
             }
+            let before = group.claim();
+            group.usage = usage;
+            let after = group.claim();
+            self.claim_changed(level, before, after);
         }
     }
 
@@ -616,8 +628,8 @@ mod tests {
         let mut memcgs = Memcgs::new(policy, 1, 1);
         let top = memcgs.create(MemcgId::ROOT, "top", policy);
         let ids = [top, memcgs.create(top, "a", policy), memcgs.create(top, "b", policy)];
-        memcgs.charge(ids[1], a).unwrap();
-        memcgs.charge(ids[2], b).unwrap();
+        memcgs.charge(ids[1], a, a).unwrap();
+        memcgs.charge(ids[2], b, b).unwrap();
         (memcgs, ids)
     }
 
@@ -632,7 +644,7 @@ mod tests {
     fn a_charge_that_hits_an_ancestors_limit_charges_nobody_and_names_the_ancestor() {
         let (mut memcgs, [top, a, _]) = tree(60, 30);
         memcgs[top].max = 100;
-        assert_eq!(memcgs.charge(a, 11), Err(top));
+        assert_eq!(memcgs.charge(a, 11, 11), Err(top));
         assert_eq!((memcgs[a].usage, memcgs[top].usage), (60, 90));
         assert_eq!(memcgs.margin(top), 10);
     }

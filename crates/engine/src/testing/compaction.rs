@@ -49,7 +49,7 @@ impl Bench {
         kept.sort_by_key(|pfn| pfn.0.wrapping_mul(0x9e37_79b1));
         freed.into_iter().for_each(|pfn| core.free_folio(pfn));
         for (page, pfn) in (0..).zip(kept) {
-            core.memcgs.charge(memcg, 1).unwrap();
+            core.memcgs.charge(memcg, 1, 1).unwrap();
             core.memory.folios[pfn].set(FolioFlags::CHARGED);
             core.page_cache_add(pfn, file, page);
             core.lru_add(pfn);

@@ -34,7 +34,7 @@ impl Bench {
         let task = engine.task_create(mm, CpuId(0));
         let request = Request { order: ORDER, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
         for folio in 0..FOLIOS {
-            engine.core.memcgs.charge(memcg, PAGES).unwrap();
+            engine.core.memcgs.charge(memcg, PAGES, PAGES).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, folio * PAGES);

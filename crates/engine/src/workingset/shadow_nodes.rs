@@ -184,7 +184,7 @@ mod tests {
         let task = engine.task_create(mm, CpuId(0));
         let request = Request::movable(Gfp::KERNEL, NodeId(0));
         for page in 0..pages {
-            engine.core.memcgs.charge(memcg, 1).unwrap();
+            engine.core.memcgs.charge(memcg, 1, 1).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, page);
