@@ -192,6 +192,7 @@ impl Core {
     }
 
     /// Makes a folio of a file part of the read that has gathered the pages before it, or of a new one.
+    #[inline(always)]
     pub(crate) fn gather_read_file(&mut self, pfn: Pfn, gathered: Option<IoId>, readahead: bool) -> IoId {
         let folio = &self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
@@ -217,6 +218,7 @@ impl Core {
     }
 
     /// Hands a gathered read over to the machine; `task`, if any, is woken when it is done.
+    #[inline(always)]
     pub(crate) fn submit_read_file(&mut self, io: IoId, task: Option<TaskId>) {
         let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
         transfer.starter = task;

@@ -178,6 +178,7 @@ impl Core {
         }
     }
 
+    #[inline(always)]
     fn batch_queue(&mut self, batch: Batch, pfn: Pfn) {
         let folio = &mut self.memory.folios[pfn];
         folio.refs += 1;
@@ -255,7 +256,7 @@ impl Core {
     /// begins anew.
     fn forget_use(&mut self, pfn: Pfn) {
         self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
-        if self.mark_of(self.lruvec_of(pfn)) == Mark::Count(References::Frequency) {
+        if self.mark_of(pfn) == Mark::Count(References::Frequency) {
             self.memory.remove_use(pfn, UseBits::WORKINGSET | UseBits::COUNTER);
         }
     }
@@ -338,7 +339,7 @@ impl Core {
     /// and ages twice, although it moves once. [6.12 1.2]
     #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
-        self.mark_accessed_by(pfn, self.mark_of(self.lruvec_of(pfn)));
+        self.mark_accessed_by(pfn, self.mark_of(pfn));
     }
 
     /// The same, where what its LRU wants to know is at hand.
@@ -346,10 +347,9 @@ impl Core {
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => {
-                let use_bits = self.memory.use_bits(pfn);
-                if !use_bits.contains(UseBits::REFERENCED) {
-                    self.memory.add_use(pfn, UseBits::REFERENCED);
-                } else if !use_bits.contains(UseBits::ACTIVE)
+                let before = self.memory.change_use_bits(pfn, |use_bits| use_bits | UseBits::REFERENCED);
+                if before.contains(UseBits::REFERENCED)
+                    && !before.contains(UseBits::ACTIVE)
                     && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
                 {
                     self.tell(pfn, |engine| PageEvent::SecondAccess {

@@ -92,7 +92,7 @@ impl Core {
             self.memory.folios[pfn].memcg = parent;
             let folio = self.memory.folios[pfn];
             if folio.has(FolioFlags::INDEXED) {
-                let mark = self.mark_of(self.lruvec_of(pfn));
+                let mark = self.mark_of(pfn);
                 let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
                 index.update(u64::from(folio.index), |word| *word = word.with_mark(mark));
             }

@@ -6,7 +6,7 @@ use crate::lru::generations::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::TwoListsPass;
 use crate::lru::{Arrival, FaultIn, GenerationRules, Lru, PlaceRule, References, sieve, single_list};
-use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
@@ -47,12 +47,13 @@ impl Core {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
     }
 
-    /// What the LRU wants to know of accesses through file descriptors.
+    /// What a folio's LRU wants to know of accesses through file descriptors.
     #[inline]
-    pub(crate) fn mark_of(&self, lruvec: LruvecId) -> Mark {
-        match self.lru_of(lruvec) {
+    pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
+        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        match policy.lru {
             Lru::TwoLists => Mark::Classic,
-            Lru::Generations => Mark::Count(self.generation_rules(lruvec).references),
+            Lru::Generations => Mark::Count(policy.generations.references),
             Lru::SingleList => Mark::EveryAccess,
             Lru::Sieve => Mark::Visited,
         }
@@ -168,26 +169,15 @@ impl Core {
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
-        let lruvec = self.lruvec_of(pfn);
-        let folio = self.memory.folios[pfn];
+        let folio = &self.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
-        let was_unevictable = folio.has(FolioFlags::UNEVICTABLE);
-        if folio.has(FolioFlags::MLOCKED) {
-            // Only counted: reclaim has no use for a list of what it can't take.
-            self.memory.remove_use(pfn, UseBits::ACTIVE);
-            self.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
-            self.update_size(lruvec, LruList::Unevictable, folio.pages() as i64);
-            if !was_unevictable {
-                self.count_node(folio.node, Stat::UnevictablePgsCulled, folio.pages() as i64);
-            }
-            self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
+        if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
+            && self.place_unevictable(pfn, arrival)
+        {
             return;
         }
-        if was_unevictable {
-            self.memory.folios[pfn].clear(FolioFlags::UNEVICTABLE);
-            self.count_node(folio.node, Stat::UnevictablePgsRescued, folio.pages() as i64);
-        }
-        let lru = self.lru_of(lruvec);
+        let lruvec = self.lruvec_of(pfn);
+        let lru = self.memcgs[self.memory.folios[pfn].memcg].policy.lru;
         let rule = match lru {
             Lru::Generations => self.generations_place(lruvec, pfn, arrival),
             Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, arrival),
@@ -197,16 +187,39 @@ impl Core {
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
+    /// A folio that is in a locked mapping is only counted: reclaim has no use for a list of what it can't take. False for one that was
+    /// counted so and goes back to the lists.
+    #[cold]
+    fn place_unevictable(&mut self, pfn: Pfn, arrival: Arrival) -> bool {
+        let folio = self.memory.folios[pfn];
+        let pages = folio.pages() as i64;
+        if !folio.has(FolioFlags::MLOCKED) {
+            self.memory.folios[pfn].clear(FolioFlags::UNEVICTABLE);
+            self.count_node(folio.node, Stat::UnevictablePgsRescued, pages);
+            return false;
+        }
+        self.memory.remove_use(pfn, UseBits::ACTIVE);
+        self.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
+        self.update_size(self.lruvec_of(pfn), LruList::Unevictable, pages);
+        if !folio.has(FolioFlags::UNEVICTABLE) {
+            self.count_node(folio.node, Stat::UnevictablePgsCulled, pages);
+        }
+        self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
+        true
+    }
+
     #[inline(always)]
     pub(super) fn list_place(&mut self, lruvec: LruvecId, lru: Lru, pfn: Pfn, arrival: Arrival) -> PlaceRule {
-        let (list, gauge) = self.list_in(lru, pfn);
+        let folio = &self.memory.folios[pfn];
+        let pages = folio.pages() as i64;
+        let (list, gauge) = self.list_in(lru, folio);
         let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
         match arrival {
             Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
             Arrival::Rotated => list.push_tail(links, pfn.0),
         }
         self.work.list_moves += 1;
-        self.update_size(lruvec, gauge, self.memory.folios[pfn].pages() as i64);
+        self.update_size(lruvec, gauge, pages);
         PlaceRule::ByState
     }
 
@@ -242,24 +255,24 @@ impl Core {
 
     /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
     pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
-        self.list_in(self.lru_of(lruvec), pfn)
+        self.list_in(self.lru_of(lruvec), &self.memory.folios[pfn])
     }
 
-    /// The same, where the LRU is at hand.
+    /// The same, where the LRU and the record are at hand.
     #[inline]
-    pub(super) fn list_in(&self, lru: Lru, pfn: Pfn) -> (usize, LruList) {
-        let kind = self.memory.folios[pfn].lru_type();
+    fn list_in(&self, lru: Lru, folio: &Folio) -> (usize, LruList) {
+        let kind = folio.lru_type();
         match lru {
             Lru::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
-            Lru::Sieve => (sieve::sieve_list(&self.memory.folios[pfn]), LruList::inactive(kind)),
+            Lru::Sieve => (sieve::sieve_list(folio), LruList::inactive(kind)),
             Lru::TwoLists | Lru::Generations => {
-                let list = LruList::new(kind, self.memory.has_use(pfn, UseBits::ACTIVE));
+                let list = LruList::new(kind, self.memory.use_bits_of(folio).contains(UseBits::ACTIVE));
                 (list as usize, list)
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
         let size = &mut self.lruvecs[lruvec].sizes[list as usize];
         *size = size.checked_add_signed(pages).expect("a list holds no fewer than no pages");

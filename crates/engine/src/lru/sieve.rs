@@ -55,6 +55,7 @@ impl Core {
 
     /// Puts a folio that is on no list into the queue: at its head, under the hand if it is to go next, or just behind the
     /// hand if reclaim had it in its hands and spared it.
+    #[inline(never)]
     pub(super) fn sieve_place(&mut self, lruvec: LruvecId, pfn: Pfn, arrival: Arrival) -> PlaceRule {
         let is_odd = match arrival {
             Arrival::Added | Arrival::Rotated => self.sieve_turn(lruvec),

@@ -71,7 +71,7 @@ impl Core {
         for file in 0..self.memory.files.len() {
             for page in self.memory.files[file].index.present() {
                 let pfn = self.memory.files[file].index.word(page).pfn();
-                let mark = self.mark_of(self.lruvec_of(pfn));
+                let mark = self.mark_of(pfn);
                 self.memory.files[file].index.update(page, |word| *word = word.with_mark(mark));
             }
         }
@@ -135,7 +135,7 @@ impl Core {
         for file in &self.memory.files {
             for page in file.index.present() {
                 let word = file.index.word(page);
-                let mark = self.mark_of(self.lruvec_of(word.pfn()));
+                let mark = self.mark_of(word.pfn());
                 assert!(
                     word.with_mark(mark) == word,
                     "page {page} of {} has another policy's mark",

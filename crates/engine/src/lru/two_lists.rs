@@ -253,7 +253,7 @@ impl Core {
     pub(super) fn two_steps(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
         let folio = self.memory.folios[pfn];
         let kind = folio.lru_type();
-        let use_bits = self.memory.use_bits(pfn);
+        let use_bits = self.memory.use_bits_of(&folio);
         let (was_referenced, is_young) = (use_bits.contains(UseBits::REFERENCED), referenced.young > 0);
         if was_referenced != is_young {
             let use_bits =

@@ -194,7 +194,12 @@ impl Memory {
     /// How hot the folio is, wherever that is kept.
     #[inline(always)]
     pub(crate) fn use_bits(&self, pfn: Pfn) -> UseBits {
-        let folio = &self.folios[pfn];
+        self.use_bits_of(&self.folios[pfn])
+    }
+
+    /// The same where its record is at hand.
+    #[inline(always)]
+    pub(crate) fn use_bits_of(&self, folio: &Folio) -> UseBits {
         if folio.has(FolioFlags::INDEXED) {
             self.files[folio.owner as usize].index.word(folio.index.into()).use_bits()
         } else {
@@ -222,15 +227,21 @@ impl Memory {
         self.change_use_bits(pfn, |_| use_bits);
     }
 
+    /// Returns what they were before.
     #[inline(always)]
-    pub(crate) fn change_use_bits(&mut self, pfn: Pfn, change: impl FnOnce(UseBits) -> UseBits) {
+    pub(crate) fn change_use_bits(&mut self, pfn: Pfn, change: impl FnOnce(UseBits) -> UseBits) -> UseBits {
         let folio = &mut self.folios[pfn];
+        let mut before = folio.use_bits;
         if folio.has(FolioFlags::INDEXED) {
             let index = &mut self.files[folio.owner as usize].index;
-            index.update(folio.index.into(), |word| *word = word.with_use_bits(change(word.use_bits())));
+            index.update(folio.index.into(), |word| {
+                before = word.use_bits();
+                *word = word.with_use_bits(change(before));
+            });
         } else {
-            folio.use_bits = change(folio.use_bits);
+            folio.use_bits = change(before);
         }
+        before
     }
 
     /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.

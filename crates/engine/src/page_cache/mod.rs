@@ -44,8 +44,7 @@ impl Core {
     /// Puts a folio into the page cache of its file; returns what was in its slot.
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
-        let lruvec = self.lruvec_of(pfn);
-        let mark = self.mark_of(lruvec);
+        let (lruvec, mark) = (self.lruvec_of(pfn), self.mark_of(pfn));
         let folio = &self.memory.folios[pfn];
         let (memcg, file, page) = (folio.memcg, FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
@@ -164,13 +163,18 @@ impl Core {
     }
 
     /// Frees a folio that can't be found any more and that nobody holds; true if it did.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
-        let folio = self.memory.folios[pfn];
+        let folio = &self.memory.folios[pfn];
         let in_use = FolioFlags::INDEXED | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
-        if folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(in_use) {
-            return false;
-        }
+        let is_in_use = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(in_use);
+        !is_in_use && self.release_if_slot_unused(pfn)
+    }
+
+    /// The same of a folio that at most its swap slot is needed for.
+    #[inline(never)]
+    fn release_if_slot_unused(&mut self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::SWAPCACHE) && self.is_slot_referenced(pfn) {
             return false;
         }

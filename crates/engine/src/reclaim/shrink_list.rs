@@ -120,7 +120,7 @@ impl Core {
     }
 
     /// Does what was judged of a folio; true if it is free now.
-    #[inline]
+    #[inline(always)]
     fn carry_out(&mut self, lruvec: LruvecId, pfn: Pfn, verdict: Verdict, stat: &mut ReclaimStat) -> bool {
         match verdict {
             Verdict::Free => {
@@ -294,6 +294,7 @@ impl Core {
     }
 
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.
+    #[inline(never)]
     fn add_to_swap(&mut self, pfn: Pfn) -> bool {
         let memcg = self.memory.folios[pfn].memcg;
         if !self.memcgs.charge_swap(memcg) {
@@ -313,6 +314,7 @@ impl Core {
     }
 
     /// Starts writing a dirty folio to its swap slot.
+    #[inline(never)]
     fn pageout(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
         // Anyone else's reference may be used to change the page under the write.
         if self.memory.folios[pfn].refs > 0 {

@@ -40,7 +40,7 @@ impl Engine {
                 self.core.lru_add(pfn);
                 if matches!(self.tasks[task.index()].accessed(), Object::File { .. }) {
                     // Written through a descriptor: the write itself may be the first of the two accesses that activate.
-                    if self.core.mark_of(self.core.lruvec_of(pfn)).counts(true, false) {
+                    if self.core.mark_of(pfn).counts(true, false) {
                         self.core.memory.add_use(pfn, UseBits::REFERENCED);
                     }
                     self.tasks[task.index()].attempt.created = true;

@@ -42,7 +42,7 @@ impl Engine {
                 if let Found::Ready(pfn) = found
                     && !created
                 {
-                    let mark = self.core.mark_of(self.core.lruvec_of(pfn));
+                    let mark = self.core.mark_of(pfn);
                     let counts = mark.counts(started_read && held == Some(pfn), is_reread);
                     if counts && (!is_overwrite || mark.counts_writes()) {
                         if self.core.watches_reads() && !is_overwrite {
@@ -111,6 +111,7 @@ impl Engine {
     }
 
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
+    #[inline(always)]
     pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
         debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
         self.keep(task, pfn);
@@ -126,6 +127,7 @@ impl Engine {
     }
 
     /// The task takes over a reference. The page that it held before has been lost to a failed read.
+    #[inline(always)]
     fn keep(&mut self, task: TaskId, pfn: Pfn) {
         self.let_go(task);
         self.tasks[task.index()].attempt.held = Some(pfn);

@@ -569,7 +569,7 @@ impl Engine {
     }
 
     /// Whether the page is wanted by a fault that says it will be used again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_fault_with_recency(&self, task: TaskId) -> bool {
         match *self.tasks[task.index()].accessed() {
             Object::File { .. } => false,

@@ -15,8 +15,8 @@ impl Core {
     /// Counts an event of a memcg, in its statistics and on the node.
     #[inline(always)]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
-        self.count_memcg(lruvec, stat, n);
-        self.count_node(self.lruvecs[lruvec].node, stat, n);
+        let node = self.count_weighing(lruvec, stat, n, n.unsigned_abs());
+        self.count_node(node, stat, n);
     }
 
     /// Counts an event in `/proc/vmstat` only.
@@ -36,11 +36,12 @@ impl Core {
         self.count_weighing(lruvec, stat, n, (n.unsigned_abs() / PAGE_SIZE).max(1));
     }
 
+    /// Returns the node of the lruvec, which is at hand.
     #[inline(always)]
-    fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
+    fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) -> NodeId {
         let counters = &mut self.lruvecs[lruvec];
         counters.stat_local[stat as usize] += n;
-        let memcg = counters.memcg;
+        let (memcg, node) = (counters.memcg, counters.node);
         let updates = &mut self.cpus[self.cpu.index()].updates;
         let made = updates.made + weight;
         if updates.memcg == Some(memcg) && made < updates.room {
@@ -48,6 +49,7 @@ impl Core {
         } else {
             self.count_slowly(lruvec, stat, n, weight);
         }
+        node
     }
 
     /// The rarer updates: the first of a group, one that completes a batch, and all where nothing may be stale.

@@ -19,7 +19,7 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let own = self.lruvec_of(pfn);
         let policy = self.memcgs[folio.memcg].policy;
-        let (kind, pages, use_bits) = (folio.lru_type(), folio.pages(), self.memory.use_bits(pfn));
+        let (kind, pages, use_bits) = (folio.lru_type(), folio.pages(), self.memory.use_bits_of(&folio));
         let references = policy.generations.references;
         let is_in_use = use_bits.contains(UseBits::WORKINGSET);
         let refs = references.refs(use_bits);

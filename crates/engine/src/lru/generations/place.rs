@@ -103,6 +103,7 @@ impl Core {
     }
 
     /// Puts a folio that is on no list into its generation.
+    #[inline(never)]
     pub(in crate::lru) fn generations_place(
         &mut self,
         lruvec: LruvecId,

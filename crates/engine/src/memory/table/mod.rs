@@ -335,9 +335,10 @@ impl Table {
             self.exists[leaf] = true;
             self.young[leaf] |= new.is_young();
         }
-        let unused = u64::from(old.is_unused());
-        self.readahead.unused -= unused;
-        self.readahead.dropped += unused;
+        if old.is_unused() {
+            self.readahead.unused -= 1;
+            self.readahead.dropped += 1;
+        }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
         let before = is_shadow_only(*node);
         node[0] += u8::from(new.is_page());

@@ -158,7 +158,8 @@ impl Word {
     }
 
     pub(crate) fn cached(pfn: Pfn, use_bits: UseBits, mark: Mark) -> Word {
-        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT).with_use_bits(use_bits).with_mark(mark)
+        let use_bits = u64::from(use_bits.bits()) << Self::USE_SHIFT;
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | use_bits | Self::PRESENT).with_mark(mark)
     }
 
     pub(crate) fn with_mark(self, mark: Mark) -> Word {
