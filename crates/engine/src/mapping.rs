@@ -1,6 +1,7 @@
 //! Page-table entries over folios: a fault makes them at its end, mlock locks them. (Reclaim takes them away: `harvest/rmap.rs`.)
 
 use crate::core::Core;
+use crate::harvest::mapped_stat;
 use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
@@ -78,14 +79,15 @@ impl Core {
 
     #[inline]
     fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
-        self.memory.mm_mut(mm).table.replace(page, Word::mapping(pfn, dirty));
-        let locked = self.memory.mm(mm).vma_of(page).locked;
-        self.memory.folios[pfn].mapped += 1;
-        if self.memory.folios[pfn].mapped == 1 {
-            let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
-            self.count(self.lruvec_of(pfn), stat, pages);
+        let space = self.memory.mm_mut(mm);
+        space.table.replace(page, Word::mapping(pfn, dirty));
+        let locked = space.vma_of(page).locked;
+        let folio = &mut self.memory.folios[pfn];
+        folio.mapped += 1;
+        let folio = *folio;
+        if folio.mapped == 1 {
+            self.count(self.lruvec_of(pfn), mapped_stat(&folio), folio.pages() as i64);
         }
-        let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
             self.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
         }

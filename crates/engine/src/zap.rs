@@ -6,6 +6,7 @@
 //! a large mapping costs what was used of it. [machine 6, madvise DONTNEED]
 
 use crate::core::Core;
+use crate::memory::file::FileMapping;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, LEAF_PAGES, Word};
 use crate::units::MmId;
@@ -36,7 +37,8 @@ impl Core {
         self.memory.mm_mut(mm).vmas[vma].mapped = false;
         self.page_tables_free(mm, self.memory.mm(mm).vmas[vma].range());
         if let Backing::File(file) = self.memory.mm(mm).vmas[vma].backing {
-            self.memory.file_mut(file).mappings.retain(|&mapping| mapping != (mm, vma));
+            let is_other = |mapping: &FileMapping| (mapping.mm, mapping.vma) != (mm, vma);
+            self.memory.file_mut(file).mappings.retain(is_other);
         }
     }
 

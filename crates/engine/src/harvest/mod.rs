@@ -21,7 +21,7 @@ mod scan;
 mod walk;
 
 pub(crate) use iteration::TableWalkState;
-pub(crate) use rmap::Referenced;
+pub(crate) use rmap::{Referenced, mapped_stat};
 pub(crate) use scan::Scan;
 pub(crate) use walk::{ENTRIES_PER_STEP, Walk, Walked};
 

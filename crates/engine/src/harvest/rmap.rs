@@ -4,10 +4,13 @@
 //! [reclaim 2.8; 9, rows 1 to 5]
 
 use crate::core::Core;
+use crate::lru::Lru;
 use crate::memory::Memory;
+use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
 use crate::memory::table::Word;
+use crate::policy::Policy;
 use crate::stat::Stat;
 use crate::units::{FileId, MmId, Pfn};
 
@@ -22,6 +25,11 @@ pub(crate) struct Referenced {
     pub(crate) executable: bool,
 }
 
+/// The gauge that counts a mapped folio.
+pub(crate) fn mapped_stat(folio: &Folio) -> Stat {
+    if folio.has(FolioFlags::ANON) { Stat::NrAnonPages } else { Stat::NrMapped }
+}
+
 impl Core {
     /// Tests and clears the accessed bits of all entries that map the folio, and looks around the young ones. `has_buffer`: see
     /// `look_around`.
@@ -31,11 +39,11 @@ impl Core {
         if folio.mapped == 0 {
             return found;
         }
-        let harvest = self.memcgs[folio.memcg].policy.harvest;
-        let was_seen = self.take_use_seen(pfn);
+        let Policy { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
+        let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.take_use_seen(pfn);
         found.young += u32::from(was_seen);
         for at in 0..self.rmap_len(&folio) {
-            let Some((mm_id, page)) = self.rmap_entry(&folio, at) else { continue };
+            let (mm_id, page) = self.rmap_entry(&folio, at);
             self.work.rmap_steps += 1;
             let Memory { mms, open_files, .. } = &mut self.memory;
             let mm = &mut mms[mm_id.index()];
@@ -64,13 +72,11 @@ impl Core {
 
     /// The entry at the first place where the folio may be mapped.
     #[inline(always)]
-    pub(crate) fn first_mapping(&self, pfn: Pfn) -> Option<Word> {
-        let folio = &self.memory.folios[pfn];
-        if folio.mapped == 0 {
-            return None;
-        }
-        let (mm, page) = self.rmap_entry(folio, 0)?;
-        Some(self.memory.mm(mm).table.word(page))
+    pub(crate) fn first_mapping(&self, folio: &Folio) -> Option<Word> {
+        (folio.mapped > 0).then(|| {
+            let (mm, page) = self.rmap_entry(folio, 0);
+            self.memory.mm(mm).table.word(page)
+        })
     }
 
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
@@ -80,7 +86,7 @@ impl Core {
             return;
         }
         for at in 0..self.rmap_len(&folio) {
-            let Some((mm, page)) = self.rmap_entry(&folio, at) else { continue };
+            let (mm, page) = self.rmap_entry(&folio, at);
             self.work.rmap_steps += 1;
             let word = self.memory.mm(mm).table.word(page);
             if !word.is_present() || word.pfn() != pfn {
@@ -97,11 +103,13 @@ impl Core {
     }
 
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
+    #[inline(always)]
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
-        let (word, _) = self.memory.mm_mut(mm).table.replace(page, left);
+        let space = self.memory.mm_mut(mm);
+        let (word, _) = space.table.replace(page, left);
         debug_assert!(!word.is_huge(), "that entry maps more than this page");
         let pfn = word.pfn();
-        if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
+        if let Some(tlb) = &mut space.tlb {
             tlb.drop_page(page);
         }
         let folio = &mut self.memory.folios[pfn];
@@ -113,9 +121,9 @@ impl Core {
             folio.set(FolioFlags::DIRTY);
         }
         folio.mapped -= 1;
+        let folio = *folio;
         if folio.mapped == 0 {
-            let (stat, pages) = (self.mapped_stat(pfn), self.memory.folios[pfn].pages() as i64);
-            self.count(self.lruvec_of(pfn), stat, -pages);
+            self.count(self.lruvec_of(pfn), mapped_stat(&folio), -(folio.pages() as i64));
         }
     }
 
@@ -127,7 +135,7 @@ impl Core {
             return;
         }
         for at in 0..self.rmap_len(&folio) {
-            let Some((mm, page)) = self.rmap_entry(&folio, at) else { continue };
+            let (mm, page) = self.rmap_entry(&folio, at);
             self.work.rmap_steps += 1;
             let mm = self.memory.mm_mut(mm);
             let word = mm.table.word(page);
@@ -138,11 +146,6 @@ impl Core {
                 }
             }
         }
-    }
-
-    /// The gauge that counts a mapped folio.
-    pub(crate) fn mapped_stat(&self, pfn: Pfn) -> Stat {
-        if self.memory.folios[pfn].has(FolioFlags::ANON) { Stat::NrAnonPages } else { Stat::NrMapped }
     }
 
     /// Whether a locked mapping shows the folio.
@@ -175,7 +178,7 @@ impl Core {
     /// Where the folio may be mapped.
     fn rmap_entries(&self, pfn: Pfn) -> impl Iterator<Item = (MmId, u64)> {
         let folio = &self.memory.folios[pfn];
-        (0..self.rmap_len(folio)).filter_map(|at| self.rmap_entry(folio, at))
+        (0..self.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))
     }
 
     /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
@@ -187,13 +190,16 @@ impl Core {
 
     /// The address space and the page in it at which the folio would be mapped.
     #[inline]
-    pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> Option<(MmId, u64)> {
+    pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> (MmId, u64) {
         if folio.has(FolioFlags::ANON) {
-            return Some((MmId(folio.owner), folio.index.into()));
+            return (MmId(folio.owner), folio.index.into());
         }
-        let (mm, vma) = self.memory.file(FileId(folio.owner)).mappings[at];
-        let vma = &self.memory.mm(mm).vmas[vma];
-        debug_assert_eq!(vma.backing, Backing::File(FileId(folio.owner)));
-        vma.mapped.then(|| (mm, vma.start + u64::from(folio.index)))
+        let file = FileId(folio.owner);
+        let FileMapping { mm, vma, start } = self.memory.file(file).mappings[at];
+        debug_assert!({
+            let vma = &self.memory.mm(mm).vmas[vma];
+            vma.mapped && (vma.backing, vma.start) == (Backing::File(file), start)
+        });
+        (mm, start + u64::from(folio.index))
     }
 }

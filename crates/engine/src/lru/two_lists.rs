@@ -278,14 +278,9 @@ impl Core {
     }
 
     /// Hands the use that `two_lists_young` has kept to reclaim, which asks for it once.
+    #[cold]
     pub(crate) fn take_use_seen(&mut self, pfn: Pfn) -> bool {
-        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
-        if policy.lru != Lru::TwoLists || !policy.harvest.sees_elsewhere() {
-            return false;
-        }
-        let use_bits = self.memory.use_bits(pfn);
-        self.memory.set_use_bits(pfn, use_bits.with_counter(0));
-        use_bits.counter() > 0
+        self.memory.change_use_bits(pfn, |use_bits| use_bits.with_counter(0)).counter() > 0
     }
 
     fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {

@@ -21,10 +21,20 @@ pub(crate) struct File {
     pub(crate) compressibility: Option<Compressibility>,
     /// What the index consists of.
     pub(crate) nodes: Nodes,
-    /// Mappings of it, as (address space, position among its mappings): the reverse map of a file page starts here.
-    pub(crate) mappings: Vec<(MmId, usize)>,
+    /// The reverse map of a file page starts here.
+    pub(crate) mappings: Vec<FileMapping>,
     /// What makes it an inode to write back; of a regular file only.
     pub(crate) inode: Inode,
+}
+
+/// Where a file is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FileMapping {
+    pub(crate) mm: MmId,
+    /// Position among the mappings there.
+    pub(crate) vma: usize,
+    /// First page in the address space.
+    pub(crate) start: u64,
 }
 
 /// What a flusher knows of a regular file. [6.12 machine 5.7]

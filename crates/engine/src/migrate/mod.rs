@@ -180,7 +180,7 @@ impl Core {
             return;
         }
         for at in 0..self.rmap_len(folio) {
-            let Some((mm_id, page)) = self.rmap_entry(folio, at) else { continue };
+            let (mm_id, page) = self.rmap_entry(folio, at);
             let mm = self.memory.mm_mut(mm_id);
             let word: Word = mm.table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {

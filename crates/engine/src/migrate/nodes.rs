@@ -10,6 +10,7 @@
 //! What a node counts of its folios goes along: a folio is subtracted here, and added there, gauge by gauge.
 
 use crate::core::Core;
+use crate::harvest::mapped_stat;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::migrate::MigrateStep;
@@ -134,7 +135,7 @@ impl Core {
         let is_shmem = folio.has(FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::ANON);
         let mut gauges = Vec::new();
         if folio.mapped > 0 {
-            gauges.push(self.mapped_stat(pfn));
+            gauges.push(mapped_stat(&folio));
         }
         if folio.has(FolioFlags::INDEXED) {
             gauges.push(Stat::NrFilePages);

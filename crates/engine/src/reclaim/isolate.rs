@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{Folio, FolioFlags};
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Contig, PageEvent, Tracepoint};
@@ -27,9 +27,10 @@ impl Core {
             self.tell(pfn, |_| PageEvent::Isolated);
             let folio = &mut self.memory.folios[pfn];
             folio.clear(FolioFlags::LRU);
+            let folio = *folio;
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
-            self.touch_words(pfn);
+            self.touch_words(&folio);
         }
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
@@ -85,9 +86,9 @@ impl Core {
     /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one
     /// after the other overlap with each other and with those of the walk down the list.
     #[inline]
-    pub(crate) fn touch_words(&self, pfn: Pfn) {
-        std::hint::black_box(self.first_mapping(pfn));
-        std::hint::black_box(self.memory.use_bits(pfn));
+    pub(crate) fn touch_words(&self, folio: &Folio) {
+        std::hint::black_box(self.first_mapping(folio));
+        std::hint::black_box(self.memory.use_bits_of(folio));
     }
 
     /// Counts scanned pages, by reclaimer and by type.

@@ -9,6 +9,7 @@ use crate::lru::batch::Rotations;
 use crate::machine::op::{FullPlug, IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
+use crate::memory::file::FileMapping;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{ReadaheadStats, Table};
@@ -312,14 +313,15 @@ impl Engine {
     pub(crate) fn process_create_like(&mut self, old: MmId) -> MmId {
         let mm = self.core.memory.mm(old).like(self.new_tlb());
         let files = mm.vmas.iter().enumerate().filter(|(_, vma)| vma.mapped);
-        let files: Vec<(usize, FileId)> = files
-            .filter_map(
-                |(at, vma)| if let Backing::File(file) = vma.backing { Some((at, file)) } else { None },
-            )
+        let files: Vec<(usize, u64, FileId)> = files
+            .filter_map(|(at, vma)| match vma.backing {
+                Backing::File(file) => Some((at, vma.start, file)),
+                Backing::Anon => None,
+            })
             .collect();
         let id = self.add_mm(mm);
-        for (vma, file) in files {
-            self.core.memory.file_mut(file).mappings.push((id, vma));
+        for (vma, start, file) in files {
+            self.core.memory.file_mut(file).mappings.push(FileMapping { mm: id, vma, start });
         }
         id
     }

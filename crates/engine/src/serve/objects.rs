@@ -4,6 +4,7 @@
 //! from another one share its open file, as those do that a program makes of one descriptor.
 
 use crate::config::{ConfigError, check_range, check_room};
+use crate::memory::file::FileMapping;
 use crate::memory::mm::{Advice, Backing};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
@@ -130,7 +131,7 @@ impl Engine {
         let mut is_regular_file = false;
         if let Some(file) = file {
             let file = self.core.memory.file_mut(file);
-            file.mappings.push((mm_id, vma));
+            file.mappings.push(FileMapping { mm: mm_id, vma, start });
             is_regular_file = !file.is_tmpfs();
         }
         Ok(self.add_object(task, Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file }))
