@@ -5,6 +5,7 @@ use crate::harvest::mapped_stat;
 use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::open_file::OpenFile;
 use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::PageEvent;
@@ -108,19 +109,26 @@ impl Core {
         page: u64,
         around: Range<u64>,
     ) {
-        let file = self.memory.open_files[open.index()].file;
-        let mut found = 0;
+        let OpenFile { file, mmap_miss, .. } = self.memory.open_files[open.index()];
+        // As long as nothing speaks against it, nothing need speak for it.
+        if mmap_miss > 0 {
+            let is_found = |word: &Word| word.is_hit() && !word.use_bits().contains(UseBits::WORKINGSET);
+            let found = self.memory.file(file).index.words(around.clone()).filter(is_found).count();
+            self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
+        }
         self.work.ptes_walked += around.end - around.start;
-        for first in around.clone().step_by(u64::BITS as usize) {
+        let mut first = around.start;
+        while first < around.end {
             let pages = first..(first + u64::from(u64::BITS)).min(around.end);
+            let beyond = u64::from(u64::BITS) - (pages.end - first);
             // Mostly nothing is to be mapped, so a look at all words comes first, and finds a bit for each page that is.
-            let entries = self.memory.mm(mm).table.words(start + pages.start..start + pages.end);
-            let mut unmapped: u64 = 0;
-            for (at, (word, entry)) in self.memory.file(file).index.words(pages).zip(entries).enumerate() {
-                let is_cached = word.is_hit();
-                found += u32::from(is_cached && !word.use_bits().contains(UseBits::WORKINGSET));
-                unmapped |= u64::from(is_cached && !entry.is_present()) << at;
-            }
+            let entries = self.memory.mm(mm).table.words(start + first..start + pages.end);
+            let cached = self.memory.file(file).index.words(pages.clone());
+            // Bits come in from above: that of the page looked at last is the uppermost.
+            let unmapped = cached.zip(entries).fold(0, |bits: u64, (word, entry)| {
+                bits >> 1 | u64::from(word.is_hit() && !entry.is_present()) << (u64::BITS - 1)
+            });
+            let mut unmapped = unmapped >> beyond;
             while unmapped != 0 {
                 let at = first + u64::from(unmapped.trailing_zeros());
                 unmapped &= unmapped - 1;
@@ -131,9 +139,8 @@ impl Core {
                     self.map_entry(mm, start + at, pfn, false);
                 }
             }
+            first = pages.end;
         }
-        let open = &mut self.memory.open_files[open.index()];
-        open.mmap_miss = open.mmap_miss.saturating_sub(found);
     }
 
     /// Makes a folio unevictable: at once if it is on a list, else when it gets there.
