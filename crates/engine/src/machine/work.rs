@@ -2,7 +2,7 @@
 //!
 //! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
 //!
-//! A machine asks after every call. Half of the units belong to what most calls never do. These are counted through
+//! A machine asks after every call. Most units belong to what most calls never do, reclaim among them. These are counted through
 //! `Core::rare_work`, which notes that there are more of them; as long as there are not, nobody need multiply them again.
 
 macro_rules! often {
@@ -82,9 +82,9 @@ work! {
     /// Folios moved between or within LRU lists.
     list_moves,
     /// Folios that reclaim looked at.
-    scanned,
+    scanned: rarely,
     /// Page-table entries looked at through the reverse map.
-    rmap_steps,
+    rmap_steps: rarely,
     /// Upper page-table entries that a walk came by.
     upper_entries: rarely,
     /// Page-table entries looked at side by side: in walks, and around an entry found young.
@@ -94,7 +94,7 @@ work! {
     /// Such faults.
     hint_faults: rarely,
     /// Page-table entries removed by reclaim, one by one.
-    unmapped,
+    unmapped: rarely,
     /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.
     zapped: rarely,
     /// Pages of files that became dirty.
@@ -102,9 +102,9 @@ work! {
     /// Pages of files whose write was begun.
     written: rarely,
     /// Pages reclaimed.
-    reclaimed,
+    reclaimed: rarely,
     /// Reclaim calls ended.
-    reclaim_calls,
+    reclaim_calls: rarely,
     /// Frames that compaction came by.
     compact_scanned: rarely,
     /// read(2)s of pages while `kernel.numa_balancing` has tiers in mind.

@@ -38,7 +38,7 @@ impl Core {
             }
         }
         let taken = taken[0] + taken[1];
-        self.work.scanned += taken;
+        self.rare_work().scanned += taken;
         self.looked_at += taken;
         self.work.list_moves += into.len() as u64;
         self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, taken, taken], sc);

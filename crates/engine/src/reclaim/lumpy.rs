@@ -159,7 +159,7 @@ impl Core {
             self.isolate_around(tag, sc.by.order, &mut folios, &mut contig);
             taken += contig.taken - before;
         }
-        self.work.scanned += taken;
+        self.rare_work().scanned += taken;
         self.looked_at += taken;
         self.work.list_moves += folios.len() as u64;
         self.trace_isolated_blocks(lruvec, list, [n, taken, taken], contig, sc);

@@ -177,7 +177,7 @@ impl Core {
             }
         }
         self.release_isolated(sc);
-        self.work.reclaim_calls += 1;
+        self.rare_work().reclaim_calls += 1;
         self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.
         Some(ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into())))

@@ -128,7 +128,7 @@ impl Core {
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
                 // What is demoted is not removed, remembered and freed: its move has a price of its own.
-                self.work.reclaimed += pages;
+                self.rare_work().reclaimed += pages;
                 return true;
             }
             Verdict::Keep | Verdict::Demote => {}

@@ -275,7 +275,7 @@ impl Core {
             let slot = usize::from(self.memory.places[pfn].generation - 1);
             self.generation_list_add(lruvec, pfn, slot, false);
         }
-        self.work.scanned += scanned;
+        self.rare_work().scanned += scanned;
         self.looked_at += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
