@@ -51,7 +51,13 @@ impl Faults {
     }
 
     /// Whether this request fails.
+    #[inline]
     pub(super) fn strike(&mut self, request: Request) -> bool {
+        !self.rules.is_empty() && self.apply_rules(request)
+    }
+
+    #[inline(never)]
+    fn apply_rules(&mut self, request: Request) -> bool {
         let count = match request.direction {
             Direction::Read => &mut self.reads,
             Direction::Write => &mut self.writes,
