@@ -19,6 +19,8 @@ use pageout_engine::Nanos;
 /// Future events of a small, copyable kind `E`, and the present time.
 #[derive(Debug)]
 pub(crate) struct EventQueue<E> {
+    /// When the next event is due; [`NEVER`] while there is none.
+    next_at: Nanos,
     /// An event that is due before all of those in the heap; not always is there one.
     first: Option<Entry<E>>,
     /// A binary heap: an entry is due before both of its children, 2i + 1 and 2i + 2.
@@ -26,6 +28,9 @@ pub(crate) struct EventQueue<E> {
     pushed: u64,
     now: Nanos,
 }
+
+/// Beyond the end of all time.
+pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// An event with its key.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +48,7 @@ impl<E> Entry<E> {
 
 impl<E: Copy> Default for EventQueue<E> {
     fn default() -> EventQueue<E> {
-        EventQueue { first: None, heap: Vec::new(), pushed: 0, now: Nanos::ZERO }
+        EventQueue { next_at: NEVER, first: None, heap: Vec::new(), pushed: 0, now: Nanos::ZERO }
     }
 }
 
@@ -53,10 +58,10 @@ impl<E: Copy> EventQueue<E> {
         self.now
     }
 
-    /// When the next event is due.
+    /// When the next event is due; [`NEVER`] if there is none.
     #[inline]
-    pub(crate) fn next_at(&self) -> Option<Nanos> {
-        self.first.as_ref().or_else(|| self.heap.first()).map(|entry| entry.at)
+    pub(crate) fn next_at(&self) -> Nanos {
+        self.next_at
     }
 
     /// Makes `event` happen at `at`, behind every event already due then.
@@ -68,13 +73,12 @@ impl<E: Copy> EventQueue<E> {
         let entry = Entry { at, sequence: self.pushed, event };
         self.pushed += 1;
         // Of equal times the one that was pushed before comes first.
-        match self.next_at() {
-            Some(next) if next <= at => self.sift_up(entry),
-            _ => {
-                if let Some(second) = self.first.replace(entry) {
-                    self.sift_up(second);
-                }
-            }
+        if self.next_at <= at {
+            return self.sift_up(entry);
+        }
+        self.next_at = at;
+        if let Some(second) = self.first.replace(entry) {
+            self.sift_up(second);
         }
     }
 
@@ -102,6 +106,7 @@ impl<E: Copy> EventQueue<E> {
             None => self.pop_heap()?,
         };
         self.now = first.at;
+        self.next_at = self.heap.first().map_or(NEVER, |entry| entry.at);
         Some((first.at, first.event))
     }
 
@@ -135,19 +140,24 @@ impl<E: Copy> EventQueue<E> {
 
     /// Whether something already queued happens before an event pushed now for `at` would.
     #[inline]
-    pub(crate) fn is_due_by(&self, at: Nanos) -> bool {
-        self.next_at().is_some_and(|next| next <= at)
+    fn is_due_by(&self, at: Nanos) -> bool {
+        self.next_at <= at
     }
 
-    /// Moves the present to `to` without an event: how a task goes on inline when nothing else is due first.
+    /// Moves the present to `to` without an event: how a task goes on inline. It stays where it is, and the answer is false, if
+    /// something is due before or at `to`.
     ///
     /// # Panics
-    /// When `to` is in the past, or an event is due before or at it.
+    /// When `to` is in the past.
     #[inline]
-    pub(crate) fn advance(&mut self, to: Nanos) {
+    #[must_use]
+    pub(crate) fn advance(&mut self, to: Nanos) -> bool {
         assert!(to >= self.now, "time would go back from {:?} to {to:?}", self.now);
-        assert!(!self.is_due_by(to), "an event is due before {to:?}");
-        self.now = to;
+        let is_free = !self.is_due_by(to);
+        if is_free {
+            self.now = to;
+        }
+        is_free
     }
 }
 
@@ -172,7 +182,7 @@ mod tests {
         let mut queue = EventQueue::default();
         queue.push(Nanos(5), 'a');
         assert!(queue.is_due_by(Nanos(5)) && !queue.is_due_by(Nanos(4)));
-        queue.advance(Nanos(4));
+        assert!(queue.advance(Nanos(4)));
         queue.push(Nanos(5), 'b');
         assert_eq!(queue.pop(), Some((Nanos(5), 'a')));
     }
@@ -195,7 +205,7 @@ mod tests {
             }
             assert_eq!(
                 (queue.heap.len() + usize::from(queue.first.is_some()), queue.next_at()),
-                (list.len(), list.first().map(|next| Nanos(next.0)))
+                (list.len(), list.first().map_or(NEVER, |next| Nanos(next.0)))
             );
         }
     }
@@ -210,10 +220,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "an event is due")]
     fn time_does_not_pass_over_an_event() {
         let mut queue = EventQueue::default();
         queue.push(Nanos(5), ());
-        queue.advance(Nanos(5));
+        assert!(!queue.advance(Nanos(5)));
+        assert_eq!(queue.now(), Nanos(0));
     }
 }

@@ -397,14 +397,13 @@ impl Machine {
             if !self.agenda.is_driving() {
                 return Err(Box::new(self.stalled()));
             }
-            let due = self.agenda.next_at().unwrap_or(stop).min(stop);
-            if self.sample_at <= due {
-                self.take_samples(due, observer);
+            let next = self.agenda.next_at();
+            if self.sample_at <= next.min(stop) {
+                self.take_samples(next.min(stop), observer);
             }
-            if self.agenda.next_at().is_some_and(|at| at > stop) {
-                if stop > self.agenda.now() {
-                    self.agenda.advance(stop);
-                }
+            if next > stop {
+                let is_over = stop <= self.agenda.now() || self.agenda.advance(stop);
+                assert!(is_over, "the next event lies behind it");
                 return Ok(Ended::TimeUp);
             }
             let (now, event) = self.agenda.pop().expect("a driving event is in the queue");

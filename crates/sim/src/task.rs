@@ -9,6 +9,7 @@ use pageout_workload::{Access, AccessStream, TraceError};
 
 use crate::calls::Calls;
 use crate::cost::{Channel, Costs};
+use crate::event::NEVER;
 use crate::pace::{Pace, PaceError, Timetable};
 use crate::runner::{Runner, Spent};
 use crate::scenario::Lifetime;
@@ -104,9 +105,6 @@ impl TaskSpec {
         }
     }
 }
-
-/// Beyond the end of all time.
-pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// Accesses pulled from a stream at a time: 32 KiB of words, which stay in the first-level cache.
 const CHUNK: usize = 4096;

@@ -74,16 +74,13 @@ impl Agenda {
         self.queue.now()
     }
 
-    pub(super) fn next_at(&self) -> Option<Nanos> {
+    pub(super) fn next_at(&self) -> Nanos {
         self.queue.next_at()
     }
 
-    pub(super) fn is_due_by(&self, at: Nanos) -> bool {
-        self.queue.is_due_by(at)
-    }
-
-    pub(super) fn advance(&mut self, to: Nanos) {
-        self.queue.advance(to);
+    #[must_use]
+    pub(super) fn advance(&mut self, to: Nanos) -> bool {
+        self.queue.advance(to)
     }
 
     /// Whether any event to come can make a task go on; without one, nothing ever will.

@@ -6,9 +6,10 @@
 use pageout_engine::Nanos;
 
 use super::Machine;
+use crate::event::NEVER;
 use crate::observe::Observer;
 use crate::runner::Next;
-use crate::task::{NEVER, Task};
+use crate::task::Task;
 
 impl Task {
     /// The first tick at which it will have used more CPU time than its period, if it works all the time until then.

@@ -8,11 +8,12 @@ use super::agenda::Event;
 use super::threads::THREAD;
 use super::{Machine, RunError};
 use crate::calls::decode_call;
+use crate::event::NEVER;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::{NEVER, Refill, Task, decode};
+use crate::task::{Refill, Task, decode};
 
 impl Machine {
     /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
@@ -57,19 +58,14 @@ impl Machine {
             };
             let clock = self.runner_mut(index).clock;
             let free_at = match next {
-                Next::GoOn
-                    if clock > stop
-                        || self.is_interrupted
-                        || clock >= self.sample_at
-                        || self.agenda.is_due_by(clock) =>
-                {
+                Next::GoOn => {
+                    let is_stopped = clock > stop || self.is_interrupted || clock >= self.sample_at;
+                    if !is_stopped && self.agenda.advance(clock) {
+                        self.engine.set_now(clock);
+                        continue;
+                    }
                     self.push_run(clock, index);
                     return Ok(());
-                }
-                Next::GoOn => {
-                    self.agenda.advance(clock);
-                    self.engine.set_now(clock);
-                    continue;
                 }
                 Next::ComeBack(from) => from,
                 Next::Nap(_) | Next::Stop => clock,
@@ -251,11 +247,8 @@ impl Machine {
         }
         let now = task.runner.clock;
         // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
-        let undisturbed = match agenda.next_at() {
-            _ if sched.is_contended(task.runner.cpu) => now,
-            Some(next) => next.min(stop),
-            None => stop,
-        };
+        let undisturbed =
+            if sched.is_contended(task.runner.cpu) { now } else { agenda.next_at().min(stop) };
         let mut horizon = undisturbed.max(now + self.quantum);
         if task.scan_due != NEVER {
             horizon = horizon.min(task.scan_clock(engine.hz()));
