@@ -26,7 +26,7 @@ use pageout_engine::{CpuId, MemcgId, Nanos, TaskId};
 use group::{Group, Period};
 pub(crate) use state::Doing;
 pub use state::Resource;
-use state::{Cell, Packed, Transition};
+use state::{Cell, Transition};
 
 /// The pressure on a machine.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Psi {
 struct Task {
     memcg: MemcgId,
     cpu: CpuId,
-    doing: Packed,
+    doing: Doing,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ struct Change {
     at: Nanos,
     task: TaskId,
     cpu: CpuId,
-    doing: Packed,
+    doing: Doing,
 }
 
 /// Changes that are written down before they are taken in: few enough to stay in the cache.
@@ -106,15 +106,15 @@ impl Psi {
         if self.tasks.len() <= slot {
             self.tasks.resize(slot + 1, None);
         }
-        self.tasks[slot] = Some(Task { memcg, cpu, doing: Packed::default() });
+        self.tasks[slot] = Some(Task { memcg, cpu, doing: Doing::SLEEPS });
     }
 
     /// At `now`, a task is known to do this on this CPU from `at` on, which is not in the past. Of changes at the same time the last
     /// one told counts.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn tell(&mut self, now: Nanos, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
         self.now = now;
-        self.changes.push(Change { at, task, cpu, doing: doing.pack() });
+        self.changes.push(Change { at, task, cpu, doing });
         if let [.., before, _] = self.changes[..]
             && before.at > at
         {
@@ -158,23 +158,23 @@ impl Psi {
     #[inline]
     fn apply(&mut self, Change { at, task, cpu, doing }: Change) {
         let known = self.tasks[task.0 as usize].as_mut().expect("a task is added before it does anything");
-        let before = std::mem::replace(known, Task { cpu, doing, ..*known });
-        if before.cpu != cpu {
-            self.leave(before, at);
-            self.tell_groups(before.memcg, cpu, at, Transition::new(Packed::default(), doing));
-        } else if before.doing != doing {
-            self.tell_groups(before.memcg, cpu, at, Transition::new(before.doing, doing));
+        let Task { memcg, cpu: last, doing: before } = std::mem::replace(known, Task { cpu, doing, ..*known });
+        let before = if last == cpu { before } else { self.leave(memcg, last, at, before) };
+        if before != doing {
+            self.tell_groups(memcg, cpu, at, Transition::new(before, doing));
         }
     }
 
-    /// A task does nothing any more on the CPU where it was.
+    /// A task does nothing any more on the CPU where it was, and nothing yet where it goes.
     #[inline(never)]
-    fn leave(&mut self, Task { memcg, cpu, doing }: Task, at: Nanos) {
-        self.tell_groups(memcg, cpu, at, Transition::new(doing, Packed::default()));
+    fn leave(&mut self, memcg: MemcgId, cpu: CpuId, at: Nanos, doing: Doing) -> Doing {
+        self.tell_groups(memcg, cpu, at, Transition::new(doing, Doing::SLEEPS));
+        Doing::SLEEPS
     }
 
-    /// A task of this group, and so of those above it, does something else on this CPU.
-    #[inline]
+    /// A task of this group, and so of those above it, does something else on this CPU. Inlined: its call would take as long as it
+    /// does for a group.
+    #[inline(always)]
     fn tell_groups(&mut self, memcg: MemcgId, cpu: CpuId, at: Nanos, transition: Transition) {
         let mut next = Some(memcg);
         let mut below = None;

@@ -21,7 +21,8 @@ impl Runner {
     /// What it does while it has a CPU, or waits for one.
     #[inline]
     pub(super) fn runs(&self, on_cpu: bool) -> Doing {
-        Doing { runnable: true, on_cpu, iowait: false, memstall: self.memstall.is_some() }
+        let doing = if on_cpu { Doing::RUNS } else { Doing::QUEUES };
+        doing.stalled_if(self.memstall.is_some())
     }
 
     /// What it does when it has given its CPU up to do what `next` says.
@@ -33,7 +34,8 @@ impl Runner {
             Next::ComeBack(_) => self.waits_for_device(),
             Next::GoOn | Next::Nap(_) => false,
         };
-        Doing { runnable: false, on_cpu: false, iowait, memstall: self.memstall.is_some() }
+        let doing = if iowait { Doing::AWAITS_IO } else { Doing::SLEEPS };
+        doing.stalled_if(self.memstall.is_some())
     }
 }
 
@@ -111,7 +113,7 @@ impl Machine {
         during: bool,
     ) {
         let Runner { id, cpu, clock, .. } = *self.runner_mut(index);
-        let running = |memstall| Doing { runnable: true, on_cpu: true, iowait: false, memstall };
+        let running = |is_stalled| Doing::RUNS.stalled_if(is_stalled);
         if before.is_some() != during {
             self.tell(began, id, cpu, running(during));
         }
@@ -132,10 +134,10 @@ impl Machine {
         let runner = self.runner_mut(index);
         runner.memstall = None;
         let Runner { id, cpu, clock, .. } = *runner;
-        self.tell(clock, id, cpu, Doing { runnable: true, on_cpu: true, iowait: false, memstall: false });
+        self.tell(clock, id, cpu, Doing::RUNS);
     }
 
-    #[inline]
+    #[inline(never)]
     fn tell(&mut self, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
         self.psi.tell(self.agenda.now(), at, task, cpu, doing);
     }

@@ -2,36 +2,41 @@
 
 use pageout_engine::Nanos;
 
-/// What a task does. All four are false while it sleeps for a reason of its own, and when it has ended.
+/// What a task does, in a byte: changes are written down and compared as such.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Doing {
-    /// It has a CPU or waits for one.
-    pub(crate) runnable: bool,
-    /// It has the CPU.
-    pub(crate) on_cpu: bool,
-    /// It sleeps until a device has done something.
-    pub(crate) iowait: bool,
-    /// It is in a memstall section: whatever it does or waits for there, it does because memory is short.
-    pub(crate) memstall: bool,
-}
+pub(crate) struct Doing(u8);
+
+/// It has a CPU or waits for one.
+pub(super) const RUNNABLE: u8 = 1;
+/// It has the CPU.
+pub(super) const ON_CPU: u8 = 2;
+/// It sleeps until a device has done something.
+pub(super) const IOWAIT: u8 = 4;
+/// It is in a memstall section: whatever it does or waits for there, it does because memory is short.
+pub(super) const MEMSTALL: u8 = 8;
 
 impl Doing {
-    /// In a byte: changes are written down and compared as such.
+    /// It has a CPU.
+    pub(crate) const RUNS: Doing = Doing(RUNNABLE | ON_CPU);
+    /// It waits for a CPU.
+    pub(crate) const QUEUES: Doing = Doing(RUNNABLE);
+    /// It waits for a device.
+    pub(crate) const AWAITS_IO: Doing = Doing(IOWAIT);
+    /// It sleeps for another reason, or has ended.
+    pub(crate) const SLEEPS: Doing = Doing(0);
+
+    /// The same in a memstall section, if it is in one.
     #[inline]
-    pub(super) fn pack(self) -> Packed {
-        let Doing { runnable, on_cpu, iowait, memstall } = self;
-        Packed(u8::from(runnable) | u8::from(on_cpu) << 1 | u8::from(iowait) << 2 | u8::from(memstall) << 3)
+    pub(crate) const fn stalled_if(self, is_stalled: bool) -> Doing {
+        Doing(self.0 | if is_stalled { MEMSTALL } else { 0 })
+    }
+
+    /// Whether all of these bits are set.
+    #[inline]
+    pub(super) const fn is(self, bits: u8) -> bool {
+        self.0 & bits == bits
     }
 }
-
-/// What a task does, a bit for each field of [`Doing`] in their order.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Packed(u8);
-
-const RUNNABLE: u8 = 1;
-const ON_CPU: u8 = 2;
-const IOWAIT: u8 = 4;
-const MEMSTALL: u8 = 8;
 
 /// A resource that tasks may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,20 +86,15 @@ static COUNTS: [Counts; 16] = {
     let mut counts = [Counts { iowait_memstall: 0, runnable_both: 0 }; 16];
     let mut bits = 0;
     while bits < 16 {
-        let of = bits as u8;
+        let of = Doing(bits as u8);
         counts[bits] = Counts {
-            iowait_memstall: has(of, IOWAIT) | has(of, MEMSTALL) << 32,
-            runnable_both: has(of, RUNNABLE) | has(of, RUNNABLE | MEMSTALL) << 32,
+            iowait_memstall: of.is(IOWAIT) as u64 | (of.is(MEMSTALL) as u64) << 32,
+            runnable_both: of.is(RUNNABLE) as u64 | (of.is(RUNNABLE | MEMSTALL) as u64) << 32,
         };
         bits += 1;
     }
     counts
 };
-
-/// 1 if all of these are set.
-const fn has(bits: u8, all: u8) -> u64 {
-    (bits & all == all) as u64
-}
 
 /// What a change of one task is to a cell that it belongs to before, after, or both.
 #[derive(Clone, Copy, Debug)]
@@ -102,24 +102,24 @@ pub(super) struct Transition {
     /// What is added to the counts, modulo 2^64: no count ever is below 0.
     more: Counts,
     had_cpu: bool,
-    /// Whether it has the CPU, and is in a memstall section.
-    current: Option<bool>,
+    /// What it does with the CPU; it sleeps as far as that is concerned if it does not have it.
+    current: Doing,
     /// It has a CPU from now on, or waits for one.
     pub(super) runnable: bool,
 }
 
 impl Transition {
     #[inline]
-    pub(super) fn new(Packed(before): Packed, Packed(after): Packed) -> Transition {
-        let (less, more) = (COUNTS[usize::from(before) % 16], COUNTS[usize::from(after) % 16]);
+    pub(super) fn new(before: Doing, after: Doing) -> Transition {
+        let (less, more) = (COUNTS[usize::from(before.0) % 16], COUNTS[usize::from(after.0) % 16]);
         Transition {
             more: Counts {
                 iowait_memstall: more.iowait_memstall.wrapping_sub(less.iowait_memstall),
                 runnable_both: more.runnable_both.wrapping_sub(less.runnable_both),
             },
-            had_cpu: before & ON_CPU != 0,
-            current: (after & ON_CPU != 0).then_some(after & MEMSTALL != 0),
-            runnable: after & RUNNABLE != 0,
+            had_cpu: before.is(ON_CPU),
+            current: if after.is(ON_CPU) { after } else { Doing::SLEEPS },
+            runnable: after.is(RUNNABLE),
         }
     }
 }
@@ -143,8 +143,8 @@ pub(super) struct Cell {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Tally {
     counts: Counts,
-    /// Whether the CPU's current task is of the group, and is in a memstall section.
-    current: Option<bool>,
+    /// What the CPU's current task does, if it is of the group; nothing if it is not.
+    current: Doing,
 }
 
 impl Tally {
@@ -152,10 +152,10 @@ impl Tally {
         let Counts { iowait_memstall, runnable_both } = self.counts;
         let (iowait, memstall) = (iowait_memstall as u32, (iowait_memstall >> 32) as u32);
         let (runnable, stalled_runnable) = (runnable_both as u32, (runnable_both >> 32) as u32);
-        let on_cpu = self.current.is_some();
+        let on_cpu = self.current.is(ON_CPU);
         let is_any = iowait_memstall | runnable_both != 0;
         let level = |some: bool, full: bool| u8::from(some) + u8::from(some & full);
-        let memory = level(memstall > 0, (runnable == stalled_runnable) | (self.current == Some(true)));
+        let memory = level(memstall > 0, (runnable == stalled_runnable) | self.current.is(MEMSTALL));
         let io = level(iowait > 0, runnable == 0);
         let cpu = level(runnable > u32::from(on_cpu), !on_cpu);
         u8::from(is_any) + (memory * 3 + io) * 3 + cpu
@@ -179,7 +179,7 @@ impl Cell {
         let Tally { counts, .. } = &mut self.tally;
         counts.iowait_memstall = counts.iowait_memstall.wrapping_add(more.iowait_memstall);
         counts.runnable_both = counts.runnable_both.wrapping_add(more.runnable_both);
-        if had_cpu || current.is_some() {
+        if had_cpu || current != Doing::SLEEPS {
             self.tally.current = current;
         }
         // Where a group's tasks are all in one group below it, so are its states.

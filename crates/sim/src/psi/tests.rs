@@ -1,6 +1,6 @@
 use pageout_workload::rng::SplitMix64;
 
-use super::state::{NONIDLE, STATES, state};
+use super::state::{IOWAIT, MEMSTALL, NONIDLE, ON_CPU, RUNNABLE, STATES, state};
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -10,13 +10,13 @@ const HZ: u32 = 250;
 const PERIOD: u64 = 2 * SECOND + 4 * MS;
 const JOB: MemcgId = MemcgId(1);
 
-const RUNS: Doing = Doing { runnable: true, on_cpu: true, iowait: false, memstall: false };
-const QUEUES: Doing = Doing { on_cpu: false, ..RUNS };
-const RECLAIMS: Doing = Doing { memstall: true, ..RUNS };
-const ASLEEP: Doing = Doing { runnable: false, on_cpu: false, iowait: false, memstall: false };
-const STALLED: Doing = Doing { memstall: true, ..ASLEEP };
-const READS: Doing = Doing { iowait: true, ..ASLEEP };
-const REFAULTS: Doing = Doing { memstall: true, ..READS };
+const RUNS: Doing = Doing::RUNS;
+const QUEUES: Doing = Doing::QUEUES;
+const RECLAIMS: Doing = RUNS.stalled_if(true);
+const ASLEEP: Doing = Doing::SLEEPS;
+const STALLED: Doing = ASLEEP.stalled_if(true);
+const READS: Doing = Doing::AWAITS_IO;
+const REFAULTS: Doing = READS.stalled_if(true);
 
 /// A machine with tasks in one group, each on the CPU of its place here.
 fn psi(cpus: &[u16]) -> Psi {
@@ -70,7 +70,7 @@ fn who_reclaims_on_a_cpu_stalls_all_that_wait_for_it() {
 
 #[test]
 fn who_waits_for_a_cpu_in_a_memstall_section_is_not_all_there_is() {
-    let stalled = Doing { memstall: true, ..QUEUES };
+    let stalled = QUEUES.stalled_if(true);
     assert_eq!(memory_after(&[0, 0], &[(0, 0, RUNS), (0, 1, stalled)]), [2000, 0]);
 }
 
@@ -195,10 +195,10 @@ mod reference {
             for edge in edges.windows(2) {
                 let doing = self.doing(group, cpu, edge[0]);
                 let count = |is: fn(&Doing) -> bool| doing.iter().filter(|doing| is(doing)).count();
-                let (running, stalled) = (count(|d| d.runnable), count(|d| d.memstall));
-                let (waiting, on_cpu) = (count(|d| d.iowait), count(|d| d.on_cpu));
-                let running_stalled = count(|d| d.runnable && d.memstall);
-                let current_stalled = count(|d| d.on_cpu && d.memstall) > 0;
+                let (running, stalled) = (count(|d| d.is(RUNNABLE)), count(|d| d.is(MEMSTALL)));
+                let (waiting, on_cpu) = (count(|d| d.is(IOWAIT)), count(|d| d.is(ON_CPU)));
+                let running_stalled = count(|d| d.is(RUNNABLE | MEMSTALL));
+                let current_stalled = count(|d| d.is(ON_CPU | MEMSTALL)) > 0;
                 let is = [
                     stalled > 0,
                     stalled > 0 && (running == running_stalled || current_stalled),
@@ -218,7 +218,7 @@ mod reference {
             let mut collections = Vec::new();
             let mut last = 0;
             let wakes = |after: u64| {
-                let all = self.of_group(group).flatten().filter(|entry| entry.2.runnable);
+                let all = self.of_group(group).flatten().filter(|entry| entry.2.is(RUNNABLE));
                 all.map(|entry| entry.0).filter(|&at| at >= after).min()
             };
             let mut due = wakes(0).map(|at| at + PERIOD);
@@ -277,8 +277,8 @@ fn random_histories_add_up_to_what_lists_of_intervals_say() {
             on_cpu.iter_mut().filter(|current| **current == Some(task)).for_each(|current| *current = None);
             let free = on_cpu[usize::from(cpu)].is_none();
             let doing = [ASLEEP, STALLED, READS, REFAULTS, QUEUES, RUNS, RECLAIMS][rng.below(7) as usize];
-            let doing = Doing { on_cpu: doing.on_cpu && free, ..doing };
-            if doing.on_cpu {
+            let doing = if free || !doing.is(ON_CPU) { doing } else { QUEUES.stalled_if(doing.is(MEMSTALL)) };
+            if doing.is(ON_CPU) {
                 on_cpu[usize::from(cpu)] = Some(task);
             }
             // Half of all changes are told ahead of time.
