@@ -472,9 +472,10 @@ impl Machine {
         let now = self.agenda.now();
         for id in woken.drain(..) {
             let index = self.index_of(id);
-            let is_device = self.runner_mut(index).state == State::Asleep;
-            let latency = if is_device { Nanos::ZERO } else { Nanos(self.costs.wake_up) };
-            if let Some(at) = self.runner_mut(index).wake(now) {
+            let wake_up = Nanos(self.costs.wake_up);
+            let runner = self.runner_mut(index);
+            let latency = if runner.state == State::Asleep { Nanos::ZERO } else { wake_up };
+            if let Some(at) = runner.wake(now) {
                 self.push_run(at.max(now + latency), index);
             }
         }

@@ -277,16 +277,14 @@ impl Task {
         pending.min(within).min(mark).min(pace) as usize
     }
 
-    /// From when to when the next `hits` accesses last. The first may start now. Time between the two ends that is not work counts
-    /// as idling before the first.
-    pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize) -> (Nanos, Nanos) {
-        let pending = &self.accesses.pending()[..hits];
-        let work = self.hit_price.of(pending);
+    /// From when to when the next `hits` accesses last, which take so much `work`. The first may start now. Time between the two ends
+    /// that is not work counts as idling before the first.
+    pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize, work: Nanos) -> (Nanos, Nanos) {
         let Some(timetable) = &mut self.timetable else { return (now, now + work) };
         // Starts lie on one line, so the latest end comes either from the first access pushing all others, or from the last
         // one starting on time.
         let last = timetable.start_of(self.accesses.index + hits as u64 - 1)
-            + self.hit_price.of(&pending[hits - 1..]);
+            + self.hit_price.of(&self.accesses.pending()[hits - 1..hits]).all;
         let ended = last.max(now + work);
         (Nanos(ended.0 - work.0), ended)
     }
@@ -322,12 +320,12 @@ pub(crate) enum HitPrice {
     ByObject(Vec<Price>),
 }
 
-/// What one hit costs, in nanoseconds.
+/// What hits cost.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Price {
-    all: u64,
+    pub(crate) all: Nanos,
     /// Part of it in user space: thinking, and loads and stores; the rest is a system call.
-    user: u64,
+    pub(crate) user: Nanos,
 }
 
 impl Price {
@@ -335,7 +333,8 @@ impl Price {
         let hit = costs.hit(channel).0;
         let in_user_space = if channel == Channel::Mapped { hit } else { 0 };
         let weight = u64::from(weight);
-        Price { all: (hit + think_time.0) * weight, user: (in_user_space + think_time.0) * weight }
+        let (all, user) = ((hit + think_time.0) * weight, (in_user_space + think_time.0) * weight);
+        Price { all: Nanos(all), user: Nanos(user) }
     }
 }
 
@@ -344,7 +343,7 @@ impl HitPrice {
         let prices: Vec<Price> =
             channels.iter().map(|&channel| Price::new(channel, think_time, weight, costs)).collect();
         match prices.split_first() {
-            None => HitPrice::Uniform(Price { all: think_time.0, user: think_time.0 }),
+            None => HitPrice::Uniform(Price { all: think_time, user: think_time }),
             Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),
             _ => HitPrice::ByObject(prices),
         }
@@ -352,39 +351,34 @@ impl HitPrice {
 
     fn dearest(&self) -> u64 {
         match self {
-            HitPrice::Uniform(price) => price.all,
+            HitPrice::Uniform(price) => price.all.0,
             HitPrice::ByObject(prices) => dearest_of(prices),
         }
     }
 
     /// The price of these accesses if they are all hits.
-    pub(crate) fn of(&self, accesses: &[Access]) -> Nanos {
-        self.sum(accesses, |price| price.all)
-    }
-
-    /// The part of it in user space.
-    pub(crate) fn in_user_space(&self, accesses: &[Access]) -> Nanos {
-        self.sum(accesses, |price| price.user)
-    }
-
-    fn sum(&self, accesses: &[Access], part: impl Fn(Price) -> u64) -> Nanos {
-        Nanos(match self {
-            HitPrice::Uniform(price) => part(*price) * accesses.len() as u64,
-            HitPrice::ByObject(prices) => sum_by_object(prices, accesses, part),
-        })
+    pub(crate) fn of(&self, accesses: &[Access]) -> Price {
+        match self {
+            HitPrice::Uniform(price) => {
+                let count = accesses.len() as u64;
+                Price { all: Nanos(price.all.0 * count), user: Nanos(price.user.0 * count) }
+            }
+            HitPrice::ByObject(prices) => sum_by_object(prices, accesses),
+        }
     }
 }
 
 #[inline(never)]
 fn dearest_of(prices: &[Price]) -> u64 {
-    prices.iter().map(|price| price.all).max().unwrap_or(0)
+    prices.iter().map(|price| price.all.0).max().unwrap_or(0)
 }
 
 /// An object without a channel is one the engine will refuse; it costs nothing here.
 #[inline(never)]
-fn sum_by_object(prices: &[Price], accesses: &[Access], part: impl Fn(Price) -> u64) -> u64 {
+fn sum_by_object(prices: &[Price], accesses: &[Access]) -> Price {
     let price = |access: &Access| prices.get(access.object() as usize).copied().unwrap_or_default();
-    accesses.iter().map(|access| part(price(access))).sum()
+    let add = |sum: Price, one: Price| Price { all: sum.all + one.all, user: sum.user + one.user };
+    accesses.iter().map(price).fold(Price::default(), add)
 }
 
 /// What is left of a task's accesses.

@@ -1,6 +1,6 @@
 //! What pressure hears of tasks, and the files in which it is read.
 
-use pageout_engine::{CpuId, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
+use pageout_engine::{CpuId, Engine, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
 
 use super::Machine;
 use super::carry::Settled;
@@ -17,7 +17,33 @@ const CGROUP: &str = "/sys/fs/cgroup";
 /// Names of the pressure files of a cgroup, the root included.
 pub const PRESSURE_FILES: [&str; 3] = ["memory.pressure", "io.pressure", "cpu.pressure"];
 
+/// What a step was to memstall sections: the one before it, the one that it leaves its runner in, whether all of it was stalled, and for
+/// how long pages of the working set were decompressed in it.
+pub(super) struct Stalled {
+    before: Option<Memstall>,
+    during: bool,
+    after: Option<Memstall>,
+    refaults: Nanos,
+}
+
 impl Runner {
+    /// A step of it has ended. What is reclaimed in a step is stalled for all of it, and what is decompressed for as long as that
+    /// takes. `None`: nothing of it was.
+    #[inline]
+    pub(super) fn end_step(&mut self, step: &Step, settled: &Settled, engine: &Engine) -> Option<Stalled> {
+        let before = self.memstall;
+        let after = match step {
+            Step::Done(_) if settled.admitted <= self.clock => None,
+            // It is done, but what it has submitted waits for room; or it is in the middle of something.
+            Step::Done(_) | Step::Again | Step::Wait(_) => engine.memstall(self.id),
+        };
+        self.memstall = after;
+        let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
+        let during = is_reclaim(before) || settled.reclaim_calls > 0 || is_reclaim(after);
+        let is_any = during || before.is_some() || settled.refaults > Nanos::ZERO;
+        is_any.then_some(Stalled { before, during, after, refaults: settled.refaults })
+    }
+
     /// What it does while it has a CPU, or waits for one.
     #[inline]
     pub(super) fn runs(&self, on_cpu: bool) -> Doing {
@@ -81,37 +107,10 @@ impl Machine {
         self.tell(at, id, cpu, doing);
     }
 
-    /// A step of a runner has ended. What is reclaimed in a step is stalled for all of it, and what is decompressed for as long as that
-    /// takes.
-    #[inline]
-    pub(super) fn note_memstall(&mut self, index: TaskIndex, began: Nanos, step: &Step, settled: &Settled) {
-        let runner = self.runner_mut(index);
-        let (id, before) = (runner.id, runner.memstall);
-        let after = match step {
-            Step::Done(_) if settled.admitted <= runner.clock => None,
-            // It is done, but what it has submitted waits for room; or it is in the middle of something.
-            Step::Done(_) | Step::Again | Step::Wait(_) => self.engine.memstall(id),
-        };
-        if before != after {
-            self.runner_mut(index).memstall = after;
-        }
-        let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
-        let during = is_reclaim(before) || settled.reclaim_calls > 0 || is_reclaim(after);
-        if during || before.is_some() || settled.refaults > Nanos::ZERO {
-            self.tell_memstall(index, began, settled.refaults, [before, after], during);
-        }
-    }
-
-    /// A step has been part of a memstall section, or has ended one.
+    /// A step of a runner, which began so, has been part of a memstall section, or has ended one.
     #[inline(never)]
-    fn tell_memstall(
-        &mut self,
-        index: TaskIndex,
-        began: Nanos,
-        refaults: Nanos,
-        [before, after]: [Option<Memstall>; 2],
-        during: bool,
-    ) {
+    pub(super) fn tell_memstall(&mut self, index: TaskIndex, began: Nanos, stalled: &Stalled) {
+        let Stalled { before, during, after, refaults } = *stalled;
         let Runner { id, cpu, clock, .. } = *self.runner_mut(index);
         let running = |is_stalled| Doing::RUNS.stalled_if(is_stalled);
         if before.is_some() != during {

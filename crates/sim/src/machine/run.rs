@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use pageout_engine::{CpuId, Engine, Nanos, Served, Step, TaskId};
 
 use super::agenda::Event;
-use super::threads::THREAD;
+use super::threads::{THREAD, Thread};
 use super::{Machine, RunError};
 use crate::calls::decode_call;
 use crate::event::NEVER;
@@ -13,7 +13,13 @@ use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::{Refill, Task, decode};
+use crate::task::{Price, Refill, Task, decode};
+
+/// What a task has begun: a step of the engine, which is to be settled; or it knows already what it does next.
+enum Begun {
+    Step(Step),
+    Next(Next),
+}
 
 impl Machine {
     /// The runner is ready now. If its CPU is free it goes on until it sleeps, ends, or something else is due first.
@@ -23,13 +29,14 @@ impl Machine {
         stop: Nanos,
         observer: &mut dyn Observer,
     ) -> Result<(), Box<RunError>> {
-        let now = self.agenda.now();
-        let runner = self.runner_mut(index);
+        let Machine { agenda, engine, sched, psi, tasks, threads, .. } = self;
+        let now = agenda.now();
+        let runner = runner_of(tasks, threads, index);
         if runner.was_cut_off(now) {
             return Ok(());
         }
-        let (id, doing) = (runner.id, runner.runs(true));
-        let cpu = match self.sched.ready(id, now) {
+        let id = runner.id;
+        let cpu = match sched.ready(id, now) {
             Turn::Now(cpu) => cpu,
             Turn::At(cpu, at) => {
                 self.waits_for_cpu(index, cpu, Some(at));
@@ -40,12 +47,11 @@ impl Machine {
                 return Ok(());
             }
         };
-        self.psi.tell(now, now, id, cpu, doing);
-        let runner = self.runner_mut(index);
+        psi.tell(now, now, id, cpu, runner.runs(true));
         runner.begin_turn(now);
         if runner.cpu != cpu {
             runner.cpu = cpu;
-            self.engine.set_cpu(id, cpu);
+            engine.set_cpu(id, cpu);
         }
         loop {
             if self.sched.is_yielding(cpu, self.agenda.now()) && self.makes_room(index, cpu) {
@@ -56,7 +62,8 @@ impl Machine {
             } else {
                 self.task_step(index as usize, stop, observer)?
             };
-            let clock = self.runner_mut(index).clock;
+            let runner = runner_of(&mut self.tasks, &mut self.threads, index);
+            let clock = runner.clock;
             let free_at = match next {
                 Next::GoOn => {
                     let is_stopped = clock > stop || self.is_interrupted || clock >= self.sample_at;
@@ -70,8 +77,7 @@ impl Machine {
                 Next::ComeBack(from) => from,
                 Next::Nap(_) | Next::Stop => clock,
             };
-            let doing = self.runner_mut(index).sleeps(&next);
-            self.psi.tell(self.agenda.now(), free_at, id, cpu, doing);
+            self.psi.tell(self.agenda.now(), free_at, id, cpu, runner.sleeps(&next));
             if let Some(first) = self.sched.pass_on(cpu, free_at) {
                 self.goes_to(first, cpu, free_at);
             }
@@ -140,10 +146,7 @@ impl Machine {
     }
 
     pub(super) fn runner_mut(&mut self, index: TaskIndex) -> &mut Runner {
-        match index.checked_sub(THREAD) {
-            Some(thread) => &mut self.threads[thread as usize].runner,
-            None => &mut self.tasks[index as usize].runner,
-        }
+        runner_of(&mut self.tasks, &mut self.threads, index)
     }
 
     /// One step of a task, at its clock, which is the present: a run of hits, or one engine call.
@@ -153,23 +156,38 @@ impl Machine {
         stop: Nanos,
         observer: &mut dyn Observer,
     ) -> Result<Next, Box<RunError>> {
-        let task = &mut self.tasks[index];
-        if task.runner.state == State::Resuming {
-            let step = self.engine.resume(task.runner.id);
-            return self.finish_step(index, step, observer);
-        }
-        if task.accesses.pending().is_empty()
-            && let Some(next) = self.refill(index, observer)?
+        let runner = &self.tasks[index].runner;
+        let step = if runner.state == State::Resuming {
+            self.engine.resume(runner.id)
+        } else {
+            match self.begin_step(index, stop, observer)? {
+                Begun::Step(step) => step,
+                Begun::Next(next) => return Ok(next),
+            }
+        };
+        self.finish_step(index, step, observer)
+    }
+
+    /// Begins what comes next for a task that is in the middle of nothing.
+    #[inline]
+    fn begin_step(
+        &mut self,
+        index: usize,
+        stop: Nanos,
+        observer: &mut dyn Observer,
+    ) -> Result<Begun, Box<RunError>> {
+        if self.tasks[index].accesses.pending().is_empty()
+            && let Some(begun) = self.refill(index)?
         {
-            return Ok(next);
+            return Ok(begun);
         }
         if self.tasks[index].has_more_to_do()
-            && let Some(next) = self.before_access(index, observer)?
+            && let Some(begun) = self.before_access(index, observer)?
         {
-            return Ok(next);
+            return Ok(begun);
         }
         if let Some(next) = self.run_hits(index, stop, observer) {
-            return Ok(next);
+            return Ok(Begun::Next(next));
         }
         let task = &mut self.tasks[index];
         task.is_miss_next = false;
@@ -179,26 +197,24 @@ impl Machine {
             None => decode(access),
             Some(_) => task.decode_call(access),
         };
-        let step = self.engine.start(task.runner.id, access);
-        self.finish_step(index, step, observer)
+        Ok(Begun::Step(self.engine.start(task.runner.id, access)))
     }
 
     /// Gets the next accesses of a task that has made those at hand; or says what it does instead, where a loop or all of them are
     /// over.
     #[inline(never)]
-    fn refill(&mut self, index: usize, observer: &mut dyn Observer) -> Result<Option<Next>, Box<RunError>> {
+    fn refill(&mut self, index: usize) -> Result<Option<Begun>, Box<RunError>> {
         let task = &mut self.tasks[index];
-        let step = match task.accesses.refill() {
-            Ok(Refill::Pending) => return Ok(None),
-            Ok(Refill::LoopOver) => self.engine.task_exec(task.runner.id),
-            Ok(Refill::End) if task.lifetime == Lifetime::Run => return Ok(Some(self.end_task(index))),
-            Ok(Refill::End) => self.engine.task_exit(task.runner.id),
+        Ok(match task.accesses.refill() {
+            Ok(Refill::Pending) => None,
+            Ok(Refill::LoopOver) => Some(Begun::Step(self.engine.task_exec(task.runner.id))),
+            Ok(Refill::End) if task.lifetime == Lifetime::Run => Some(Begun::Next(self.end_task(index))),
+            Ok(Refill::End) => Some(Begun::Step(self.engine.task_exit(task.runner.id))),
             Err(source) => {
                 let (task, index) = (task.name.clone(), task.accesses.index);
                 return Err(RunError::Stream { task, index, source }.into());
             }
-        };
-        self.finish_step(index, step, observer).map(Some)
+        })
     }
 
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
@@ -207,24 +223,23 @@ impl Machine {
         &mut self,
         index: usize,
         observer: &mut dyn Observer,
-    ) -> Result<Option<Next>, Box<RunError>> {
+    ) -> Result<Option<Begun>, Box<RunError>> {
         let task = &mut self.tasks[index];
         if let Some(timetable) = &mut task.timetable {
             let start = timetable.start_of(task.accesses.index);
             if start > task.runner.clock {
-                return Ok(Some(task.runner.idle_until(start)));
+                return Ok(Some(Begun::Next(task.runner.idle_until(start))));
             }
         }
         if self.tasks[index].begin.next.is_some()
             && let Some(step) = self.begin_program(index)
         {
-            return self.finish_step(index, step, observer).map(Some);
+            return Ok(Some(Begun::Step(step)));
         }
         if self.tasks[index].is_marked() {
             let task = &self.tasks[index];
             if task.opens_files && !task.has_opened {
-                let step = self.engine.open_proc_file(task.runner.id);
-                return self.finish_step(index, step, observer).map(Some);
+                return Ok(Some(Begun::Step(self.engine.open_proc_file(task.runner.id))));
             }
             self.pass_marks(index, observer)?;
         }
@@ -233,7 +248,7 @@ impl Machine {
         }
         let task = &self.tasks[index];
         if task.scan_due != NEVER && task.scan_clock(self.engine.hz()) <= task.runner.clock {
-            return Ok(Some(self.scan_tick(index, observer)));
+            return Ok(Some(Begun::Next(self.scan_tick(index, observer))));
         }
         Ok(None)
     }
@@ -247,8 +262,7 @@ impl Machine {
         }
         let now = task.runner.clock;
         // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
-        let undisturbed =
-            if sched.is_contended(task.runner.cpu) { now } else { agenda.next_at().min(stop) };
+        let undisturbed = if sched.is_contended(task.runner.cpu) { now } else { agenda.next_at().min(stop) };
         let mut horizon = undisturbed.max(now + self.quantum);
         if task.scan_due != NEVER {
             horizon = horizon.min(task.scan_clock(engine.hz()));
@@ -263,10 +277,11 @@ impl Machine {
             return None;
         }
         task.is_miss_next = hits < allowed;
-        let (begun, ended) = task.span_of_hits(now, hits);
+        let Price { all: work, user: mut in_user_space } =
+            task.hit_price.of(&task.accesses.pending()[..hits]);
+        let (begun, ended) = task.span_of_hits(now, hits, work);
         task.runner.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
-        let mut in_user_space = task.hit_price.in_user_space(&task.accesses.pending()[..hits]);
         let mut span = Nanos(ended.0 - begun.0);
         if memory.is_some() {
             let longer = self.take_longer(index, hits, begun, span, begun);
@@ -309,7 +324,9 @@ impl Machine {
         {
             self.note_reclaim(index, began, settled.reclaim_calls);
         }
-        self.note_memstall(index as TaskIndex, began, &step, &settled);
+        if let Some(stalled) = self.tasks[index].runner.end_step(&step, &settled, &self.engine) {
+            self.tell_memstall(index as TaskIndex, began, &stalled);
+        }
         let next = match self.tasks[index].runner.take_step(step) {
             Ok(served) => self.finish_access(index, served, observer)?,
             Err(next) => next,
@@ -339,9 +356,8 @@ impl Machine {
         }
         observer.access(index, task.accesses.index, &served);
         // Whatever it took to get the page, the access itself comes on top.
-        let accessed = &task.accesses.pending()[..1];
-        let (mut span, mut in_user_space) =
-            (task.hit_price.of(accessed), task.hit_price.in_user_space(accessed));
+        let Price { all: mut span, user: mut in_user_space } =
+            task.hit_price.of(&task.accesses.pending()[..1]);
         if self.memory.is_some() {
             let (at, began) = (task.runner.clock, task.access_began);
             let longer = self.take_longer(index, 1, at, span, began);
@@ -492,6 +508,13 @@ impl Task {
     #[inline(never)]
     fn decode_call(&self, access: pageout_workload::Access) -> pageout_engine::Access {
         decode_call(access, self.calls.as_deref().unwrap_or_default())
+    }
+}
+
+fn runner_of<'a>(tasks: &'a mut [Task], threads: &'a mut [Thread], index: TaskIndex) -> &'a mut Runner {
+    match index.checked_sub(THREAD) {
+        Some(thread) => &mut threads[thread as usize].runner,
+        None => &mut tasks[index as usize].runner,
     }
 }
 

@@ -77,10 +77,13 @@ impl Machine {
         let settled = self.settle(Some(id), cpu, observer);
         let spent = self.account() - before;
         self.threads[(index - THREAD) as usize].account += spent;
-        let began = self.runner_mut(index).clock;
-        self.runner_mut(index).work(settled.spent);
-        if matches!(self.threads[(index - THREAD) as usize].role, Role::Kernel(_)) {
-            self.note_memstall(index, began, &step, &settled);
+        let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
+        let began = runner.clock;
+        runner.work(settled.spent);
+        if matches!(role, Role::Kernel(_))
+            && let Some(stalled) = runner.end_step(&step, &settled, &self.engine)
+        {
+            self.tell_memstall(index, began, &stalled);
         }
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
