@@ -42,8 +42,8 @@ pub use tracepoint::{
 pub(crate) struct Story {
     /// The pages to tell of, if any.
     filter: Option<StoryFilter>,
-    /// A bit for each of their numbers, by its lowest six bits: nearly all other pages are told apart by that.
-    numbers: u64,
+    /// A bit for each of their numbers, by its lowest twelve bits: nearly all other pages are told apart by that.
+    numbers: Numbers,
     /// Tracepoints are told.
     is_traced: bool,
     events: Vec<StoryEvent>,
@@ -55,6 +55,35 @@ pub(crate) struct Story {
     kept: Kept,
 }
 
+/// A set of numbers that may hold others as well.
+#[derive(Default)]
+struct Numbers(Vec<u64>);
+
+impl Numbers {
+    const WORDS: u64 = 64;
+
+    fn of(numbers: impl Iterator<Item = u64>) -> Numbers {
+        let mut words = vec![0; Numbers::WORDS as usize];
+        for number in numbers {
+            let (word, bit) = Numbers::place(number);
+            words[word] |= bit;
+        }
+        Numbers(words)
+    }
+
+    #[inline]
+    fn may_have(&self, number: u64) -> bool {
+        let (word, bit) = Numbers::place(number);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    #[inline]
+    fn place(number: u64) -> (usize, u64) {
+        let bits = u64::from(u64::BITS);
+        ((number / bits % Numbers::WORDS) as usize, 1 << (number % bits))
+    }
+}
+
 impl Story {
     fn follows(&self, page: PageName) -> bool {
         matches!(&self.filter, Some(StoryFilter::Pages(pages)) if pages.contains(&page))
@@ -62,7 +91,7 @@ impl Story {
 
     /// Whether it may be one of the pages of a folio.
     fn may_follow(&self, folio: &Folio) -> bool {
-        folio.order > 0 || self.numbers >> (folio.index % u64::BITS) & 1 == 1
+        folio.order > 0 || self.numbers.may_have(folio.index.into())
     }
 }
 
@@ -71,8 +100,8 @@ impl Core {
     pub(crate) fn tell_story(&mut self, filter: StoryFilter) {
         let story = self.story.get_or_insert_default();
         story.numbers = match &filter {
-            StoryFilter::Pages(pages) => pages.iter().fold(0, |all, page| all | 1 << (page.number() % 64)),
-            _ => 0,
+            StoryFilter::Pages(pages) => Numbers::of(pages.iter().map(|page| page.number())),
+            StoryFilter::Evictions(_) => Numbers::default(),
         };
         (story.filter, story.lists, story.choice) = (Some(filter), BTreeSet::new(), None);
     }
@@ -161,18 +190,21 @@ impl Core {
     /// Tells of a page in memory, if it is followed.
     #[inline]
     pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        if self.is_telling() {
+        if self.is_telling() && self.may_follow(pfn) {
             self.tell_followed(pfn, event);
         }
     }
 
+    /// Whether a page of this folio may be followed. One test for all who tell, which is as far as nearly all of them come.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {
+        self.story.as_ref().is_some_and(|story| story.may_follow(&self.memory.folios[pfn]))
+    }
+
     #[cold]
     fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        let folio = &self.memory.folios[pfn];
-        if !self.story.as_ref().is_some_and(|story| story.may_follow(folio)) {
-            return;
-        }
-        let pages = self.followed_of(self.name_of(pfn), folio.pages());
+        let pages = self.followed_of(self.name_of(pfn), self.memory.folios[pfn].pages());
         if pages.is_empty() {
             return;
         }
@@ -293,6 +325,11 @@ impl Core {
             unreachable!("it is told of pages that are filled")
         };
         let size = self.memory.folios[pfn].pages();
+        // The folio does not know yet what it is about to hold.
+        let may_follow = |story: &Story| size > 1 || story.numbers.may_have(page.number());
+        if !self.story.as_deref().is_some_and(may_follow) {
+            return;
+        }
         let pages = self.followed_of(page.of_folio(size), size);
         let is_file = matches!(with, Filled::File | Filled::Readahead);
         let kind = if is_file { LruType::File } else { LruType::Anon };
@@ -312,7 +349,7 @@ impl Core {
         let (page, memcg) = (self.name_of(pfn), self.memory.folios[pfn].memcg);
         let is_told = match self.story.as_ref().and_then(|story| story.filter.as_ref()) {
             None => false,
-            Some(StoryFilter::Pages(pages)) => pages.contains(&page),
+            Some(StoryFilter::Pages(pages)) => self.may_follow(pfn) && pages.contains(&page),
             Some(StoryFilter::Evictions(None)) => true,
             Some(StoryFilter::Evictions(Some(of))) => self.memcgs.ancestors(memcg).any(|id| id == *of),
         };

@@ -72,7 +72,7 @@ impl Core {
             }
             Workingset::CountOnly => false,
         };
-        if self.is_telling() {
+        if self.is_telling() && self.may_follow(pfn) {
             self.tell_refault(pfn, shadow, self.refault_rule(lruvec, shadow, kind), is_recent);
         }
         if is_recent {

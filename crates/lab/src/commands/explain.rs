@@ -48,18 +48,21 @@ struct Question<'a> {
     source: Source,
     scenario: Scenario,
     names: Names,
+    /// What the names are of: it runs first.
+    machine: Option<Machine>,
 }
 
 impl Question<'_> {
     fn new(args: &ExplainArgs) -> Result<Question<'_>, Failure> {
         let source = Source::read(&args.scenario)?;
         let scenario = load(&source, &args.options, &[])?;
-        let names = Names::of(&scenario, &build(&source, &scenario)?);
-        Ok(Question { args, source, scenario, names })
+        let machine = build(&source, &scenario)?;
+        let names = Names::of(&scenario, &machine);
+        Ok(Question { args, source, scenario, names, machine: Some(machine) })
     }
 
     /// Why a page is where it is at the end.
-    fn page(self, page: &str) -> Outcome {
+    fn page(mut self, page: &str) -> Outcome {
         let page = self.names.parse(page)?;
         let mut following = Following::new(self.args.steps, None);
         let played = self.play(StoryFilter::Pages([page].into()), &mut following, "following")?;
@@ -72,7 +75,7 @@ impl Question<'_> {
     }
 
     /// Why the last pages that were evicted, so many of them, were.
-    fn evictions(self, count: usize) -> Outcome {
+    fn evictions(mut self, count: usize) -> Outcome {
         let of = self.args.memcg.as_deref().map(|path| self.group(path)).transpose()?;
         let mut last = LastEvictions::new(count);
         let played = self.play(StoryFilter::Evictions(of), &mut last, "looking for evictions")?;
@@ -125,7 +128,7 @@ impl Question<'_> {
     }
 
     fn group(&self, path: &str) -> Result<MemcgId, Failure> {
-        let machine = build(&self.source, &self.scenario)?;
+        let machine = self.machine.as_ref().expect("groups are named before anything runs");
         let groups: Vec<(MemcgId, String)> = machine.engine().memcgs().collect();
         if let Some((id, _)) = groups.iter().find(|(_, known)| known == path) {
             return Ok(*id);
@@ -136,11 +139,16 @@ impl Question<'_> {
     }
 
     /// Plays the scenario once. A failing run is a result too: what led to its end is just what may be asked for.
-    fn play(&self, filter: StoryFilter, listener: &mut dyn Listener, what: &str) -> Result<Played, Failure> {
-        let Question { args, source, scenario, .. } = self;
+    fn play(
+        &mut self,
+        filter: StoryFilter,
+        listener: &mut dyn Listener,
+        what: &str,
+    ) -> Result<Played, Failure> {
+        let Question { args, source, scenario, machine, .. } = self;
         let length = progress::is_seen(&args.options.output).then(|| simulate::accesses(scenario)).flatten();
         let bar = progress::bar(&args.options.output, length, what);
-        let mut machine = build(source, scenario)?;
+        let mut machine = machine.take().map_or_else(|| build(source, scenario), Ok)?;
         machine.tell_story(filter);
         let mut watch = Watch { listener, bar: &bar, seen: 0 };
         let ended = match scenario.until {

@@ -60,7 +60,7 @@ impl Machine {
         if !self.ops.is_empty() {
             self.carry_out(cpu, &mut settled);
         }
-        if self.records_page_cache || self.tells_story {
+        if self.records_page_cache || self.tells_story && self.engine.has_story() {
             self.tell_observer(task, cpu, &settled, observer);
         }
         settled
