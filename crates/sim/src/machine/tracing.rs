@@ -2,7 +2,7 @@
 //!
 //! The engine tells them within its calls, and a call takes no time there. Here it takes what its work costs: a reclaim call that
 //! ends in a step ends when that step does, as [`Report::reclaim`](crate::Report::reclaim) has it. So a step's last events may be later than the first ones
-//! of steps on other CPUs that begin before it ends. They wait until nothing earlier can come.
+//! of steps on other CPUs that begin before it ends. They wait until nothing earlier can come. What has the time of the call itself need not.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -129,15 +129,21 @@ impl Machine {
         let now = self.agenda.now();
         self.release_tracepoints(now, observer);
         let mut parts = Parts { begin: now, spent, calls, ended: 0 };
-        for event in self.story.drain(..) {
+        let mut story = std::mem::take(&mut self.story);
+        for event in story.drain(..) {
             let Told::Tracepoint(told) = event.told else {
                 observer.story(&event);
                 continue;
             };
             let record = TraceRecord { at: parts.stamp(&told), cpu, task, node: event.node, event: told };
-            self.tracing.told += 1;
-            self.tracing.waiting.push(Reverse(Waiting { order: (record.at, self.tracing.told), record }));
+            if record.at == now {
+                observer.tracepoint(&record, self);
+            } else {
+                self.tracing.told += 1;
+                self.tracing.waiting.push(Reverse(Waiting { order: (record.at, self.tracing.told), record }));
+            }
         }
+        self.story = story;
     }
 
     /// Hands over the tracepoints up to a time before which nothing more can happen.
