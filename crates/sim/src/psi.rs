@@ -90,9 +90,20 @@ impl Psi {
         let slot = usize::from(memcg.0);
         if self.groups.len() <= slot {
             self.groups.resize(slot + 1, None);
-            self.cells.resize((slot + 1) * usize::from(self.cpus), Cell::default());
+            self.cells.resize((slot + 1) * usize::from(self.cpus), Cell::new(None));
+        }
+        for cpu in (0..self.cpus).map(CpuId) {
+            let (place, above) =
+                (self.place(memcg, cpu), parent.map(|parent| self.place(parent, cpu) as u32));
+            self.cells[place] = Cell::new(above);
         }
         self.groups[slot] = Some(Group::new(parent, self.cpus, self.period, self.now));
+    }
+
+    /// Where the cell of a group on a CPU is.
+    #[inline]
+    fn place(&self, memcg: MemcgId, cpu: CpuId) -> usize {
+        usize::from(memcg.0) * usize::from(self.cpus) + usize::from(cpu.0)
     }
 
     /// Whether it knows the group.
@@ -158,7 +169,8 @@ impl Psi {
     #[inline]
     fn apply(&mut self, Change { at, task, cpu, doing }: Change) {
         let known = self.tasks[task.0 as usize].as_mut().expect("a task is added before it does anything");
-        let Task { memcg, cpu: last, doing: before } = std::mem::replace(known, Task { cpu, doing, ..*known });
+        let Task { memcg, cpu: last, doing: before } =
+            std::mem::replace(known, Task { cpu, doing, ..*known });
         let before = if last == cpu { before } else { self.leave(memcg, last, at, before) };
         if before != doing {
             self.tell_groups(memcg, cpu, at, Transition::new(before, doing));
@@ -176,13 +188,25 @@ impl Psi {
     /// does for a group.
     #[inline(always)]
     fn tell_groups(&mut self, memcg: MemcgId, cpu: CpuId, at: Nanos, transition: Transition) {
-        let mut next = Some(memcg);
+        let mut next = Some(self.place(memcg, cpu));
         let mut below = None;
+        while let Some(place) = next {
+            let cell = &mut self.cells[place];
+            below = Some(cell.change(at, transition, below.as_ref()));
+            next = cell.above.map(|above| above as usize);
+        }
+        if transition.runnable {
+            self.rouse(memcg, at);
+        }
+    }
+
+    /// The workers of a group and of those above it, which stay away while it is idle, come by from now on.
+    #[inline]
+    fn rouse(&mut self, memcg: MemcgId, at: Nanos) {
+        let mut next = Some(memcg);
         while let Some(memcg) = next {
             let group = self.groups[usize::from(memcg.0)].as_mut().expect("a task's group is there");
-            let cell = &mut self.cells[usize::from(memcg.0) * usize::from(self.cpus) + usize::from(cpu.0)];
-            below = Some(cell.change(at, transition, below.as_ref()));
-            if transition.runnable && group.work_due.is_none() {
+            if group.work_due.is_none() {
                 let due = self.period.after(at);
                 group.work_due = Some(due);
                 self.work_due = self.work_due.min(due);

@@ -131,6 +131,8 @@ const IDLE: u8 = 0;
 /// The tasks of one group on one CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
+    /// The same CPU's cell of the group above, by its place.
+    pub(super) above: Option<u32>,
     tally: Tally,
     /// The combination that it is in since `since`.
     combination: u8,
@@ -162,13 +164,12 @@ impl Tally {
     }
 }
 
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell { tally: Tally::default(), combination: IDLE, since: Nanos::ZERO, times: [0; COMBINATIONS] }
-    }
-}
-
 impl Cell {
+    pub(super) fn new(above: Option<u32>) -> Cell {
+        let (tally, times) = (Tally::default(), [0; COMBINATIONS]);
+        Cell { above, tally, combination: IDLE, since: Nanos::ZERO, times }
+    }
+
     /// A task here does something else from `at` on. `below` is the same CPU's cell of a group below, which has changed already.
     #[inline]
     pub(super) fn change(&mut self, at: Nanos, transition: Transition, below: Option<&Below>) -> Below {
