@@ -90,20 +90,31 @@ impl Group {
 
     /// Stall time of some task and of all for want of each resource, as if it was collected now.
     pub(super) fn totals(&self, cells: &[Cell], now: Nanos) -> [[Nanos; 2]; 3] {
-        let mut copy = self.clone();
-        copy.collect(cells, now);
-        Resource::ALL.map(|resource| [false, true].map(|full| Nanos(copy.total[state(resource, full)])))
+        let (added, _) = self.added(cells, now);
+        let total = |state: usize| Nanos(self.total[state] + added[state]);
+        Resource::ALL.map(|resource| [false, true].map(|full| total(state(resource, full))))
     }
 
-    /// Adds up what the CPUs did since the last time: the mean of their times in each state, weighted with how long each had
-    /// anything to do. So an idle CPU counts for nothing. Returns whether any had.
+    /// Takes in what the CPUs did since the last time. Returns whether any had anything to do.
     fn collect(&mut self, cells: &[Cell], now: Nanos) -> bool {
+        let (added, any) = self.added(cells, now);
+        for (cell, collected) in cells.iter().zip(&mut self.collected) {
+            *collected = cell.times_by(now, self.parent.is_none());
+        }
+        for (total, added) in self.total.iter_mut().zip(added) {
+            *total += added;
+        }
+        any
+    }
+
+    /// What the CPUs did since the last time: the mean of their times in each state, weighted with how long each had anything to do. So
+    /// an idle CPU counts for nothing. And whether any had.
+    fn added(&self, cells: &[Cell], now: Nanos) -> ([u64; STATES], bool) {
         let mut weights = 0u64;
         let mut sums = [0u128; STATES];
         let mut any = false;
-        for (cell, collected) in cells.iter().zip(&mut self.collected) {
+        for (cell, since) in cells.iter().zip(&self.collected) {
             let times = cell.times_by(now, self.parent.is_none());
-            let since = std::mem::replace(collected, times);
             let nonidle = times[NONIDLE] - since[NONIDLE];
             any |= nonidle > 0;
             let weight = nonidle / self.period.tick.0;
@@ -112,10 +123,7 @@ impl Group {
                 *sum += u128::from(times[state] - since[state]) * u128::from(weight);
             }
         }
-        for (total, sum) in self.total.iter_mut().zip(sums) {
-            *total += (sum / u128::from(weights.max(1))) as u64;
-        }
-        any
+        (sums.map(|sum| (sum / u128::from(weights.max(1))) as u64), any)
     }
 
     /// Feeds the averages with what was collected since the last time.
