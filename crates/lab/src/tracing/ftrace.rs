@@ -13,7 +13,7 @@ use pageout_sim::TraceRecord;
 
 use super::Task;
 use super::fields::{self, Text};
-use super::text::{Left, Right, Zeros, text};
+use super::text::{Lasting, Left, Right, Zeros, text};
 
 /// Whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +30,9 @@ pub(super) struct Ftrace {
     pub(super) dialect: Dialect,
     /// Times have nine digits behind the point.
     pub(super) nanoseconds: bool,
+    /// Who runs on which CPU, and when, in the units of the text.
+    pub(super) who: Lasting<(u32, u16)>,
+    pub(super) when: Lasting<u64>,
 }
 
 const HEADER_MODERN: &str = "\
@@ -61,20 +64,23 @@ impl Ftrace {
     }
 
     /// Adds a line, if the dialect has that event.
-    pub(super) fn add(&self, record: &TraceRecord, task: &Task, out: &mut Vec<u8>) {
+    pub(super) fn add(&mut self, record: &TraceRecord, task: &Task, out: &mut Vec<u8>) {
         let Some(name) = name(&record.event, self.dialect) else { return };
-        let (seconds, nanos) = (record.at.0 / Nanos::SECOND.0, record.at.0 % Nanos::SECOND.0);
+        let (dialect, cpu) = (self.dialect, record.cpu.0);
         let Task { comm, pid } = task;
-        let cpu = u64::from(record.cpu.0);
-        let comm = Right(comm, 16);
-        match self.dialect {
-            Dialect::Early => text!(out, "" => comm, "-" => Left(*pid, 5), " [" => Zeros(cpu, 3); "] "),
-            Dialect::Modern => text!(
-                out, "" => comm, "-" => Left(*pid, 7), " [" => Zeros(cpu, 3), "] " => flags(&record.event); " "
-            ),
+        self.who.put((*pid, cpu), out, |out| {
+            let pid = Left(*pid, if dialect == Dialect::Early { 5 } else { 7 });
+            text!(out, "" => Right(comm, 16), "-" => pid, " [" => Zeros(cpu.into(), 3); "] ");
+        });
+        if dialect == Dialect::Modern {
+            text!(out, "" => flags(&record.event); " ");
         }
-        let fraction = if self.nanoseconds { Zeros(nanos, 9) } else { Zeros(nanos / 1000, 6) };
-        text!(out, "" => Right(seconds, 5), "." => fraction, ": " => name; ":");
+        let (unit, digits) = if self.nanoseconds { (1, 9) } else { (1000, 6) };
+        self.when.put(record.at.0 / unit, out, |out| {
+            let (seconds, nanos) = (record.at.0 / Nanos::SECOND.0, record.at.0 % Nanos::SECOND.0);
+            text!(out, "" => Right(seconds, 5), "." => Zeros(nanos / unit, digits); ": ");
+        });
+        text!(out, "" => name; ":");
         match self.dialect {
             Dialect::Early => fields::early(record, out),
             Dialect::Modern => fields::modern::<Text>(record, out),

@@ -28,6 +28,9 @@ pub(crate) use ftrace::Dialect;
 use ftrace::Ftrace;
 use perfetto::Perfetto;
 
+/// Bytes of lines that are written together.
+const LINES: usize = 1 << 16;
+
 /// Level of zstd's compression that costs little beside the text itself.
 const LEVEL: i32 = 1;
 
@@ -37,8 +40,8 @@ pub(crate) struct Tracing {
     form: Form,
     wanted: Wanted,
     tasks: Tasks,
-    /// What is written next; kept so that a line allocates nothing.
-    line: Vec<u8>,
+    /// Lines that are written together.
+    lines: Vec<u8>,
     /// The first write that failed; none is tried after it.
     failed: Option<io::Error>,
 }
@@ -50,7 +53,7 @@ enum Out {
 
 enum Form {
     Ftrace(Ftrace),
-    Perfetto(Perfetto),
+    Perfetto(Box<Perfetto>),
 }
 
 /// The tracepoints that are written.
@@ -127,9 +130,15 @@ impl Tracing {
         let is_compressed = path.extension().is_some_and(|suffix| suffix == "zst");
         let inner = if is_compressed { path.with_extension("") } else { path.to_path_buf() };
         let form = if inner.extension().is_some_and(|suffix| suffix == "json") {
-            Form::Perfetto(Perfetto::default())
+            Form::Perfetto(Box::default())
         } else {
-            Form::Ftrace(Ftrace { dialect: args.trace_dialect, nanoseconds: args.trace_nanoseconds })
+            let (who, when) = Default::default();
+            Form::Ftrace(Ftrace {
+                dialect: args.trace_dialect,
+                nanoseconds: args.trace_nanoseconds,
+                who,
+                when,
+            })
         };
         let streamed = Streamed::new(path, "--trace")?;
         let out = if is_compressed {
@@ -138,16 +147,16 @@ impl Tracing {
         } else {
             Out::Plain(streamed)
         };
-        Ok(Tracing { out, form, wanted, tasks: Tasks::default(), line: Vec::new(), failed: None })
+        let lines = Vec::with_capacity(2 * LINES);
+        Ok(Tracing { out, form, wanted, tasks: Tasks::default(), lines, failed: None })
     }
 
     /// What stands before everything else.
     pub(crate) fn begin(&mut self) {
         match &mut self.form {
-            Form::Ftrace(ftrace) => ftrace.begin(&mut self.line),
-            Form::Perfetto(perfetto) => perfetto.begin(&mut self.line),
+            Form::Ftrace(ftrace) => ftrace.begin(&mut self.lines),
+            Form::Perfetto(perfetto) => perfetto.begin(&mut self.lines),
         }
-        self.write_line();
     }
 
     /// Adds a tracepoint.
@@ -157,10 +166,10 @@ impl Tracing {
         }
         let task = self.tasks.get(record.task, machine);
         match &mut self.form {
-            Form::Ftrace(ftrace) => ftrace.add(record, task, &mut self.line),
-            Form::Perfetto(perfetto) => perfetto.add(record, task, &mut self.line),
+            Form::Ftrace(ftrace) => ftrace.add(record, task, &mut self.lines),
+            Form::Perfetto(perfetto) => perfetto.add(record, task, &mut self.lines),
         }
-        self.write_line();
+        self.write_many();
     }
 
     /// Whether its form has room for what the machine is like at times.
@@ -173,17 +182,26 @@ impl Tracing {
         if let Form::Perfetto(perfetto) = &mut self.form
             && self.failed.is_none()
         {
-            perfetto.sample(at, machine, &mut self.line);
-            self.write_line();
+            perfetto.sample(at, machine, &mut self.lines);
+            self.write_many();
         }
     }
 
-    fn write_line(&mut self) {
+    /// Writes what there is once it is enough.
+    #[inline]
+    fn write_many(&mut self) {
+        if self.lines.len() >= LINES {
+            self.write_all();
+        }
+    }
+
+    #[inline(never)]
+    fn write_all(&mut self) {
         let written = match &mut self.out {
-            Out::Plain(out) => out.write_all(&self.line),
-            Out::Zstd(out) => out.write_all(&self.line),
+            Out::Plain(out) => out.write_all(&self.lines),
+            Out::Zstd(out) => out.write_all(&self.lines),
         };
-        self.line.clear();
+        self.lines.clear();
         self.failed = written.err();
     }
 
@@ -192,8 +210,10 @@ impl Tracing {
         if let Form::Perfetto(perfetto) = &mut self.form
             && self.failed.is_none()
         {
-            perfetto.end(&mut self.line);
-            self.write_line();
+            perfetto.end(&mut self.lines);
+        }
+        if self.failed.is_none() {
+            self.write_all();
         }
         self.failed.take().map_or(Ok(()), Err).map_err(Failure::writing)?;
         match self.out {

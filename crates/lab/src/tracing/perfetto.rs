@@ -11,22 +11,30 @@ use pageout_sim::{Machine, Resource, TraceRecord};
 
 use super::Task;
 use super::fields::{self, Json};
-use super::text::{Part, Zeros, text};
+use super::text::{Lasting, Part, Zeros, text};
 
 /// What has been written so far, as far as what follows depends on it.
 #[derive(Default)]
 pub(super) struct Perfetto {
     has_events: bool,
     named: BTreeSet<u32>,
+    /// Whose the last event was, and when.
+    where_and_when: Lasting<(u32, Nanos)>,
+    last: Option<u32>,
     /// Tasks in the middle of a span.
     open: BTreeSet<u32>,
     /// When the last sample was taken, and how long tasks had been stalled then.
     stalled: [[Nanos; 2]; 3],
     sampled_at: Nanos,
+    /// What each track of counters shows, in their order in a sample.
+    shown: [Vec<Hundredths>; TRACKS],
 }
 
 /// The process that everything belongs to: the machine.
 const MACHINE: u32 = 1;
+
+/// Tracks of counters: of memory, and of pressure.
+const TRACKS: usize = MEMORY.len() + Resource::ALL.len();
 
 /// Counters of pages that share a track, and the track's name.
 const MEMORY: [(&str, &[(&str, Stat)]); 3] = [
@@ -65,7 +73,7 @@ impl Perfetto {
 
     pub(super) fn add(&mut self, record: &TraceRecord, task: &Task, out: &mut Vec<u8>) {
         let tid = task.pid;
-        if self.named.insert(tid) {
+        if self.last.replace(tid) != Some(tid) && self.named.insert(tid) {
             self.next(out);
             text!(
                 out, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":" => MACHINE, ",\"tid\":" => tid,
@@ -87,14 +95,16 @@ impl Perfetto {
         };
         let begun = Nanos(record.at.0.saturating_sub(lasted.0));
         self.next(out);
-        text!(
-            out, "{\"pid\":1,\"tid\":" => tid, ",\"ts\":" => Micros(begun), ",\"ph\":\"" => phase; "\""
-        );
+        self.where_and_when.put((tid, begun), out, |out| {
+            text!(out, "{\"pid\":1,\"tid\":" => tid, ",\"ts\":" => Micros(begun); ",\"ph\":\"");
+        });
+        text!(out, "" => phase; "\"");
+        // An instant is one of its track where nothing else is said.
         match phase {
             "B" => _ = self.open.insert(tid),
             "E" => _ = self.open.remove(&tid),
             "X" => text!(out, ",\"dur\":" => Micros(lasted)),
-            _ => text!(out, ",\"s\":\"t\"" => ""),
+            _ => {}
         }
         if !name.is_empty() {
             text!(out, ",\"name\":\"" => name; "\"");
@@ -104,10 +114,17 @@ impl Perfetto {
         out.extend_from_slice(b"}}");
     }
 
-    /// Tracks of memory and pressure.
+    /// Tracks of memory and pressure, of which each shows a value until the next one comes: those that are what they were have none.
     pub(super) fn sample(&mut self, at: Nanos, machine: &Machine, out: &mut Vec<u8>) {
         let engine = machine.engine();
+        let mut tracks = 0..TRACKS;
         let mut track = |of: &mut Perfetto, name: &[&str], values: &[(&str, Hundredths)]| {
+            let shown = &mut of.shown[tracks.next().expect("they are as many")];
+            if shown.iter().eq(values.iter().map(|(_, value)| value)) {
+                return;
+            }
+            shown.clear();
+            shown.extend(values.iter().map(|&(_, value)| value));
             of.next(out);
             text!(out, "{\"ph\":\"C\",\"pid\":" => MACHINE, ",\"ts\":" => Micros(at); ",\"name\":\"");
             name.iter().for_each(|&part| part.put(out));
@@ -154,7 +171,7 @@ impl Part for Micros {
 }
 
 /// A number of at most two places behind the point, in hundredths.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Hundredths(u64);
 
 impl Part for Hundredths {

@@ -1,7 +1,8 @@
 //! Lines put together from words and numbers.
 //!
 //! A line of a trace has a dozen numbers, and `core::fmt` needs longer for one than the simulated machine for what the line tells of.
-//! Here a number is a few digits that are copied. What is rare may be formatted in any other way.
+//! Here a number is a few digits that are copied, most often one or two out of a table, and what lines in a row begin with is put together
+//! once. What is rare may be formatted in any other way.
 
 /// Something that a line has.
 pub(super) trait Part {
@@ -26,17 +27,58 @@ impl Part for &str {
     }
 }
 
+/// The numbers up to 99, with two digits each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
 macro_rules! numbers {
     ($($number:ty)*) => {$(
         impl Part for $number {
+            #[inline]
             fn put(self, out: &mut Vec<u8>) {
-                out.extend_from_slice(itoa::Buffer::new().format(self).as_bytes());
+                match self {
+                    0..10 => out.push(b'0' + self as u8),
+                    10..100 => out.extend_from_slice(&PAIRS[self as usize]),
+                    _ => out.extend_from_slice(itoa::Buffer::new().format(self).as_bytes()),
+                }
             }
         }
     )*};
 }
 
 numbers! { u8 u16 u32 u64 usize i64 }
+
+/// What lines in a row have in common, for as long as it stays the same.
+pub(super) struct Lasting<K> {
+    of: Option<K>,
+    words: Vec<u8>,
+}
+
+impl<K> Default for Lasting<K> {
+    fn default() -> Lasting<K> {
+        Lasting { of: None, words: Vec::new() }
+    }
+}
+
+impl<K: PartialEq> Lasting<K> {
+    /// Adds what `tell` tells of `of`, which it is asked for when that has changed.
+    #[inline]
+    pub(super) fn put(&mut self, of: K, out: &mut Vec<u8>, tell: impl FnOnce(&mut Vec<u8>)) {
+        if self.of.as_ref() != Some(&of) {
+            self.words.clear();
+            tell(&mut self.words);
+            self.of = Some(of);
+        }
+        out.extend_from_slice(&self.words);
+    }
+}
 
 /// A part at the right of so many columns, or the whole of it where it is wider.
 pub(super) struct Right<T>(pub(super) T, pub(super) usize);
@@ -103,6 +145,16 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn numbers_are_those_that_formatting_gives(number: u64, small in 0u64..1_000) {
+            for number in [number, small] {
+                let mut out = Vec::new();
+                text!(&mut out, "" => number, " " => number as u8, " " => number as i64, " " => -(small as i64));
+                let expected = format!("{number} {} {} {}", number as u8, number as i64, -(small as i64));
+                prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+            }
+        }
+
         #[test]
         fn lines_are_those_that_formatting_gives(number: u64, small in 0u64..100_000, pid: u32, comm in "\\PC{0,18}") {
             let mut out = Vec::new();

@@ -527,7 +527,8 @@ fn has_the_form(event: &Value) -> bool {
         "B" => is_named && is_timed && is_of_a_thread,
         "E" => is_timed && is_of_a_thread,
         "X" => is_named && is_timed && is_of_a_thread && event["dur"].as_f64().is_some_and(|dur| dur >= 0.0),
-        "i" => is_named && is_timed && is_of_a_thread && event["s"] == "t",
+        // Without a scope it is an instant of its thread.
+        "i" => is_named && is_timed && is_of_a_thread && event.get("s").is_none(),
         _ => false,
     }
 }
@@ -564,6 +565,11 @@ fn perfetto_gets_spans_that_are_closed_instants_and_counters() {
     let names: BTreeSet<&str> = of("C").iter().map(|event| event["name"].as_str().unwrap()).collect();
     for track in ["free memory", "lists", "dirty", "pressure of memory (%)", "pressure of io (%)"] {
         assert!(names.contains(track), "{track} is not among {names:?}");
+    }
+    let mut shown = BTreeMap::new();
+    for counter in of("C") {
+        let before = shown.insert(counter["name"].as_str().unwrap(), &counter["args"]);
+        assert_ne!(before, Some(&counter["args"]), "a track shows a value until another one comes");
     }
     let threads: Vec<&str> = of("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
     assert!(threads.contains(&"kswapd0") && threads.contains(&"kworker/0:1 [x]"), "{threads:?}");
