@@ -3,8 +3,8 @@
 //!
 //! Zipf 0.99 over 256 Ki pages in a group that holds 29 % of them, so that each seventh access misses and reclaim works all the time:
 //! the more a machine reclaims, the more there is to tell. Times are of the processor, the kernel's included, as Linux counts them in
-//! hundredths of a second; medians of seven rounds with their spread. The wait for the disk, on which a trace has to be before the program says so, is
-//! the disk's business. The budget is 15 % more time than without.
+//! hundredths of a second; medians of seven rounds with their spread. The program ends when its trace is on the disk, and that wait does not
+//! count. The budget is 15 % more time than without.
 #![allow(clippy::disallowed_methods, reason = "a benchmark writes its scenario, and reads what it took")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't be set up has nothing better to do")]
 

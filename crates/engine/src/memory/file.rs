@@ -79,6 +79,11 @@ pub(crate) enum InodeList {
 }
 
 impl Inode {
+    /// Neither its times nor pages of it are to be written, as far as its flusher has looked.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.has_dirty_times && !self.has_dirty_pages
+    }
+
     fn new(pages: u64) -> Inode {
         Inode {
             bdi: BdiId(0),

@@ -4,12 +4,12 @@
 //!   a write begins  ─► its times change, once a tick: times ──┐
 //!   a page is dirty ─────────────────────────────────► pages ─┴─► a flusher's turn: its pages are written, then the inode itself
 //! ```
-//! The times of a file are told in ticks, so a tick's first write alone changes them. It does so before the writer may have to wait for
-//! what is dirty, and so before the page is dirty. The recordings show both orders of the two marks; this one explains them: the next write's
-//! time follows a page at once, and its page follows after the wait.
+//! The times of a file are told in ticks, so a tick's first write alone changes them. Then the writer may have to wait for what is dirty. Then
+//! its page is dirty. That explains both orders of the two marks that recordings show: the next write changes the times right after a page, and
+//! dirties its own page after the wait.
 //!
-//! Times are for those who watch. Writing them is the journal's work, which is not modelled, and a file with nothing else to write is on no
-//! list. A write that finds its page dirty is a hit, and changes no time here.
+//! Only tracepoints show times. The journal writes them, and it is not modelled: a file with nothing else to write is on no list. A write that
+//! finds its page dirty is a hit, and changes no time here.
 
 use crate::core::Core;
 use crate::memory::file::InodeList;
@@ -25,7 +25,7 @@ impl Core {
             return;
         }
         inode.times_of = Some(tick);
-        let was_clean = !inode.has_dirty_times && !inode.has_dirty_pages;
+        let was_clean = inode.is_clean();
         if was_clean {
             inode.dirtied_when = now;
         }
@@ -43,7 +43,7 @@ impl Core {
             inode: core.inode_mark(file, InodeState::PAGES),
         });
         let inode = &mut self.memory.file_mut(file).inode;
-        let was_clean = !inode.has_dirty_times && !inode.has_dirty_pages;
+        let was_clean = inode.is_clean();
         inode.has_dirty_pages = true;
         self.trace_enqueue(file, was_clean);
     }
