@@ -195,7 +195,7 @@ impl Core {
         }
     }
 
-    /// Whether a page of this folio may be followed. One test for all who tell, which is as far as nearly all of them come.
+    /// Whether a page of this folio may be followed. Nearly all who tell come no further than this test.
     #[cold]
     #[inline(never)]
     pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {

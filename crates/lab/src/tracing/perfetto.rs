@@ -114,7 +114,7 @@ impl Perfetto {
         out.extend_from_slice(b"}}");
     }
 
-    /// Tracks of memory and pressure, of which each shows a value until the next one comes: those that are what they were have none.
+    /// Tracks of memory and pressure. A track shows a value until the next one comes, so an unchanged one adds nothing.
     pub(super) fn sample(&mut self, at: Nanos, machine: &Machine, out: &mut Vec<u8>) {
         let engine = machine.engine();
         let mut tracks = 0..TRACKS;

@@ -68,7 +68,7 @@ impl<K> Default for Lasting<K> {
 }
 
 impl<K: PartialEq> Lasting<K> {
-    /// Adds what `tell` tells of `of`, which it is asked for when that has changed.
+    /// Adds the words for `of`. `tell` puts them together when it has changed.
     #[inline]
     pub(super) fn put(&mut self, of: K, out: &mut Vec<u8>, tell: impl FnOnce(&mut Vec<u8>)) {
         if self.of.as_ref() != Some(&of) {
