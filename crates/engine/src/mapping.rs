@@ -6,7 +6,7 @@ use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
-use crate::memory::table::Word;
+use crate::memory::table::{NODE_SLOTS, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, MmId, OpenFileId, Pfn};
@@ -117,29 +117,27 @@ impl Core {
             self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.work.ptes_walked += around.end - around.start;
-        let mut first = around.start;
-        while first < around.end {
-            let pages = first..(first + u64::from(u64::BITS)).min(around.end);
-            let beyond = u64::from(u64::BITS) - (pages.end - first);
-            // Mostly nothing is to be mapped, so a look at all words comes first, and finds a bit for each page that is.
-            let entries = self.memory.mm(mm).table.words(start + first..start + pages.end);
-            let cached = self.memory.file(file).index.words(pages.clone());
-            // Bits come in from above: that of the page looked at last is the uppermost.
-            let unmapped = cached.zip(entries).fold(0, |bits: u64, (word, entry)| {
-                bits >> 1 | u64::from(word.is_hit() && !entry.is_present()) << (u64::BITS - 1)
-            });
-            let mut unmapped = unmapped >> beyond;
+        for node in around.start / NODE_SLOTS..around.end.div_ceil(NODE_SLOTS) {
+            let first = node * NODE_SLOTS;
+            let pages = around.start.max(first)..around.end.min(first + NODE_SLOTS);
+            let looked_at = u64::MAX >> (NODE_SLOTS - (pages.end - pages.start)) << (pages.start - first);
+            // A mapping begins with a page table, so that a node of the one table and a node of the other are of the same pages.
+            let cached = self.memory.file(file).index.pages_of_node(first);
+            let mapped = self.memory.mm(mm).table.pages_of_node(start + first);
+            let mut unmapped = cached & !mapped & looked_at;
             while unmapped != 0 {
                 let at = first + u64::from(unmapped.trailing_zeros());
                 unmapped &= unmapped - 1;
-                let pfn = self.memory.file(file).index.word(at).pfn();
+                let word = self.memory.file(file).index.word(at);
+                if !word.is_hit() {
+                    continue;
+                }
                 if at == page {
-                    self.map(mm, start + at, pfn, false);
+                    self.map(mm, start + at, word.pfn(), false);
                 } else {
-                    self.map_entry(mm, start + at, pfn, false);
+                    self.map_entry(mm, start + at, word.pfn(), false);
                 }
             }
-            first = pages.end;
         }
     }
 
