@@ -158,8 +158,7 @@ impl Word {
     }
 
     pub(crate) fn cached(pfn: Pfn, use_bits: UseBits, mark: Mark) -> Word {
-        let use_bits = u64::from(use_bits.bits()) << Self::USE_SHIFT;
-        Word(u64::from(pfn.0) << Self::PFN_SHIFT | use_bits | Self::PRESENT).with_mark(mark)
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::use_field(use_bits) | Self::PRESENT).with_mark(mark)
     }
 
     pub(crate) fn with_mark(self, mark: Mark) -> Word {
@@ -174,23 +173,34 @@ impl Word {
         Word(self.0 & !Self::MARK | bits).settled()
     }
 
+    /// By mark: the bits that are set where a further access through a file descriptor changes nothing. No word has all of them
+    /// where an LRU is told of each access, or where it depends on more than the word.
+    const TOPS: [u64; 8] = {
+        let counted = UseBits::REFERENCED.union(UseBits::WORKINGSET).union(UseBits::COUNTER);
+        let mut tops = [u64::MAX; 8];
+        tops[Self::mark_number(Self::MARK_CLASSIC)] =
+            Self::use_field(UseBits::REFERENCED.union(UseBits::ACTIVE));
+        tops[Self::mark_number(Self::MARK_VISITED)] = Self::use_field(UseBits::REFERENCED);
+        tops[Self::mark_number(Self::MARK_COUNT_6_12)] = Self::use_field(counted);
+        tops[Self::mark_number(Self::MARK_COUNT_6_16)] = Self::use_field(counted);
+        tops
+    };
+
+    const fn mark_number(word: u64) -> usize {
+        ((word & Self::MARK) >> Self::MARK.trailing_zeros()) as usize
+    }
+
+    const fn use_field(use_bits: UseBits) -> u64 {
+        (use_bits.bits() as u64) << Self::USE_SHIFT
+    }
+
     /// Notes whether a further access through a file descriptor would change anything, so that a hit has one thing to test.
     #[inline]
     pub(super) fn settled(self) -> Word {
-        let top = match self.0 & Self::MARK {
-            Self::MARK_CLASSIC => UseBits::REFERENCED | UseBits::ACTIVE,
-            Self::MARK_VISITED => UseBits::REFERENCED,
-            Self::MARK_COUNT_6_12 | Self::MARK_COUNT_6_16 => {
-                UseBits::REFERENCED | UseBits::WORKINGSET | UseBits::COUNTER
-            }
-            // An LRU that is told of each access, or one by whose generations it depends on more than the word.
-            _ => return Word(self.0 & !Self::SETTLED),
-        };
-        if self.use_bits().contains(top) && self.0 & Self::UNUSED == 0 {
-            Word(self.0 | Self::SETTLED)
-        } else {
-            Word(self.0 & !Self::SETTLED)
-        }
+        let top = Self::TOPS[Self::mark_number(self.0)];
+        // An access to a page that was read ahead is its first.
+        let is_settled = self.0 & (top | Self::UNUSED) == top;
+        Word(self.0 & !Self::SETTLED | if is_settled { Self::SETTLED } else { 0 })
     }
 
     pub(crate) fn swapped(entry: SwapEntry) -> Word {
@@ -323,7 +333,7 @@ impl Word {
 
     #[inline]
     pub(crate) fn with_use_bits(self, use_bits: UseBits) -> Word {
-        Word(self.0 & !Self::USE | u64::from(use_bits.bits()) << Self::USE_SHIFT).settled()
+        Word(self.0 & !Self::USE | Self::use_field(use_bits)).settled()
     }
 
     /// A read(2) of it needs no more than the word: it is there, and no mark has to be seen to.
