@@ -33,12 +33,17 @@ pub(crate) fn mapped_stat(folio: &Folio) -> Stat {
 impl Core {
     /// Tests and clears the accessed bits of all entries that map the folio, and looks around the young ones. `has_buffer`: see
     /// `look_around`.
+    #[inline(always)]
     pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
+        match self.memory.folios[pfn].mapped {
+            0 => Referenced::default(),
+            _ => self.mapped_folio_referenced(pfn, has_buffer),
+        }
+    }
+
+    fn mapped_folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
         let folio = self.memory.folios[pfn];
-        if folio.mapped == 0 {
-            return found;
-        }
         let Policy { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
         let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.take_use_seen(pfn);
         found.young += u32::from(was_seen);

@@ -591,11 +591,12 @@ impl Engine {
                 found => found,
             },
             Object::Mapping { mm, vma, start, .. } => {
-                let entry = self.core.memory.mm(mm).table.word(start + page);
+                let space = self.core.memory.mm(mm);
+                let entry = space.table.word(start + page);
                 if entry.is_zero_page() && !write {
                     return Found::Zeroes;
                 }
-                match (entry.decode(), self.core.memory.mm(mm).vmas[vma].backing) {
+                match (entry.decode(), space.vmas[vma].backing) {
                     (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
                     (Entry::Swap(entry), _) => self.find_swapped(entry, false),
                     (_, Backing::File(file)) => self.find_cached(file, page, true),
