@@ -91,7 +91,7 @@ impl Engine {
             if let Some(work) = &mut write.work {
                 match self.core.generation_work_step(work) {
                     WorkStep::Again => {
-                        self.suspend_lru_gen(task, write);
+                        self.current(task).suspend_lru_gen(write);
                         return Ok(Step::Again);
                     }
                     WorkStep::Done(result) => {

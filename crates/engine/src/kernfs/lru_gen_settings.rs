@@ -59,6 +59,10 @@ impl Engine {
         self.core.config.policy = self.core.memcgs[MemcgId::ROOT].policy;
         let is_switching = self.core.memcgs.ids().any(|memcg| self.core.is_switching(memcg));
         // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
-        if is_switching { self.suspend_switch(task) } else { Step::Done(Served::Written { reclaimed: 0 }) }
+        if is_switching {
+            self.current(task).suspend_switch()
+        } else {
+            Step::Done(Served::Written { reclaimed: 0 })
+        }
     }
 }

@@ -283,7 +283,8 @@ impl Engine {
             }
             Target::Machine(MachineTarget::CompactMemory) if value == "1" => {
                 let zones = self.core.memory.zones.info().map(|zone| (zone.node, zone.zone));
-                Ok(self.compact_memory(task, Box::new(CompactMemory::new(zones))))
+                let request = Box::new(CompactMemory::new(zones));
+                Ok(self.current(task).compact_memory(request))
             }
             Target::Machine(MachineTarget::CompactMemory) => Err(invalid("1")),
             Target::Machine(MachineTarget::LruGen) => self.lru_gen_write(task, LruGenWrite::new(value)),
@@ -293,7 +294,7 @@ impl Engine {
             }
             Target::Machine(MachineTarget::NrHugepages(order)) => {
                 let wanted = value.parse().map_err(|_| invalid("a number of blocks"))?;
-                Ok(self.resize_pool(task, Box::new(PoolResize::new(order, wanted))))
+                Ok(self.current(task).resize_pool(Box::new(PoolResize::new(order, wanted))))
             }
             Target::Machine(MachineTarget::MinTtl) => {
                 self.core.min_ttl_ms = parse_min_ttl(value).ok_or_else(|| invalid("milliseconds"))?;
@@ -382,7 +383,7 @@ impl Engine {
                 self.core.stock_drain_below(memcg);
                 let request =
                     UserReclaim::new(Reclaimer::new(memcg, Why::Limit, self.core.config.swappiness), excess);
-                Ok(self.user_reclaim(task, Box::new(request)))
+                Ok(self.current(task).user_reclaim(Box::new(request)))
             }
         }
     }
@@ -391,10 +392,10 @@ impl Engine {
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
         let swappiness = swappiness.unwrap_or(self.core.config.swappiness);
-        self.user_reclaim(
-            task,
-            Box::new(UserReclaim::new(Reclaimer::new(memcg, Why::Requested, swappiness), pages)),
-        )
+        self.current(task).user_reclaim(Box::new(UserReclaim::new(
+            Reclaimer::new(memcg, Why::Requested, swappiness),
+            pages,
+        )))
     }
 
     /// Removes a group by its directory, as rmdir does: one in which nobody runs and below which no group is left. What it is

@@ -290,7 +290,7 @@ mod tests {
 
     /// As a task does that a step of reclaim makes wait.
     fn sleep(engine: &mut Engine, task: TaskId, wait: Wait) {
-        assert_eq!(engine.wait(task, wait), Step::Wait(wait));
+        assert_eq!(engine.current(task).wait(wait), Step::Wait(wait));
     }
 
     #[test]

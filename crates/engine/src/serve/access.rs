@@ -7,13 +7,17 @@
 //! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
 
+use crate::core::Core;
 use crate::machine::step::{Access, AccessError, Touched};
-use crate::memory::mm::Mm;
+use crate::memory::Memory;
+use crate::memory::mm::{Backing, Mm};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Entry, Marked, Table};
 use crate::pghot::Source;
 use crate::promotion::LowerTierFrames;
 use crate::serve::engine::Engine;
+use crate::serve::task::{Current, Task};
+use crate::story::PageName;
 use crate::units::{FileId, MmId, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 
 /// Something a task accesses.
@@ -45,6 +49,17 @@ impl Object {
     pub(crate) fn pages(&self) -> u64 {
         match *self {
             Object::File { pages, .. } | Object::Mapping { pages, .. } => pages,
+        }
+    }
+
+    /// The page that is reached through it.
+    pub(super) fn page_name(self, page: u64, memory: &Memory) -> PageName {
+        match self {
+            Object::File { file, .. } => PageName::File { file, page },
+            Object::Mapping { mm, vma, start, .. } => match memory.mm(mm).vmas[vma].backing {
+                Backing::Anon => PageName::Anon { mm, page: start + page },
+                Backing::File(file) => PageName::File { file, page },
+            },
         }
     }
 }
@@ -106,16 +121,6 @@ impl Engine {
         self.hits(task, accesses, decode, true)
     }
 
-    /// Whether an access is sure to be no hit, as its page is not there. One look at the word; a run of hits begins with more.
-    #[inline]
-    pub(super) fn is_sure_to_miss(&self, task: TaskId, access: Access) -> bool {
-        let word = match self.tasks[task.index()].objects[access.object.index()] {
-            Object::File { file, .. } => self.core.memory.file(file).index.word(access.page),
-            Object::Mapping { mm, start, .. } => self.core.memory.mm(mm).table.word(start + access.page),
-        };
-        !word.is_present()
-    }
-
     /// The same. `stops`: also before an access at whose end the task has pages to promote.
     pub(super) fn hits<A: Copy>(
         &mut self,
@@ -124,8 +129,7 @@ impl Engine {
         decode: impl Fn(A) -> Access,
         stops: bool,
     ) -> usize {
-        self.enter(task);
-        self.use_mm(task);
+        self.enter(task).use_mm();
         self.has_work = self.core.config.is_memory_tiering();
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {
@@ -178,18 +182,11 @@ impl Engine {
                     if marks {
                         self.core.mark_accessed(pfn);
                     }
-                    self.read_slow_page(task, pfn, is_in_use);
+                    self.current(task).read_slow_page(pfn, is_in_use);
                 }
             }
         }
         done
-    }
-
-    /// A task accesses its address space, which a scan for NUMA balancing wants to know.
-    #[inline]
-    pub(super) fn use_mm(&mut self, task: TaskId) {
-        let mm = self.mm_of(task);
-        self.core.memory.mms[mm.index()].used_on_nodes = !0;
     }
 
     /// Hits of an open file where reads of slow memory are watched.
@@ -328,26 +325,7 @@ impl Engine {
     /// A write of a regular file is over only where the page is still dirty. Panics where the task has no such object or the
     /// object no such page.
     pub fn touched(&self, task: TaskId, access: Access) -> Touched {
-        match self.tasks[task.index()].objects[access.object.index()] {
-            Object::Mapping { mm, start, is_regular_file, .. } => {
-                let word = self.core.memory.mm(mm).table.word(start + access.page);
-                match word.decode() {
-                    _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
-                    Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
-                    Entry::Present(_) => Touched::Frame(word.frame(start + access.page)),
-                    _ => Touched::Gone,
-                }
-            }
-            Object::File { file, is_tmpfs, .. } => {
-                let word = self.core.memory.file(file).index.word(access.page);
-                match word.decode() {
-                    _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
-                    Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
-                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Touched::Zeroes,
-                    _ => Touched::Gone,
-                }
-            }
-        }
+        self.tasks[task.index()].touched(&self.core, access)
     }
 
     /// The node that a frame is on.
@@ -370,16 +348,61 @@ impl Engine {
         folio.refs -= 1;
         self.core.release_if_unused(pfn);
     }
+}
 
+impl Current<'_> {
+    /// Whether an access is sure to be no hit, as its page is not there. One look at the word; a run of hits begins with more.
+    #[inline]
+    pub(super) fn is_sure_to_miss(&self, access: Access) -> bool {
+        let word = match self.task.objects[access.object.index()] {
+            Object::File { file, .. } => self.core.memory.file(file).index.word(access.page),
+            Object::Mapping { mm, start, .. } => self.core.memory.mm(mm).table.word(start + access.page),
+        };
+        !word.is_present()
+    }
+
+    /// A task accesses its address space, which a scan for NUMA balancing wants to know.
+    #[inline]
+    pub(super) fn use_mm(&mut self) {
+        let mm = self.task.mm();
+        self.core.memory.mms[mm.index()].used_on_nodes = !0;
+    }
+}
+
+impl Task {
     /// Checks what can be wrong with an access before anything is done for it.
-    pub(crate) fn check_access(&self, task: TaskId, access: Access) -> Result<(), AccessError> {
-        let objects = &self.tasks[task.index()].objects;
-        let object = objects
+    pub(crate) fn check_access(&self, access: Access) -> Result<(), AccessError> {
+        let object = self
+            .objects
             .get(access.object.index())
-            .ok_or(AccessError::NoObject { object: access.object, objects: objects.len() })?;
+            .ok_or(AccessError::NoObject { object: access.object, objects: self.objects.len() })?;
         if access.page >= object.pages() {
             return Err(AccessError::BeyondObject { page: access.page, pages: object.pages() });
         }
         Ok(())
+    }
+
+    /// See [`Engine::touched`].
+    pub(super) fn touched(&self, core: &Core, access: Access) -> Touched {
+        match self.objects[access.object.index()] {
+            Object::Mapping { mm, start, is_regular_file, .. } => {
+                let word = core.memory.mm(mm).table.word(start + access.page);
+                match word.decode() {
+                    _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
+                    Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
+                    Entry::Present(_) => Touched::Frame(word.frame(start + access.page)),
+                    _ => Touched::Gone,
+                }
+            }
+            Object::File { file, is_tmpfs, .. } => {
+                let word = core.memory.file(file).index.word(access.page);
+                match word.decode() {
+                    _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
+                    Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
+                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Touched::Zeroes,
+                    _ => Touched::Gone,
+                }
+            }
+        }
     }
 }

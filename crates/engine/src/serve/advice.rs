@@ -108,7 +108,7 @@ impl Engine {
         }
         let readahead = self.core.force_readahead(open, page, pages);
         self.tasks[task.index()].attempt.begin_advice(object, readahead);
-        Ok(self.attempt(task))
+        Ok(self.current(task).attempt())
     }
 
     /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.

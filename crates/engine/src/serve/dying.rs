@@ -14,7 +14,7 @@
 use crate::machine::step::Step;
 use crate::oom::{OOM_SCORE_ADJ_MAX, OOM_SCORE_ADJ_MIN, OomKill};
 use crate::serve::engine::Engine;
-use crate::serve::task::Stage;
+use crate::serve::task::{Current, Stage};
 use crate::units::{MmId, TaskId};
 
 impl Engine {
@@ -63,18 +63,20 @@ impl Engine {
         self.core.sleepers.remove(task);
         self.core.stop_waiting_for_io(task);
     }
+}
 
+impl Current<'_> {
     /// A killed task goes on. `None`: it can't end yet, and goes on with what it does.
     #[cold]
-    pub(super) fn die_where_it_can(&mut self, task: TaskId) -> Option<Step> {
-        let of_task = &mut self.tasks[task.index()];
+    pub(super) fn die_where_it_can(&mut self) -> Option<Step> {
+        let of_task = &mut *self.task;
         match &mut of_task.stage {
-            Stage::Idle => Some(self.die(task)),
+            Stage::Idle => Some(self.die()),
             Stage::Access if of_task.attempt.is_reclaiming() => {
                 of_task.attempt.cut_short();
                 None
             }
-            Stage::Access => Some(self.die(task)),
+            Stage::Access => Some(self.die()),
             Stage::High(debt) => {
                 debt.cut_short();
                 None
@@ -97,24 +99,24 @@ impl Engine {
     }
 
     /// A killed task ends here.
-    pub(super) fn die(&mut self, task: TaskId) -> Step {
-        self.abandon_access(task);
-        self.tasks[task.index()].stage = Stage::Idle;
-        self.task_exit(task)
+    pub(super) fn die(&mut self) -> Step {
+        self.abandon_access();
+        self.task.stage = Stage::Idle;
+        self.exit()
     }
 
     /// Lets go of all that an access has got so far. It is in no reclaim call.
-    pub(super) fn abandon_access(&mut self, task: TaskId) {
-        self.give_back(task);
-        let attempt = &mut self.tasks[task.index()].attempt;
+    pub(super) fn abandon_access(&mut self) {
+        self.give_back();
+        let attempt = &mut self.task.attempt;
         debug_assert!(!attempt.is_reclaiming(), "there is no way out of reclaim but its end");
         attempt.swap_readahead = None;
         if let Some(mut batch) = attempt.readahead.take() {
             // Pages that others may wait for by now.
             self.core.submit_readahead(&mut batch);
         }
-        self.tasks[task.index()].read_failed = false;
+        self.task.read_failed = false;
         // It may have been read ahead, and lost to a failed read meanwhile.
-        self.let_go(task);
+        self.let_go();
     }
 }

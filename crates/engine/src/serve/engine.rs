@@ -433,7 +433,8 @@ impl Engine {
         }
         if ended == Ended::ReadaheadFailed {
             for at in first..self.core.woken.len() {
-                self.let_go(self.core.woken[at]);
+                let task = self.core.woken[at];
+                self.current(task).let_go();
             }
         }
     }
@@ -552,19 +553,8 @@ impl Engine {
 
     /// The page that a task reaches through one of its objects.
     pub fn page_name(&self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
-        self.check_access(task, Access::new(object, page, false))?;
-        Ok(self.name_through(self.tasks[task.index()].objects[object.index()], page))
-    }
-
-    pub(crate) fn name_through(&self, object: access::Object, page: u64) -> PageName {
-        match object {
-            access::Object::File { file, .. } => PageName::File { file, page },
-            access::Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing
-            {
-                Backing::Anon => PageName::Anon { mm, page: start + page },
-                Backing::File(file) => PageName::File { file, page },
-            },
-        }
+        self.tasks[task.index()].check_access(Access::new(object, page, false))?;
+        Ok(self.tasks[task.index()].objects[object.index()].page_name(page, &self.core.memory))
     }
 
     /// Pages of a task's object.

@@ -10,7 +10,7 @@
 use crate::machine::step::{Served, Step};
 use crate::serve::access;
 use crate::serve::engine::Engine;
-use crate::serve::task::Stage;
+use crate::serve::task::{Current, Stage};
 use crate::units::{MmId, TaskId};
 use crate::zap::Zap;
 
@@ -30,13 +30,7 @@ impl Engine {
     pub fn task_exit(&mut self, task: TaskId) -> Step {
         self.enter(task);
         self.assert_idle(task);
-        let mm = self.mm_of(task);
-        self.drop_promotion_work(task);
-        let task_of = &mut self.tasks[task.index()];
-        task_of.objects = Vec::new();
-        task_of.high_debt = 0;
-        self.free_stack(task);
-        self.leave(task, mm, Stage::Exited)
+        self.current(task).exit()
     }
 
     /// The task executes its program anew (execve): it goes on in an address space of its own, with the mappings of the old one,
@@ -58,7 +52,7 @@ impl Engine {
             }
         }
         self.core.memory.mm_mut(new).users += 1;
-        self.leave(task, old, Stage::Idle)
+        self.current(task).leave(old, Stage::Idle)
     }
 
     /// Ends all tasks of a process at once, with all that their address space holds. None of them may be in the middle of
@@ -88,24 +82,36 @@ impl Engine {
     pub fn is_exiting(&self, task: TaskId) -> bool {
         matches!(&self.tasks[task.index()].stage, Stage::Exit(exit) if matches!(exit.then, Stage::Exited))
     }
+}
+
+impl Current<'_> {
+    /// It ends, being in the middle of nothing.
+    pub(super) fn exit(&mut self) -> Step {
+        let mm = self.task.mm();
+        self.drop_promotion_work();
+        self.task.objects = Vec::new();
+        self.task.high_debt = 0;
+        self.free_stack();
+        self.leave(mm, Stage::Exited)
+    }
 
     /// A task no longer runs in an address space.
-    fn leave(&mut self, task: TaskId, mm: MmId, then: Stage) -> Step {
+    fn leave(&mut self, mm: MmId, then: Stage) -> Step {
         let space = self.core.memory.mm_mut(mm);
         space.users -= 1;
         if space.users > 0 {
-            self.tasks[task.index()].stage = then;
+            self.task.stage = then;
             return Step::Done(Served::Exited);
         }
-        self.exit_step(task, Box::new(Exit { mm, zap: Zap::default(), then }))
+        self.exit_step(Box::new(Exit { mm, zap: Zap::default(), then }))
     }
 
-    pub(crate) fn exit_step(&mut self, task: TaskId, mut exit: Box<Exit>) -> Step {
+    pub(crate) fn exit_step(&mut self, mut exit: Box<Exit>) -> Step {
         if self.core.exit_mmap(exit.mm, &mut exit.zap) {
-            self.tasks[task.index()].stage = Stage::Exit(exit);
+            self.task.stage = Stage::Exit(exit);
             return Step::Again;
         }
-        self.tasks[task.index()].stage = exit.then;
+        self.task.stage = exit.then;
         Step::Done(Served::Exited)
     }
 }

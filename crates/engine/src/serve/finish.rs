@@ -4,19 +4,19 @@ use crate::machine::step::{Access, Served, Step, Touched};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::serve::access::Object;
-use crate::serve::engine::Engine;
 use crate::serve::miss::{Attempt, Found};
-use crate::units::{FileId, PAGE_SIZE, Pfn, TaskId};
+use crate::serve::task::Current;
+use crate::units::{FileId, PAGE_SIZE, Pfn};
 
-impl Engine {
+impl Current<'_> {
     /// The page is in memory: makes the access.
     #[inline]
-    pub(super) fn finish(&mut self, task: TaskId, found: Found) -> Step {
-        let attempt = &self.tasks[task.index()].attempt;
+    pub(super) fn finish(&mut self, found: Found) -> Step {
+        let attempt = &self.task.attempt;
         let is_charging = attempt.charge.is_some();
         let Attempt { object, page, write, wanted, held, started_read, created, was_there, .. } = *attempt;
         if is_charging {
-            self.drop_charge(task);
+            self.drop_charge();
         }
         if let Found::Ready(pfn) = found
             && self.core.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
@@ -30,9 +30,9 @@ impl Engine {
             && self.core.is_regular(pfn)
         {
             is_new_file_page = created;
-            self.dirty(task, pfn);
+            self.dirty(pfn);
         }
-        match *self.tasks[task.index()].accessed() {
+        match *self.task.accessed() {
             Object::File { open, file, is_tmpfs, .. } => {
                 self.core.work.file_calls += 1;
                 let is_overwrite = write && !is_tmpfs;
@@ -46,7 +46,7 @@ impl Engine {
                     let counts = mark.counts(started_read && held == Some(pfn), is_reread);
                     if counts && (!is_overwrite || mark.counts_writes()) {
                         if self.core.watches_reads() && !is_overwrite {
-                            self.watch_read(task, pfn, file, page);
+                            self.watch_read(pfn, file, page);
                         }
                         self.core.mark_accessed_by(pfn, mark);
                     }
@@ -64,10 +64,12 @@ impl Engine {
                 self.core.finish_fault(mm, start + page, write, pfn, started_read);
             }
         }
-        self.let_go(task);
+        self.let_go();
         let access = Access { object, page, write, wanted };
         let touched = match found {
-            Found::Ready(pfn) if self.core.memory.folios[pfn].is_huge() => self.touched(task, access),
+            Found::Ready(pfn) if self.core.memory.folios[pfn].is_huge() => {
+                self.task.touched(self.core, access)
+            }
             Found::Ready(pfn) => Touched::Frame(pfn),
             _ => Touched::Zeroes,
         };
@@ -81,22 +83,22 @@ impl Engine {
             // Its contents come with the access. Nobody shall find the page without them, so what is owed is paid next time.
             return Step::Done(served);
         }
-        self.return_to_user(task, access, served)
+        self.return_to_user(access, served)
     }
 
     /// Its page was still being charged for when another task brought it in.
     #[cold]
-    fn drop_charge(&mut self, task: TaskId) {
-        self.tasks[task.index()].attempt.charge = None;
+    fn drop_charge(&mut self) {
+        self.task.attempt.charge = None;
     }
 
     /// A page of a file has been read, and those of slow memory are of interest.
     #[cold]
-    fn watch_read(&mut self, task: TaskId, pfn: Pfn, file: FileId, page: u64) {
+    fn watch_read(&mut self, pfn: Pfn, file: FileId, page: u64) {
         if self.core.lower_tiers.holds(pfn) {
             let index = &self.core.memory.file(file).index;
             let is_in_use = index.frame_of_hit(page).is_some_and(|(_, is_in_use)| is_in_use);
-            self.read_slow_page(task, pfn, is_in_use);
+            self.read_slow_page(pfn, is_in_use);
         }
     }
 
@@ -112,31 +114,31 @@ impl Engine {
 
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
     #[inline(always)]
-    pub(super) fn hold_for(&mut self, task: TaskId, pfn: Pfn) {
+    pub(super) fn hold_for(&mut self, pfn: Pfn) {
         debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
-        self.keep(task, pfn);
+        self.keep(pfn);
     }
 
     /// A reader holds the page that he waits for, whoever has it read.
-    pub(super) fn hold_awaited(&mut self, task: TaskId, pfn: Pfn) {
-        let is_regular = matches!(self.tasks[task.index()].accessed(), Object::File { is_tmpfs: false, .. });
-        if is_regular && self.tasks[task.index()].attempt.held != Some(pfn) {
+    pub(super) fn hold_awaited(&mut self, pfn: Pfn) {
+        let is_regular = matches!(self.task.accessed(), Object::File { is_tmpfs: false, .. });
+        if is_regular && self.task.attempt.held != Some(pfn) {
             self.core.memory.folios[pfn].refs += 1;
-            self.keep(task, pfn);
+            self.keep(pfn);
         }
     }
 
     /// The task takes over a reference. The page that it held before has been lost to a failed read.
     #[inline(always)]
-    fn keep(&mut self, task: TaskId, pfn: Pfn) {
-        self.let_go(task);
-        self.tasks[task.index()].attempt.held = Some(pfn);
+    fn keep(&mut self, pfn: Pfn) {
+        self.let_go();
+        self.task.attempt.held = Some(pfn);
     }
 
     /// The access has used its page, or is over without it.
     #[inline]
-    pub(crate) fn let_go(&mut self, task: TaskId) {
-        if let Some(pfn) = self.tasks[task.index()].attempt.held.take() {
+    pub(crate) fn let_go(&mut self) {
+        if let Some(pfn) = self.task.attempt.held.take() {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.release_if_unused(pfn);
         }

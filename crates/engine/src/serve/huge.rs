@@ -18,6 +18,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::miss::{Source, Stop};
+use crate::serve::task::Current;
 use crate::stat::Stat;
 use crate::units::{ObjectId, Pfn, TaskId};
 
@@ -50,41 +51,43 @@ impl Engine {
         vma.huge_advice = advice;
         Ok(())
     }
+}
 
+impl Current<'_> {
     /// Whether the page that the access lacks may come as part of a huge one.
     #[inline]
-    pub(super) fn wants_huge_page(&self, task: TaskId) -> bool {
-        self.core.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge(task)
+    pub(super) fn wants_huge_page(&self) -> bool {
+        self.core.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge()
     }
 
     #[cold]
-    fn may_be_huge(&self, task: TaskId) -> bool {
-        let task = &self.tasks[task.index()];
-        let Object::Mapping { mm, vma, start, .. } = *task.accessed() else { return false };
-        task.attempt.huge == HugeFault::Untried && self.core.may_map_huge(mm, vma, start + task.attempt.page)
+    fn may_be_huge(&self) -> bool {
+        let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return false };
+        self.task.attempt.huge == HugeFault::Untried
+            && self.core.may_map_huge(mm, vma, start + self.task.attempt.page)
     }
 
     /// Whether it is on its way to one.
     #[cold]
-    pub(super) fn is_huge_fault(&self, task: TaskId) -> bool {
-        self.tasks[task.index()].attempt.huge == HugeFault::UnderWay
+    pub(super) fn is_huge_fault(&self) -> bool {
+        self.task.attempt.huge == HugeFault::UnderWay
     }
 
     /// Brings in a huge page, or finds out that a single one has to do.
     #[cold]
-    pub(super) fn bring_in_huge(&mut self, task: TaskId) -> Result<(), Stop> {
-        self.tasks[task.index()].attempt.huge = HugeFault::UnderWay;
-        let prepared = self.prepare_huge(task);
+    pub(super) fn bring_in_huge(&mut self) -> Result<(), Stop> {
+        self.task.attempt.huge = HugeFault::UnderWay;
+        let prepared = self.prepare_huge();
         if matches!(prepared, Err(Stop::Pause(_))) {
             return prepared.map(|_| ());
         }
         // Another thread may have used these 2 MiB meanwhile.
-        self.tasks[task.index()].attempt.huge = HugeFault::Untried;
-        let is_needed = self.may_be_huge(task);
-        self.tasks[task.index()].attempt.huge = HugeFault::Over;
+        self.task.attempt.huge = HugeFault::Untried;
+        let is_needed = self.may_be_huge();
+        self.task.attempt.huge = HugeFault::Over;
         match prepared {
-            Ok((pfn, charged)) if is_needed => self.fill_huge(task, pfn, charged),
-            Ok(_) => self.give_back(task),
+            Ok((pfn, charged)) if is_needed => self.fill_huge(pfn, charged),
+            Ok(_) => self.give_back(),
             Err(Stop::NoRoom) => {
                 let node = self.core.current_node();
                 self.core.count_node(node, Stat::ThpFaultFallback, 1);
@@ -95,9 +98,9 @@ impl Engine {
     }
 
     /// Gets a block of frames and the charge of it.
-    fn prepare_huge(&mut self, task: TaskId) -> Result<(Pfn, ChargeOutcome), Stop> {
-        let memcg = self.memcg_of(task);
-        let Object::Mapping { mm, vma, .. } = *self.tasks[task.index()].accessed() else {
+    fn prepare_huge(&mut self) -> Result<(Pfn, ChargeOutcome), Stop> {
+        let memcg = self.memcg();
+        let Object::Mapping { mm, vma, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
         let gfp = match self.core.memory.mm(mm).vmas[vma].huge_advice {
@@ -107,35 +110,35 @@ impl Engine {
         let movable = Request::movable(gfp, self.core.current_node());
         let mut request = Request { order: HUGE_PAGE_ORDER, ..movable };
         if self.core.memory.mm(mm).placement.is_some() {
-            self.place_request(task, &mut request);
+            self.place_request(&mut request);
         }
-        let pfn = self.allocate(task, memcg, &request)?;
-        if self.tasks[task.index()].attempt.charge.is_none() {
+        let pfn = self.allocate(memcg, &request)?;
+        if self.task.attempt.charge.is_none() {
             self.core.memory.folios[pfn].memcg = memcg;
         }
         let payer = self.core.memory.folios[pfn].memcg;
-        let charged = self.charge_slowly(task, payer, HUGE_PAGE_PAGES, gfp);
+        let charged = self.charge_slowly(payer, HUGE_PAGE_PAGES, gfp);
         if matches!(charged, Err(Stop::NoRoom)) {
             let node = self.core.current_node();
             self.core.count_node(node, Stat::ThpFaultFallbackCharge, 1);
         }
-        let charged = charged.map_err(|stop| self.give_up(task, stop))?;
+        let charged = charged.map_err(|stop| self.give_up(stop))?;
         self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
         Ok((pfn, charged))
     }
 
     /// Fills it with zeroes and maps it.
-    fn fill_huge(&mut self, task: TaskId, pfn: Pfn, charged: ChargeOutcome) {
-        let Object::Mapping { mm, start, .. } = *self.tasks[task.index()].accessed() else {
+    fn fill_huge(&mut self, pfn: Pfn, charged: ChargeOutcome) {
+        let Object::Mapping { mm, start, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
-        let page = start + self.tasks[task.index()].attempt.page;
-        self.tasks[task.index()].attempt.frame = None;
-        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        let page = start + self.task.attempt.page;
+        self.task.attempt.frame = None;
+        self.core.in_lru_fault = self.is_fault_with_recency();
         if self.core.is_telling() {
-            self.tell_filled(task, pfn, Source::NewAnon, charged);
+            self.tell_filled(pfn, Source::NewAnon, charged);
         }
-        self.hold_for(task, pfn);
+        self.hold_for(pfn);
         let folio = &mut self.core.memory.folios[pfn];
         folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
         folio.owner = mm.0;

@@ -11,6 +11,7 @@ use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::miss::{Source, Stop};
+use crate::serve::task::Current;
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, MmId, TaskId};
 
@@ -44,151 +45,6 @@ impl Source {
 }
 
 impl Engine {
-    /// Whether the access lacks page tables.
-    #[inline]
-    pub(super) fn lacks_page_tables(&self, task: TaskId) -> bool {
-        let task = &self.tasks[task.index()];
-        match *task.accessed() {
-            Object::File { .. } => false,
-            Object::Mapping { mm, start, .. } => {
-                self.core.memory.mm(mm).nodes.leaf(start + task.attempt.page).is_none()
-            }
-        }
-    }
-
-    fn purpose(&self, task: TaskId) -> (Purpose, usize) {
-        let task = &self.tasks[task.index()];
-        match *task.accessed() {
-            Object::Mapping { mm, start, .. } if task.stack.is_some() => {
-                let page = start + task.attempt.page;
-                (Purpose::PageTables(mm, page), self.core.memory.mm(mm).nodes.missing(page) as usize)
-            }
-            _ => (Purpose::Stack, STACK_PAGES),
-        }
-    }
-
-    /// Gets them, frame by frame.
-    #[cold]
-    pub(super) fn provide_kernel_pages(&mut self, task: TaskId) -> Result<(), Stop> {
-        let memcg = self.memcg_of(task);
-        let payer = self.core.kmem_payer(memcg);
-        let (purpose, count) = self.purpose(task);
-        // Stack and page tables are there before the access looks for its page, and nobody takes them away during an access.
-        debug_assert!(self.tasks[task.index()].attempt.readahead.is_none(), "a batch is begun on a stack");
-        while self.tasks[task.index()].attempt.kernel_pages.len() < count {
-            let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
-            let pfn = self.allocate(task, memcg, &request).map_err(|stop| self.give_up(task, stop))?;
-            if payer != MemcgId::ROOT {
-                let charged = self.charge_page(task, memcg, Gfp::KERNEL);
-                charged.map_err(|stop| self.give_up(task, stop))?;
-            }
-            let attempt = &mut self.tasks[task.index()].attempt;
-            attempt.frame = None;
-            attempt.kernel_pages.push(pfn);
-            self.core.kmem_page_new(pfn, payer, purpose.gauge());
-        }
-        let mut pages = std::mem::take(&mut self.tasks[task.index()].attempt.kernel_pages);
-        // Another thread may have made some of the tables meanwhile.
-        for pfn in pages.drain(count..) {
-            self.core.kmem_page_free(pfn, purpose.gauge());
-        }
-        match purpose {
-            Purpose::Stack => {
-                let stack = pages.try_into().expect("as many as a stack has");
-                self.tasks[task.index()].stack = Some(stack);
-                let mm = self.mm_of(task);
-                self.core.memory.mm_mut(mm).is_running = true;
-            }
-            Purpose::PageTables(mm, page) => self.core.page_tables_make(mm, page, pages, payer),
-        }
-        Ok(())
-    }
-
-    /// The access does without them.
-    pub(super) fn give_kernel_pages_back(&mut self, task: TaskId) {
-        let pages = std::mem::take(&mut self.tasks[task.index()].attempt.kernel_pages);
-        let gauge = match self.tasks[task.index()].stack {
-            None => Stat::NrKernelStack,
-            Some(_) => Stat::NrPageTablePages,
-        };
-        for pfn in pages {
-            self.core.kmem_page_free(pfn, gauge);
-        }
-    }
-
-    /// The task has ended, and with it what it ran on.
-    pub(super) fn free_stack(&mut self, task: TaskId) {
-        for pfn in self.tasks[task.index()].stack.take().into_iter().flatten() {
-            self.core.kmem_page_free(pfn, Stat::NrKernelStack);
-        }
-    }
-
-    /// Makes sure that there are frames for the nodes of an index, before there is one for the page.
-    #[inline(always)]
-    pub(super) fn provide_slab(&mut self, task: TaskId, memcg: MemcgId, source: Source) -> Result<(), Stop> {
-        match source.indexed() {
-            Some((file, page)) if !self.core.index_has_node(file, page) => {
-                self.grow_slab(task, memcg, file, page)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn grow_slab(&mut self, task: TaskId, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
-        let is_first = self.tasks[task.index()].attempt.frame.is_none();
-        if is_first && !self.core.index_has_slab(file, page) {
-            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
-            let pfn = self.allocate(task, memcg, &request)?;
-            self.tasks[task.index()].attempt.frame = None;
-            self.core.index_nodes_grow(pfn);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the bytes of nodes of an index are charged. False if others have used up the frames meanwhile.
-    #[inline(always)]
-    pub(super) fn provide_bytes(
-        &mut self,
-        task: TaskId,
-        memcg: MemcgId,
-        source: Option<Source>,
-        gfp: Gfp,
-    ) -> Result<bool, Stop> {
-        // A charge that is under way is for these: the page has been paid for.
-        let is_charging = self.tasks[task.index()].attempt.charge.is_some();
-        let indexed = source.and_then(Source::indexed);
-        match indexed {
-            None if !is_charging => Ok(true),
-            Some((file, page)) if !is_charging && self.core.index_has_node(file, page) => Ok(true),
-            _ => self.charge_bytes(task, memcg, indexed, is_charging, gfp),
-        }
-    }
-
-    #[cold]
-    fn charge_bytes(
-        &mut self,
-        task: TaskId,
-        memcg: MemcgId,
-        indexed: Option<(FileId, u64)>,
-        is_charging: bool,
-        gfp: Gfp,
-    ) -> Result<bool, Stop> {
-        let mut must_charge = is_charging;
-        loop {
-            if must_charge {
-                self.charge_page(task, memcg, gfp)?;
-                self.core.objcg_stock_page(memcg);
-            }
-            let Some((file, page)) = indexed else { return Ok(true) };
-            match self.core.index_room(memcg, file, page) {
-                IndexRoom::Ready => return Ok(true),
-                IndexRoom::Charge => must_charge = true,
-                IndexRoom::Frame => return Ok(false),
-            }
-        }
-    }
-
     /// Takes pages of the machine for good: what a kernel holds from its start on beside what the engine follows one by one. They can't be
     /// moved, and nobody is charged for them.
     pub fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
@@ -206,5 +62,146 @@ impl Engine {
             }
         }
         self.core.lru_gen_migrate_mm(mm, memcg);
+    }
+}
+
+impl Current<'_> {
+    /// Whether the access lacks page tables.
+    #[inline]
+    pub(super) fn lacks_page_tables(&self) -> bool {
+        match *self.task.accessed() {
+            Object::File { .. } => false,
+            Object::Mapping { mm, start, .. } => {
+                self.core.memory.mm(mm).nodes.leaf(start + self.task.attempt.page).is_none()
+            }
+        }
+    }
+
+    fn purpose(&self) -> (Purpose, usize) {
+        match *self.task.accessed() {
+            Object::Mapping { mm, start, .. } if self.task.stack.is_some() => {
+                let page = start + self.task.attempt.page;
+                (Purpose::PageTables(mm, page), self.core.memory.mm(mm).nodes.missing(page) as usize)
+            }
+            _ => (Purpose::Stack, STACK_PAGES),
+        }
+    }
+
+    /// Gets them, frame by frame.
+    #[cold]
+    pub(super) fn provide_kernel_pages(&mut self) -> Result<(), Stop> {
+        let memcg = self.memcg();
+        let payer = self.core.kmem_payer(memcg);
+        let (purpose, count) = self.purpose();
+        // Stack and page tables are there before the access looks for its page, and nobody takes them away during an access.
+        debug_assert!(self.task.attempt.readahead.is_none(), "a batch is begun on a stack");
+        while self.task.attempt.kernel_pages.len() < count {
+            let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
+            let pfn = self.allocate(memcg, &request).map_err(|stop| self.give_up(stop))?;
+            if payer != MemcgId::ROOT {
+                let charged = self.charge_page(memcg, Gfp::KERNEL);
+                charged.map_err(|stop| self.give_up(stop))?;
+            }
+            let attempt = &mut self.task.attempt;
+            attempt.frame = None;
+            attempt.kernel_pages.push(pfn);
+            self.core.kmem_page_new(pfn, payer, purpose.gauge());
+        }
+        let mut pages = std::mem::take(&mut self.task.attempt.kernel_pages);
+        // Another thread may have made some of the tables meanwhile.
+        for pfn in pages.drain(count..) {
+            self.core.kmem_page_free(pfn, purpose.gauge());
+        }
+        match purpose {
+            Purpose::Stack => {
+                let stack = pages.try_into().expect("as many as a stack has");
+                self.task.stack = Some(stack);
+                let mm = self.task.mm();
+                self.core.memory.mm_mut(mm).is_running = true;
+            }
+            Purpose::PageTables(mm, page) => self.core.page_tables_make(mm, page, pages, payer),
+        }
+        Ok(())
+    }
+
+    /// The access does without them.
+    pub(super) fn give_kernel_pages_back(&mut self) {
+        let pages = std::mem::take(&mut self.task.attempt.kernel_pages);
+        let gauge = match self.task.stack {
+            None => Stat::NrKernelStack,
+            Some(_) => Stat::NrPageTablePages,
+        };
+        for pfn in pages {
+            self.core.kmem_page_free(pfn, gauge);
+        }
+    }
+
+    /// The task has ended, and with it what it ran on.
+    pub(super) fn free_stack(&mut self) {
+        for pfn in self.task.stack.take().into_iter().flatten() {
+            self.core.kmem_page_free(pfn, Stat::NrKernelStack);
+        }
+    }
+
+    /// Makes sure that there are frames for the nodes of an index, before there is one for the page.
+    #[inline(always)]
+    pub(super) fn provide_slab(&mut self, memcg: MemcgId, source: Source) -> Result<(), Stop> {
+        match source.indexed() {
+            Some((file, page)) if !self.core.index_has_node(file, page) => self.grow_slab(memcg, file, page),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn grow_slab(&mut self, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
+        let is_first = self.task.attempt.frame.is_none();
+        if is_first && !self.core.index_has_slab(file, page) {
+            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
+            let pfn = self.allocate(memcg, &request)?;
+            self.task.attempt.frame = None;
+            self.core.index_nodes_grow(pfn);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the bytes of nodes of an index are charged. False if others have used up the frames meanwhile.
+    #[inline(always)]
+    pub(super) fn provide_bytes(
+        &mut self,
+        memcg: MemcgId,
+        source: Option<Source>,
+        gfp: Gfp,
+    ) -> Result<bool, Stop> {
+        // A charge that is under way is for these: the page has been paid for.
+        let is_charging = self.task.attempt.charge.is_some();
+        let indexed = source.and_then(Source::indexed);
+        match indexed {
+            None if !is_charging => Ok(true),
+            Some((file, page)) if !is_charging && self.core.index_has_node(file, page) => Ok(true),
+            _ => self.charge_bytes(memcg, indexed, is_charging, gfp),
+        }
+    }
+
+    #[cold]
+    fn charge_bytes(
+        &mut self,
+        memcg: MemcgId,
+        indexed: Option<(FileId, u64)>,
+        is_charging: bool,
+        gfp: Gfp,
+    ) -> Result<bool, Stop> {
+        let mut must_charge = is_charging;
+        loop {
+            if must_charge {
+                self.charge_page(memcg, gfp)?;
+                self.core.objcg_stock_page(memcg);
+            }
+            let Some((file, page)) = indexed else { return Ok(true) };
+            match self.core.index_room(memcg, file, page) {
+                IndexRoom::Ready => return Ok(true),
+                IndexRoom::Charge => must_charge = true,
+                IndexRoom::Frame => return Ok(false),
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! device has no room for it, and where it is all there is to the read, because the page is decompressed. A first read is plain I/O.
 //! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) holds nobody up who wanted memory.
 
+use crate::core::Core;
 use crate::machine::step::Memstall;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::serve::engine::Engine;
@@ -17,10 +18,11 @@ use crate::units::{Pfn, TaskId};
 impl Engine {
     /// The memstall section that a task is in, between two steps.
     pub fn memstall(&self, task: TaskId) -> Option<Memstall> {
-        let Task { stage, attempt, .. } = &self.tasks[task.index()];
+        let task = &self.tasks[task.index()];
+        let Task { stage, attempt, .. } = task;
         let reclaims = match stage {
             Stage::Access if attempt.is_reclaiming() => true,
-            Stage::Access => return self.waits_for_refault(task).then_some(Memstall::Refault),
+            Stage::Access => return task.waits_for_refault(&self.core).then_some(Memstall::Refault),
             Stage::High(_) => true,
             Stage::ResizePool(resize) => resize.is_stalled(),
             Stage::Thread(thread) => thread.in_reclaim(),
@@ -45,19 +47,20 @@ impl Engine {
     pub fn is_refault(&self, pfn: Pfn) -> bool {
         self.core.memory.has_use(pfn, UseBits::WORKINGSET)
     }
+}
 
+impl Task {
     /// Whether the page that an access waits for is being read, and was in the working set.
-    fn waits_for_refault(&self, task: TaskId) -> bool {
-        let held = self.tasks[task.index()].attempt.held;
-        let Some(pfn) = held.or_else(|| self.in_flight(task)) else { return false };
-        self.core.memory.folios[pfn].has(FolioFlags::LOCKED)
-            && self.core.memory.has_use(pfn, UseBits::WORKINGSET)
+    fn waits_for_refault(&self, core: &Core) -> bool {
+        let held = self.attempt.held;
+        let Some(pfn) = held.or_else(|| self.in_flight(core)) else { return false };
+        core.memory.folios[pfn].has(FolioFlags::LOCKED) && core.memory.has_use(pfn, UseBits::WORKINGSET)
     }
 
     /// The page that an access waits for, if another task has it read.
     #[inline(never)]
-    fn in_flight(&self, task: TaskId) -> Option<Pfn> {
-        match self.find(task) {
+    fn in_flight(&self, core: &Core) -> Option<Pfn> {
+        match self.find(core) {
             Found::InFlight(pfn) => Some(pfn),
             Found::Ready(_) | Found::Zeroes | Found::Absent(_) => None,
         }

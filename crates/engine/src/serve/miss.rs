@@ -11,6 +11,7 @@
 //! or reclaim may have taken it away. A task that reads a page in holds a reference until it has used the page. So nobody takes
 //! its own page from under it. [6.12 M]
 
+use crate::core::Core;
 use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};
 use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
 use crate::memory::folio::FolioFlags;
@@ -21,12 +22,11 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
-use crate::serve::engine::Engine;
 use crate::serve::huge::HugeFault;
-use crate::serve::task::Task;
+use crate::serve::task::{Current, Task};
 use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
-use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn, TaskId};
+use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn};
 
 /// An access under way.
 #[derive(Default)]
@@ -188,45 +188,45 @@ pub(super) enum Stop {
     Dying,
 }
 
-impl Engine {
+impl Current<'_> {
     /// Takes a task's access as far as it goes without waiting.
-    pub(crate) fn attempt(&mut self, task: TaskId) -> Step {
-        let Task { read_failed, attempt, .. } = &self.tasks[task.index()];
+    pub(crate) fn attempt(&mut self) -> Step {
+        let Task { read_failed, attempt, .. } = &*self.task;
         if (*read_failed || attempt.page == NO_PAGE || attempt.is_throttled)
-            && let Some(step) = self.hold_up(task)
+            && let Some(step) = self.hold_up()
         {
             return step;
         }
         loop {
-            let Task { attempt, stack, .. } = &self.tasks[task.index()];
+            let Task { attempt, stack, .. } = &*self.task;
             let (is_under_way, mut lacks_kernel_pages) = (attempt.is_under_way(), stack.is_none());
-            if matches!(self.tasks[task.index()].accessed(), Object::Mapping { .. }) {
-                lacks_kernel_pages |= self.lacks_page_tables(task);
+            if matches!(self.task.accessed(), Object::Mapping { .. }) {
+                lacks_kernel_pages |= self.lacks_page_tables();
                 if !lacks_kernel_pages {
-                    self.fault_around(task);
+                    self.fault_around();
                 }
             }
             let brought_in = if lacks_kernel_pages || is_under_way {
-                self.go_on(task, lacks_kernel_pages)
+                self.go_on(lacks_kernel_pages)
             } else {
-                match self.find(task) {
-                    Found::Absent(source @ Source::File(..)) => match self.begin_readahead(task) {
-                        Some(batch) => self.read_ahead(task, batch),
-                        None => self.bring_in(task, Some(source)),
+                match self.task.find(self.core) {
+                    Found::Absent(source @ Source::File(..)) => match self.begin_readahead() {
+                        Some(batch) => self.read_ahead(batch),
+                        None => self.bring_in(Some(source)),
                     },
                     Found::Absent(Source::Swap(entry))
-                        if self.core.config.page_cluster > 0 && self.begin_swap_readahead(task, entry) =>
+                        if self.core.config.page_cluster > 0 && self.begin_swap_readahead(entry) =>
                     {
                         Ok(())
                     }
-                    Found::Absent(Source::NewAnon) if self.wants_huge_page(task) => self.bring_in_huge(task),
-                    Found::Absent(source) => self.bring_in(task, Some(source)),
-                    Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(task, pfn) => Ok(()),
-                    found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(task, found),
+                    Found::Absent(Source::NewAnon) if self.wants_huge_page() => self.bring_in_huge(),
+                    Found::Absent(source) => self.bring_in(Some(source)),
+                    Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(pfn) => Ok(()),
+                    found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(found),
                     Found::InFlight(pfn) => {
-                        self.hold_awaited(task, pfn);
-                        self.core.wait_for_folio(pfn, task);
-                        self.tasks[task.index()].attempt.will_retry();
+                        self.hold_awaited(pfn);
+                        self.core.wait_for_folio(pfn, self.id);
+                        self.task.attempt.will_retry();
                         Err(Stop::Pause(Pause::Io))
                     }
                 }
@@ -234,60 +234,60 @@ impl Engine {
             let pause = match brought_in {
                 Ok(()) => continue,
                 Err(Stop::Pause(pause)) => pause,
-                Err(stop) => return self.end_without(task, stop),
+                Err(stop) => return self.end_without(stop),
             };
-            return self.suspend(task, pause);
+            return self.suspend(pause);
         }
     }
 
     /// What comes before an access, if anything: its read has failed, it is none, or its task may have to wait for having dirtied too
     /// many pages.
     #[cold]
-    fn hold_up(&mut self, task: TaskId) -> Option<Step> {
-        if std::mem::take(&mut self.tasks[task.index()].read_failed) {
-            self.let_go(task);
+    fn hold_up(&mut self) -> Option<Step> {
+        if std::mem::take(&mut self.task.read_failed) {
+            self.let_go();
             return Some(Step::Done(Served::Failed(AccessError::Io)));
         }
-        let attempt = &self.tasks[task.index()].attempt;
+        let attempt = &self.task.attempt;
         if attempt.page == NO_PAGE {
-            return Some(self.advise(task));
+            return Some(self.advise());
         }
-        if attempt.is_throttled { self.throttle(task) } else { None }
+        if attempt.is_throttled { self.throttle() } else { None }
     }
 
     /// Goes on with what the access has begun, or needs before anything else.
     #[inline(never)]
-    fn go_on(&mut self, task: TaskId, lacks_kernel_pages: bool) -> Result<(), Stop> {
-        let attempt = &self.tasks[task.index()].attempt;
+    fn go_on(&mut self, lacks_kernel_pages: bool) -> Result<(), Stop> {
+        let attempt = &self.task.attempt;
         if lacks_kernel_pages {
-            return self.provide_kernel_pages(task);
+            return self.provide_kernel_pages();
         }
-        if self.is_huge_fault(task) {
-            return self.bring_in_huge(task);
+        if self.is_huge_fault() {
+            return self.bring_in_huge();
         }
         if attempt.readahead.is_some() {
-            return self.go_on_reading_ahead(task);
+            return self.go_on_reading_ahead();
         }
         if attempt.swap_readahead.is_some() {
-            return self.swap_ahead(task);
+            return self.swap_ahead();
         }
-        match self.find(task) {
-            Found::Absent(source) => self.bring_in(task, Some(source)),
+        match self.task.find(self.core) {
+            Found::Absent(source) => self.bring_in(Some(source)),
             // Another task has brought the page in since this one began to reclaim for it. There is no way out of a
             // reclaim call but its end.
-            Found::Ready(_) | Found::Zeroes | Found::InFlight(_) => self.bring_in(task, None),
+            Found::Ready(_) | Found::Zeroes | Found::InFlight(_) => self.bring_in(None),
         }
     }
 
     /// An access can't have its page.
     #[cold]
-    fn end_without(&mut self, task: TaskId, stop: Stop) -> Step {
+    fn end_without(&mut self, stop: Stop) -> Step {
         match stop {
             Stop::Oom(report) => {
-                self.abandon_access(task);
+                self.abandon_access();
                 Step::Done(Served::Failed(AccessError::Oom(report)))
             }
-            Stop::Dying => self.die(task),
+            Stop::Dying => self.die(),
             Stop::NoRoom => unreachable!("a page that is needed is charged as long as that helps"),
             Stop::Pause(_) => unreachable!("a pause is no end"),
         }
@@ -295,49 +295,49 @@ impl Engine {
 
     /// Goes on with advice.
     #[cold]
-    fn advise(&mut self, task: TaskId) -> Step {
-        let attempt = &self.tasks[task.index()].attempt;
+    fn advise(&mut self) -> Step {
+        let attempt = &self.task.attempt;
         let access = Access::new(attempt.object, 0, false);
         if attempt.readahead.is_some()
-            && let Err(Stop::Pause(pause)) = self.go_on_reading_ahead(task)
+            && let Err(Stop::Pause(pause)) = self.go_on_reading_ahead()
         {
-            return self.suspend(task, pause);
+            return self.suspend(pause);
         }
-        self.return_to_user(task, access, Served::Advised)
+        self.return_to_user(access, Served::Advised)
     }
 
-    fn suspend(&mut self, task: TaskId, pause: Pause) -> Step {
-        self.tasks[task.index()].suspend_access();
+    fn suspend(&mut self, pause: Pause) -> Step {
+        self.task.suspend_access();
         match pause {
             Pause::Reclaim => Step::Again,
             Pause::Io => Step::Wait(Wait::Io),
-            Pause::Wait(wait) => self.wait(task, wait),
+            Pause::Wait(wait) => self.wait(wait),
         }
     }
 
     /// Allocates a page and charges it, and if it is absent still, starts filling it.
     #[inline(never)]
-    fn bring_in(&mut self, task: TaskId, source: Option<Source>) -> Result<(), Stop> {
-        let memcg = self.memcg_of(task);
-        let gfp = if self.tasks[task.index()].attempt.write { self.gfp_to_write(task) } else { Gfp::KERNEL };
-        let Some(pfn) = self.prepare(task, memcg, source, gfp)? else { return Ok(()) };
+    fn bring_in(&mut self, source: Option<Source>) -> Result<(), Stop> {
+        let memcg = self.memcg();
+        let gfp = if self.task.attempt.write { self.gfp_to_write() } else { Gfp::KERNEL };
+        let Some(pfn) = self.prepare(memcg, source, gfp)? else { return Ok(()) };
         let Some(source) = source else {
-            self.give_back(task);
+            self.give_back();
             return Ok(());
         };
         // The charge may have reclaimed, which takes pages away but brings none in.
-        debug_assert!(matches!(self.find(task), Found::Absent(_)));
-        let Attempt { frame, charged, .. } = &mut self.tasks[task.index()].attempt;
+        debug_assert!(matches!(self.task.find(self.core), Found::Absent(_)));
+        let Attempt { frame, charged, .. } = &mut self.task.attempt;
         let charged = *charged;
         *frame = None;
-        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        self.core.in_lru_fault = self.is_fault_with_recency();
         if self.core.is_telling() {
-            self.tell_filled(task, pfn, source, charged);
+            self.tell_filled(pfn, source, charged);
         }
-        self.fill(task, pfn, source);
+        self.fill(pfn, source);
         self.core.in_lru_fault = false;
         if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
-            self.tasks[task.index()].attempt.will_retry();
+            self.task.attempt.will_retry();
             Err(Stop::Pause(Pause::Io))
         } else {
             Ok(())
@@ -349,39 +349,38 @@ impl Engine {
     #[inline(always)]
     pub(super) fn prepare(
         &mut self,
-        task: TaskId,
         memcg: MemcgId,
         source: Option<Source>,
         gfp: Gfp,
     ) -> Result<Option<Pfn>, Stop> {
         match source {
-            Some(source) => self.provide_slab(task, memcg, source)?,
-            None if self.tasks[task.index()].attempt.allocation.is_some() => {
-                let (pfn, _) = self.allocate_slowly(task)?;
+            Some(source) => self.provide_slab(memcg, source)?,
+            None if self.task.attempt.allocation.is_some() => {
+                let (pfn, _) = self.allocate_slowly()?;
                 self.core.free_folio(pfn);
                 return Ok(None);
             }
             None => {}
         }
         let mut request = Request::movable(gfp, self.core.current_node());
-        if self.core.memory.mm(self.mm_of(task)).placement.is_some() {
-            self.place_request(task, &mut request);
+        if self.core.memory.mm(self.task.mm()).placement.is_some() {
+            self.place_request(&mut request);
         }
-        let pfn = self.allocate(task, memcg, &request)?;
+        let pfn = self.allocate(memcg, &request)?;
         if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
             // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.
-            if self.tasks[task.index()].attempt.charge.is_none() {
+            if self.task.attempt.charge.is_none() {
                 self.core.memory.folios[pfn].memcg = memcg;
             }
             let payer = self.core.memory.folios[pfn].memcg;
-            let charged = self.charge_page(task, payer, gfp);
-            let charged = charged.map_err(|stop| self.give_up(task, stop))?;
-            self.tasks[task.index()].attempt.charged = charged;
+            let charged = self.charge_page(payer, gfp);
+            let charged = charged.map_err(|stop| self.give_up(stop))?;
+            self.task.attempt.charged = charged;
             self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
         }
-        let has_room = self.provide_bytes(task, memcg, source, gfp);
-        if !has_room.map_err(|stop| self.give_up(task, stop))? {
-            self.give_back(task);
+        let has_room = self.provide_bytes(memcg, source, gfp);
+        if !has_room.map_err(|stop| self.give_up(stop))? {
+            self.give_back();
             return Ok(None);
         }
         Ok(Some(pfn))
@@ -389,8 +388,8 @@ impl Engine {
 
     /// Takes a frame, which stays in the task's hands until something is in it.
     #[inline(always)]
-    pub(super) fn allocate(&mut self, task: TaskId, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
-        let attempt = &mut self.tasks[task.index()].attempt;
+    pub(super) fn allocate(&mut self, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
+        let attempt = &mut self.task.attempt;
         if let Some(pfn) = attempt.frame {
             return Ok(pfn);
         }
@@ -401,15 +400,15 @@ impl Engine {
             attempt.frame = Some(pfn);
             return Ok(pfn);
         }
-        self.allocate_with_effort(task, memcg, request)
+        self.allocate_with_effort(memcg, request)
     }
 
     /// The same where no zone has a page to spare, or such an allocation is under way.
     #[cold]
-    fn allocate_with_effort(&mut self, task: TaskId, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
+    fn allocate_with_effort(&mut self, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
         let mut pfn = None;
-        if self.tasks[task.index()].attempt.allocation.is_some() {
-            match self.allocate_slowly(task) {
+        if self.task.attempt.allocation.is_some() {
+            match self.allocate_slowly() {
                 Ok((allocated, is_for)) if is_for.is_like(request) => pfn = Some(allocated),
                 // Others have provided what it was for.
                 Ok((allocated, _)) => self.core.free_folio(allocated),
@@ -421,31 +420,31 @@ impl Engine {
         let pfn = match pfn {
             Some(pfn) => pfn,
             None => {
-                self.begin_allocation(task, memcg, request);
-                self.allocate_slowly(task)?.0
+                self.begin_allocation(memcg, request);
+                self.allocate_slowly()?.0
             }
         };
         self.core.memory.folios[pfn].refs = 1;
-        self.tasks[task.index()].attempt.frame = Some(pfn);
+        self.task.attempt.frame = Some(pfn);
         Ok(pfn)
     }
 
     /// No zone has a page to spare: an allocation begins that may take some time.
     #[cold]
-    fn begin_allocation(&mut self, task: TaskId, memcg: MemcgId, request: &Request) {
-        let allocation = self.core.allocation(*request, memcg, Some(self.mm_of(task)));
-        self.tasks[task.index()].attempt.allocation = Some(Box::new(allocation));
+    fn begin_allocation(&mut self, memcg: MemcgId, request: &Request) {
+        let allocation = self.core.allocation(*request, memcg, Some(self.task.mm()));
+        self.task.attempt.allocation = Some(Box::new(allocation));
     }
 
     /// Goes on with an allocation, and returns what it got and for what.
     #[cold]
-    fn allocate_slowly(&mut self, task: TaskId) -> Result<(Pfn, Request), Stop> {
-        let begun = self.tasks[task.index()].attempt.allocation.take();
+    fn allocate_slowly(&mut self) -> Result<(Pfn, Request), Stop> {
+        let begun = self.task.attempt.allocation.take();
         let mut allocation = begun.expect("it was begun");
         let pause = loop {
             break match self.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
-                    self.tasks[task.index()].attempt.paid = allocation.outcome;
+                    self.task.attempt.paid = allocation.outcome;
                     return Ok((pfn, allocation.request));
                 }
                 Allocated::Oom(report) => return Err(Stop::Oom(report)),
@@ -461,27 +460,27 @@ impl Engine {
                 Allocated::Again => Pause::Reclaim,
                 Allocated::Wait(wait) => Pause::Wait(wait),
                 Allocated::WaitForWriteback => {
-                    self.core.wait_for_any_write(task);
+                    self.core.wait_for_any_write(self.id);
                     Pause::Io
                 }
             };
         };
-        self.tasks[task.index()].attempt.allocation = Some(allocation);
+        self.task.attempt.allocation = Some(allocation);
         Err(Stop::Pause(pause))
     }
 
     /// The page is not needed, or can't be paid for.
     #[inline]
-    pub(super) fn give_back(&mut self, task: TaskId) {
-        let Attempt { frame, kernel_pages, .. } = &self.tasks[task.index()].attempt;
+    pub(super) fn give_back(&mut self) {
+        let Attempt { frame, kernel_pages, .. } = &self.task.attempt;
         if frame.is_some() || !kernel_pages.is_empty() {
-            self.give_back_what_is_left(task);
+            self.give_back_what_is_left();
         }
     }
 
     #[cold]
-    fn give_back_what_is_left(&mut self, task: TaskId) {
-        if let Some(pfn) = self.tasks[task.index()].attempt.frame.take() {
+    fn give_back_what_is_left(&mut self) {
+        if let Some(pfn) = self.task.attempt.frame.take() {
             let folio = &mut self.core.memory.folios[pfn];
             folio.refs -= 1;
             if folio.has(FolioFlags::CHARGED) {
@@ -491,51 +490,45 @@ impl Engine {
             }
             self.core.free_folio(pfn);
         }
-        if !self.tasks[task.index()].attempt.kernel_pages.is_empty() {
-            self.give_kernel_pages_back(task);
+        if !self.task.attempt.kernel_pages.is_empty() {
+            self.give_kernel_pages_back();
         }
     }
 
     /// What an access has got so far is given back if it ends here.
-    pub(super) fn give_up(&mut self, task: TaskId, stop: Stop) -> Stop {
+    pub(super) fn give_up(&mut self, stop: Stop) -> Stop {
         if matches!(stop, Stop::Oom(_) | Stop::NoRoom | Stop::Dying) {
-            self.give_back(task);
+            self.give_back();
         }
         stop
     }
 
     #[inline]
-    pub(super) fn charge_page(
-        &mut self,
-        task: TaskId,
-        memcg: MemcgId,
-        gfp: Gfp,
-    ) -> Result<ChargeOutcome, Stop> {
-        let Task { attempt, high_debt, .. } = &mut self.tasks[task.index()];
+    pub(super) fn charge_page(&mut self, memcg: MemcgId, gfp: Gfp) -> Result<ChargeOutcome, Stop> {
+        let Task { attempt, high_debt, .. } = &mut *self.task;
         if attempt.charge.is_none()
             && let Ok(over_high) = self.core.try_charge(memcg)
         {
             *high_debt += over_high;
             return Ok(ChargeOutcome::default());
         }
-        self.charge_slowly(task, memcg, 1, gfp)
+        self.charge_slowly(memcg, 1, gfp)
     }
 
     /// Begins a charge that takes reclaim, or goes on with it.
     #[cold]
     pub(super) fn charge_slowly(
         &mut self,
-        task: TaskId,
         memcg: MemcgId,
         pages: u64,
         gfp: Gfp,
     ) -> Result<ChargeOutcome, Stop> {
-        let begun = self.tasks[task.index()].attempt.charge.take();
-        let mm = self.mm_of(task);
+        let begun = self.task.attempt.charge.take();
+        let mm = self.task.mm();
         let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, pages, mm, gfp)));
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
-                self.tasks[task.index()].high_debt += charge.over_high;
+                self.task.high_debt += charge.over_high;
                 return Ok(charge.outcome);
             }
             Charged::No => return Err(Stop::NoRoom),
@@ -544,16 +537,16 @@ impl Engine {
             Charged::Again => Pause::Reclaim,
             Charged::Wait(wait) => Pause::Wait(wait),
             Charged::WaitForWriteback => {
-                self.core.wait_for_any_write(task);
+                self.core.wait_for_any_write(self.id);
                 Pause::Io
             }
         };
-        self.tasks[task.index()].attempt.charge = Some(charge);
+        self.task.attempt.charge = Some(charge);
         Err(Stop::Pause(pause))
     }
 
     #[cold]
-    pub(super) fn tell_filled(&mut self, task: TaskId, pfn: Pfn, source: Source, charged: ChargeOutcome) {
+    pub(super) fn tell_filled(&mut self, pfn: Pfn, source: Source, charged: ChargeOutcome) {
         let with = match source {
             Source::File(..) => Filled::File,
             Source::Overwritten(..) => Filled::Overwritten,
@@ -561,57 +554,61 @@ impl Engine {
             Source::NewTmpfs(..) => Filled::Tmpfs,
             Source::Swap(_) => Filled::Swap,
         };
-        let Task { attempt, .. } = &self.tasks[task.index()];
-        let page = self.name_through(*self.tasks[task.index()].accessed(), attempt.page);
+        let Task { attempt, .. } = &*self.task;
+        let page = self.task.accessed().page_name(attempt.page, &self.core.memory);
         let reclaim_calls = charged.reclaim_calls + attempt.paid.reclaim_calls;
         let reclaimed = charged.reclaimed + attempt.paid.reclaimed;
-        self.core.tell_filled(pfn, page, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
+        self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
     }
 
     /// Whether the page is wanted by a fault that says it will be used again.
     #[inline(always)]
-    pub(super) fn is_fault_with_recency(&self, task: TaskId) -> bool {
-        match *self.tasks[task.index()].accessed() {
+    pub(super) fn is_fault_with_recency(&self) -> bool {
+        match *self.task.accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, vma, .. } => {
                 self.core.memory.mm(mm).vmas[vma].has_recency(&self.core.memory.open_files)
             }
         }
     }
+}
 
+impl Task {
+    /// Looks for the page that the access under way is to.
     #[inline(always)]
-    pub(super) fn find(&self, task: TaskId) -> Found {
-        let task = &self.tasks[task.index()];
-        let Attempt { page, write, .. } = task.attempt;
-        match *task.accessed() {
-            Object::File { file, partial_writes, .. } => match self.find_cached(file, page, write) {
+    pub(super) fn find(&self, core: &Core) -> Found {
+        let Attempt { page, write, .. } = self.attempt;
+        match *self.accessed() {
+            Object::File { file, partial_writes, .. } => match core.find_cached(file, page, write) {
                 Found::Absent(Source::File(file, page)) if write && !partial_writes => {
                     Found::Absent(Source::Overwritten(file, page))
                 }
                 found => found,
             },
             Object::Mapping { mm, vma, start, .. } => {
-                let space = self.core.memory.mm(mm);
+                let space = core.memory.mm(mm);
                 let entry = space.table.word(start + page);
                 if entry.is_zero_page() && !write {
                     return Found::Zeroes;
                 }
                 match (entry.decode(), space.vmas[vma].backing) {
                     (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
-                    (Entry::Swap(entry), _) => self.find_swapped(entry, false),
-                    (_, Backing::File(file)) => self.find_cached(file, page, true),
+                    (Entry::Swap(entry), _) => core.find_swapped(entry, false),
+                    (_, Backing::File(file)) => core.find_cached(file, page, true),
                     (_, Backing::Anon) if write => Found::Absent(Source::NewAnon),
                     (_, Backing::Anon) => Found::Zeroes,
                 }
             }
         }
     }
+}
 
+impl Core {
     /// `creates`: a hole of a tmpfs file becomes a page; else it reads as zeroes.
     #[inline(always)]
     fn find_cached(&self, file: FileId, page: u64, creates: bool) -> Found {
-        let is_tmpfs = self.core.memory.file(file).is_tmpfs();
-        let word = self.core.memory.file(file).index.word(page);
+        let is_tmpfs = self.memory.file(file).is_tmpfs();
+        let word = self.memory.file(file).index.word(page);
         match word.decode() {
             Entry::Present(pfn) if word.is_plain() => Found::Ready(pfn),
             Entry::Present(pfn) => Found::InFlight(pfn),
@@ -626,10 +623,10 @@ impl Engine {
     /// flight.
     #[inline]
     fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
-        match self.core.memory.swap.cached(entry) {
+        match self.memory.swap.cached(entry) {
             None => Found::Absent(Source::Swap(entry)),
             Some(pfn) => {
-                let folio = &self.core.memory.folios[pfn];
+                let folio = &self.memory.folios[pfn];
                 let busy = folio.has(FolioFlags::LOCKED) || is_tmpfs && folio.has(FolioFlags::WRITEBACK);
                 if busy { Found::InFlight(pfn) } else { Found::Ready(pfn) }
             }

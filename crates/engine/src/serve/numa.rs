@@ -4,11 +4,10 @@ use crate::config::{ConfigError, check_range};
 use crate::machine::step::Access;
 use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::memory::mm::Backing;
-use crate::numa_balancing::ThreadScan;
 use crate::page_alloc::request::Request;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::serve::task::Task;
+use crate::serve::task::{Current, Task};
 use crate::units::{FileId, MmId, Nanos, TaskId};
 
 impl Engine {
@@ -43,21 +42,6 @@ impl Engine {
         self.core.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
     }
 
-    /// Where a task's page may come from, if its process or its group has a say.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn place_request(&mut self, task: TaskId, request: &mut Request) {
-        let attempt = &self.tasks[task.index()].attempt;
-        let takes = attempt.frame.is_none() && attempt.allocation.is_none();
-        let mm = self.mm_of(task);
-        let Some(placement) = &mut self.core.memory.mm_mut(mm).placement else { return };
-        let allowed = placement.allowed();
-        let wanted = placement.node(&self.core.config.layout.interleave_weights, takes);
-        let wanted = wanted.unwrap_or(request.node);
-        request.allowed = allowed;
-        request.node = self.core.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
-    }
-
     /// The CPU time of a task beyond which its next timer tick is worth an [`Engine::scan_tick`]; `None` as long as nothing is scanned,
     /// which a write to a kernel file may change.
     pub fn scan_due(&self, task: TaskId) -> Option<Nanos> {
@@ -69,30 +53,39 @@ impl Engine {
     /// is work like any other; then [`Engine::scan_took`] wants to know how long it took.
     pub fn scan_tick(&mut self, task: TaskId, runtime: Nanos) -> bool {
         self.enter(task);
-        let mm = self.mm_of(task);
-        self.with_scan(task, |engine, scan| engine.core.scan_tick(mm, scan, task, runtime))
+        let Current { core, task, id } = self.current(task);
+        core.scan_tick(task.mm(), &mut task.scan, id, runtime)
     }
 
     /// The scan of a task took so much CPU time, as a clock of timer ticks has it.
     pub fn scan_took(&mut self, task: TaskId, billed: Nanos) {
-        self.with_scan(task, |engine, scan| engine.core.scan_took(scan, billed));
+        self.core.scan_took(&mut self.tasks[task.index()].scan, billed);
+    }
+}
+
+impl Current<'_> {
+    /// Where a task's page may come from, if its process or its group has a say.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_request(&mut self, request: &mut Request) {
+        let attempt = &self.task.attempt;
+        let takes = attempt.frame.is_none() && attempt.allocation.is_none();
+        let mm = self.task.mm();
+        let Some(placement) = &mut self.core.memory.mm_mut(mm).placement else { return };
+        let allowed = placement.allowed();
+        let wanted = placement.node(&self.core.config.layout.interleave_weights, takes);
+        let wanted = wanted.unwrap_or(request.node);
+        request.allowed = allowed;
+        request.node = self.core.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
     }
 
     /// The access that begins may meet a marked entry. That is all of the fault: nothing is read ahead or mapped around it.
     #[cold]
-    pub(super) fn take_hint_fault(&mut self, task: TaskId) {
-        let Object::Mapping { mm, vma, start, .. } = *self.tasks[task.index()].accessed() else { return };
-        let (page, write) =
-            (start + self.tasks[task.index()].attempt.page, self.tasks[task.index()].attempt.write);
-        if self.with_scan(task, |engine, scan| engine.core.hint_fault((mm, vma), page, write, scan, task)) {
-            self.tasks[task.index()].attempt.was_hint_fault();
+    pub(super) fn take_hint_fault(&mut self) {
+        let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return };
+        let (page, write) = (start + self.task.attempt.page, self.task.attempt.write);
+        if self.core.hint_fault((mm, vma), page, write, &mut self.task.scan, self.id) {
+            self.task.attempt.was_hint_fault();
         }
-    }
-
-    fn with_scan<T>(&mut self, task: TaskId, then: impl FnOnce(&mut Engine, &mut ThreadScan) -> T) -> T {
-        let mut scan = self.tasks[task.index()].scan;
-        let result = then(self, &mut scan);
-        self.tasks[task.index()].scan = scan;
-        result
     }
 }

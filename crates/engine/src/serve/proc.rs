@@ -9,7 +9,7 @@ use crate::machine::step::{Served, Step, Wait};
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation};
 use crate::serve::engine::Engine;
-use crate::serve::task::Stage;
+use crate::serve::task::{Current, Stage};
 use crate::units::{MemcgId, Pfn, TaskId};
 
 /// A slab of buffers.
@@ -40,18 +40,28 @@ impl Engine {
             ..Request::kernel(MigrateType::Unmovable, Gfp::NOWAIT | Gfp::NOWARN, self.core.current_node())
         };
         if let Some(pfn) = self.core.alloc_pages(&slab, MemcgId::ROOT) {
-            self.hold_buffer(task, pfn);
+            self.current(task).hold_buffer(pfn);
         }
-        self.open_proc_file_step(task, Box::new(Opening { allocation: None, left: PAGES }))
+        self.current(task).open_proc_file_step(Box::new(Opening { allocation: None, left: PAGES }))
     }
 
-    pub(crate) fn open_proc_file_step(&mut self, task: TaskId, mut opening: Box<Opening>) -> Step {
+    /// The task has read the file: its buffers are free again.
+    pub fn close_proc_file(&mut self, task: TaskId) {
+        self.enter(task);
+        for pfn in std::mem::take(&mut self.tasks[task.index()].buffers) {
+            self.core.kernel_page_free(pfn);
+        }
+    }
+}
+
+impl Current<'_> {
+    pub(crate) fn open_proc_file_step(&mut self, mut opening: Box<Opening>) -> Step {
         let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
         while opening.left > 0 {
             if let Some(pfn) =
                 opening.allocation.is_none().then(|| self.core.alloc_pages(&request, MemcgId::ROOT)).flatten()
             {
-                self.hold_buffer(task, pfn);
+                self.hold_buffer(pfn);
                 opening.left -= 1;
                 continue;
             }
@@ -61,7 +71,7 @@ impl Engine {
                 .unwrap_or_else(|| self.core.allocation(request, MemcgId::ROOT, None));
             let wait = match self.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
-                    self.hold_buffer(task, pfn);
+                    self.hold_buffer(pfn);
                     opening.left -= 1;
                     continue;
                 }
@@ -70,27 +80,19 @@ impl Engine {
                 Allocated::Again => None,
                 Allocated::Wait(wait) => Some(wait),
                 Allocated::WaitForWriteback => {
-                    self.core.wait_for_any_write(task);
+                    self.core.wait_for_any_write(self.id);
                     Some(Wait::Io)
                 }
             };
             opening.allocation = Some(allocation);
-            self.tasks[task.index()].stage = Stage::OpenProc(opening);
-            return wait.map_or(Step::Again, |wait| self.wait(task, wait));
+            self.task.stage = Stage::OpenProc(opening);
+            return wait.map_or(Step::Again, |wait| self.wait(wait));
         }
         Step::Done(Served::Opened)
     }
 
-    fn hold_buffer(&mut self, task: TaskId, pfn: Pfn) {
+    fn hold_buffer(&mut self, pfn: Pfn) {
         self.core.kernel_page_new(pfn, MemcgId::ROOT);
-        self.tasks[task.index()].buffers.push(pfn);
-    }
-
-    /// The task has read the file: its buffers are free again.
-    pub fn close_proc_file(&mut self, task: TaskId) {
-        self.enter(task);
-        for pfn in std::mem::take(&mut self.tasks[task.index()].buffers) {
-            self.core.kernel_page_free(pfn);
-        }
+        self.task.buffers.push(pfn);
     }
 }

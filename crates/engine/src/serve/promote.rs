@@ -4,9 +4,9 @@ use crate::machine::step::{Access, Served, Step};
 use crate::memory::folio::FolioFlags;
 use crate::promotion::Promoting;
 use crate::serve::engine::Engine;
-use crate::serve::task::Stage;
+use crate::serve::task::{Current, Stage};
 use crate::stat::ISOLATED;
-use crate::units::{NodeId, Pfn, TaskId};
+use crate::units::{NodeId, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is promoted, and the access that is complete but for that.
@@ -17,36 +17,6 @@ pub(crate) struct PromotionWork {
 }
 
 impl Engine {
-    /// This access ends its call, and pages were set aside in the call.
-    #[cold]
-    pub(super) fn begin_promotion_work(&mut self, task: TaskId, access: Access, served: Served) -> Step {
-        let aside = std::mem::take(&mut self.tasks[task.index()].aside);
-        let promoting = self.core.begin_promoting(aside);
-        self.promotion_work(task, Box::new(PromotionWork { access, served, promoting }))
-    }
-
-    /// Goes on with it, a batch a step.
-    pub(super) fn promotion_work(&mut self, task: TaskId, mut work: Box<PromotionWork>) -> Step {
-        if self.core.promote_batch(&mut work.promoting) {
-            self.tasks[task.index()].stage = Stage::Promote(work);
-            return Step::Again;
-        }
-        // The page that was accessed may be among those that have moved.
-        let served = self.served_still(task, work.access, work.served);
-        self.pay_what_is_owed(task, work.access, served)
-    }
-
-    /// A page of a lower tier was read again: it is set aside if it may be promoted, and reported as used.
-    #[cold]
-    pub(super) fn read_slow_page(&mut self, task: TaskId, pfn: Pfn, is_in_use: bool) {
-        self.core.report_read(pfn);
-        if is_in_use && self.core.promotes_page_cache() {
-            let mut aside = std::mem::take(&mut self.tasks[task.index()].aside);
-            self.core.promotion_candidate(pfn, &mut aside);
-            self.tasks[task.index()].aside = aside;
-        }
-    }
-
     /// The folios that tasks have in their hands, to be promoted when their calls are over.
     fn set_aside(&self) -> impl Iterator<Item = Pfn> {
         self.tasks.iter().flat_map(|task| {
@@ -78,10 +48,40 @@ impl Engine {
             assert!(counted >= held, "{name} of {node:?} is {counted}, tasks alone have {held}");
         }
     }
+}
+
+impl Current<'_> {
+    /// This access ends its call, and pages were set aside in the call.
+    #[cold]
+    pub(super) fn begin_promotion_work(&mut self, access: Access, served: Served) -> Step {
+        let aside = std::mem::take(&mut self.task.aside);
+        let promoting = self.core.begin_promoting(aside);
+        self.promotion_work(Box::new(PromotionWork { access, served, promoting }))
+    }
+
+    /// Goes on with it, a batch a step.
+    pub(super) fn promotion_work(&mut self, mut work: Box<PromotionWork>) -> Step {
+        if self.core.promote_batch(&mut work.promoting) {
+            self.task.stage = Stage::Promote(work);
+            return Step::Again;
+        }
+        // The page that was accessed may be among those that have moved.
+        let served = self.served_still(work.access, work.served);
+        self.pay_what_is_owed(work.access, served)
+    }
+
+    /// A page of a lower tier was read again: it is set aside if it may be promoted, and reported as used.
+    #[cold]
+    pub(super) fn read_slow_page(&mut self, pfn: Pfn, is_in_use: bool) {
+        self.core.report_read(pfn);
+        if is_in_use && self.core.promotes_page_cache() {
+            self.core.promotion_candidate(pfn, &mut self.task.aside);
+        }
+    }
 
     /// A task ends in the middle of a call: what it has set aside stays where it is.
-    pub(super) fn drop_promotion_work(&mut self, task: TaskId) {
-        let aside = std::mem::take(&mut self.tasks[task.index()].aside);
+    pub(super) fn drop_promotion_work(&mut self) {
+        let aside = std::mem::take(&mut self.task.aside);
         self.core.put_back_set_aside(aside);
     }
 }

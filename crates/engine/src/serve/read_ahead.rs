@@ -15,15 +15,15 @@ use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::request::Gfp;
 use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
-use crate::serve::engine::Engine;
 use crate::serve::miss::{Attempt, Pause, Source, Stop};
+use crate::serve::task::Current;
 use crate::story::{Filled, PageEvent, PageName};
-use crate::units::{IoId, PAGE_SIZE, Pfn, TaskId};
+use crate::units::{IoId, PAGE_SIZE, Pfn};
 
-impl Engine {
+impl Current<'_> {
     /// A page of a regular file is absent: what to read. Nothing where it has been tried, or is to be read by itself.
-    pub(super) fn begin_readahead(&mut self, task: TaskId) -> Option<Readahead> {
-        let current = &mut self.tasks[task.index()];
+    pub(super) fn begin_readahead(&mut self) -> Option<Readahead> {
+        let current = &mut *self.task;
         let attempt = &mut current.attempt;
         if std::mem::replace(&mut attempt.has_read_ahead, true) {
             return None;
@@ -42,20 +42,19 @@ impl Engine {
 
     /// A fault on a mapping of a file, which is to load: maps what is cached around it, once each time the fault is taken.
     #[inline(always)]
-    pub(super) fn fault_around(&mut self, task: TaskId) {
-        let attempt = &mut self.tasks[task.index()].attempt;
+    pub(super) fn fault_around(&mut self) {
+        let attempt = &mut self.task.attempt;
         if !std::mem::replace(&mut attempt.has_faulted_around, true)
-            && matches!(self.tasks[task.index()].accessed(), Object::Mapping { is_regular_file: true, .. })
+            && matches!(self.task.accessed(), Object::Mapping { is_regular_file: true, .. })
         {
-            self.map_around(task);
+            self.map_around();
         }
     }
 
-    fn map_around(&mut self, task: TaskId) {
-        let attempt = &self.tasks[task.index()].attempt;
+    fn map_around(&mut self) {
+        let attempt = &self.task.attempt;
         let (page, write) = (attempt.page, attempt.write);
-        let Object::Mapping { open: Some(open), mm, start, pages, .. } = *self.tasks[task.index()].accessed()
-        else {
+        let Object::Mapping { open: Some(open), mm, start, pages, .. } = *self.task.accessed() else {
             return;
         };
         let block = u64::from(self.core.config.fault_around_bytes) / PAGE_SIZE;
@@ -69,30 +68,30 @@ impl Engine {
 
     /// The accessed page is there or on its way: whether its mark says that the next ones are to be read.
     #[inline(always)]
-    pub(super) fn meets_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
-        !self.tasks[task.index()].attempt.has_seen_mark && self.see_mark(task, pfn)
+    pub(super) fn meets_mark(&mut self, pfn: Pfn) -> bool {
+        !self.task.attempt.has_seen_mark && self.see_mark(pfn)
     }
 
-    fn see_mark(&mut self, task: TaskId, pfn: Pfn) -> bool {
+    fn see_mark(&mut self, pfn: Pfn) -> bool {
         let folio = &self.core.memory.folios[pfn];
         if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
             if folio.has(FolioFlags::SWAPCACHE) {
-                self.found_in_swap_cache(task, pfn);
+                self.found_in_swap_cache(pfn);
             }
             return false;
         }
         // Of a page that is dirty or being written the same bit is reclaim's.
         let is_marked = folio.has(FolioFlags::RECLAIM)
             && !folio.flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY);
-        let attempt = &self.tasks[task.index()].attempt;
+        let attempt = &self.task.attempt;
         let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.has_read_ahead);
-        let readahead = match *self.tasks[task.index()].accessed() {
+        let readahead = match *self.task.accessed() {
             Object::File { open, .. } if is_marked && !attempt.write => {
                 self.core.async_readahead(open, pfn, wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.
             Object::Mapping { open: Some(open), mm, start, .. } if !has_read_ahead => {
-                let page = start + self.tasks[task.index()].attempt.page;
+                let page = start + self.task.attempt.page;
                 if self.core.memory.mm(mm).table.word(page).is_present() {
                     return false;
                 }
@@ -100,19 +99,19 @@ impl Engine {
             }
             _ => return false,
         };
-        self.tasks[task.index()].attempt.has_seen_mark = true;
-        self.tasks[task.index()].attempt.readahead = readahead;
+        self.task.attempt.has_seen_mark = true;
+        self.task.attempt.readahead = readahead;
         readahead.is_some()
     }
 
     /// Goes on with the batch that has paused, or was decided on.
-    pub(super) fn go_on_reading_ahead(&mut self, task: TaskId) -> Result<(), Stop> {
-        let batch = self.tasks[task.index()].attempt.readahead.take();
-        self.read_ahead(task, batch.expect("a batch is under way"))
+    pub(super) fn go_on_reading_ahead(&mut self) -> Result<(), Stop> {
+        let batch = self.task.attempt.readahead.take();
+        self.read_ahead(batch.expect("a batch is under way"))
     }
 
     /// Takes in the pages of a batch as far as it goes without waiting.
-    pub(super) fn read_ahead(&mut self, task: TaskId, mut batch: Readahead) -> Result<(), Stop> {
+    pub(super) fn read_ahead(&mut self, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
             #[cfg(test)]
             if self.core.mutant == Some(crate::testing::Mutant::DirtyDroppedByReadahead) {
@@ -120,25 +119,25 @@ impl Engine {
             }
             let is_cached = self.core.is_cached(batch.file, batch.next);
             let added = match is_cached {
-                true => self.pass_cached(task, &mut batch),
-                false => self.add_ahead(task, &mut batch),
+                true => self.pass_cached(&mut batch),
+                false => self.add_ahead(&mut batch),
             };
             match added {
                 Ok(()) => {}
                 Err(Stop::Pause(pause)) => {
-                    self.tasks[task.index()].attempt.readahead = Some(batch);
+                    self.task.attempt.readahead = Some(batch);
                     return Err(Stop::Pause(pause));
                 }
                 Err(Stop::Oom(_) | Stop::NoRoom | Stop::Dying) => break,
             }
         }
         // What was meant for a page that others have brought in.
-        self.give_back(task);
+        self.give_back();
         if let Some(io) = batch.gathered
-            && self.is_its_own(task, io)
+            && self.is_its_own(io)
         {
-            self.core.submit_read_file(io, Some(task));
-            self.tasks[task.index()].attempt.will_retry();
+            self.core.submit_read_file(io, Some(self.id));
+            self.task.attempt.will_retry();
             return Err(Stop::Pause(Pause::Io));
         }
         self.core.submit_readahead(&mut batch);
@@ -147,18 +146,18 @@ impl Engine {
 
     /// Whether a read brings in the page that the task needs, and there is nothing more to see to until it is over.
     #[inline]
-    fn is_its_own(&self, task: TaskId, io: IoId) -> bool {
-        let Attempt { held, started_read, page, .. } = self.tasks[task.index()].attempt;
+    fn is_its_own(&self, io: IoId) -> bool {
+        let Attempt { held, started_read, page, .. } = self.task.attempt;
         let is_unmarked = |pfn: Pfn| !self.core.memory.folios[pfn].has(FolioFlags::RECLAIM);
         started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
     }
 
     /// Goes past a page that is cached, and submits what was gathered before it.
     #[inline(never)]
-    fn pass_cached(&mut self, task: TaskId, batch: &mut Readahead) -> Result<(), Stop> {
-        if self.tasks[task.index()].attempt.is_reclaiming() {
+    fn pass_cached(&mut self, batch: &mut Readahead) -> Result<(), Stop> {
+        if self.task.attempt.is_reclaiming() {
             // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
-            self.prepare(task, self.memcg_of(task), None, Gfp::READAHEAD)?;
+            self.prepare(self.memcg(), None, Gfp::READAHEAD)?;
         }
         self.core.submit_readahead(batch);
         batch.next += 1;
@@ -167,36 +166,40 @@ impl Engine {
 
     /// Puts the next page of a batch into the page cache, and gathers it for the read.
     #[inline]
-    fn add_ahead(&mut self, task: TaskId, batch: &mut Readahead) -> Result<(), Stop> {
+    fn add_ahead(&mut self, batch: &mut Readahead) -> Result<(), Stop> {
         let page = batch.next;
-        let memcg = self.memcg_of(task);
+        let memcg = self.memcg();
         let source = Source::File(batch.file, page);
-        let Some(pfn) = self.prepare(task, memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
-        let attempt = &mut self.tasks[task.index()].attempt;
+        let Some(pfn) = self.prepare(memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
+        let attempt = &mut self.task.attempt;
         attempt.frame = None;
         let (is_wanted, charged) = (attempt.page == page, attempt.charged);
-        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        self.core.in_lru_fault = self.is_fault_with_recency();
         if self.core.is_telling() {
             let with = if is_wanted { Filled::File } else { Filled::Readahead };
             let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
             let name = PageName::File { file: batch.file, page };
-            self.core.tell_filled(pfn, name, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
+            self.core.tell_filled(
+                pfn,
+                name,
+                PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed },
+            );
         }
         if is_wanted {
-            self.hold_for(task, pfn);
+            self.hold_for(pfn);
         }
         self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
         self.core.page_cache_add(pfn, batch.file, page);
         self.core.lru_add(pfn);
         self.core.in_lru_fault = false;
         if is_wanted {
-            self.tasks[task.index()].attempt.started_read = true;
+            self.task.attempt.started_read = true;
         } else {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.memory.file_mut(batch.file).index.set_unused(page);
         }
         let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
-        self.tasks[task.index()].attempt.submits_refault |= is_refault;
+        self.task.attempt.submits_refault |= is_refault;
         if page == batch.mark {
             self.core.change_reclaim(pfn, true);
         }

@@ -14,36 +14,36 @@ use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, SwapEntry};
 use crate::page_alloc::request::Gfp;
 use crate::serve::access::Object;
-use crate::serve::engine::Engine;
 use crate::serve::miss::{Source, Stop};
+use crate::serve::task::Current;
 use crate::story::{Filled, PageEvent, PageName};
 use crate::swap::Owner;
 use crate::swap::readahead::SwapReadahead;
-use crate::units::{FileId, MmId, Pfn, TaskId};
+use crate::units::{FileId, MmId, Pfn};
 
 /// What the neighbours of a wanted page are asked for with.
 const NEIGHBOUR: Gfp = Gfp::KERNEL.union(Gfp::NORETRY).union(Gfp::NOWARN);
 
-impl Engine {
+impl Current<'_> {
     /// A swapped page is absent: decides what to read with it. False where that has been tried, or it is to be read by itself.
     #[cold]
-    pub(super) fn begin_swap_readahead(&mut self, task: TaskId, entry: SwapEntry) -> bool {
-        let attempt = &mut self.tasks[task.index()].attempt;
+    pub(super) fn begin_swap_readahead(&mut self, entry: SwapEntry) -> bool {
+        let attempt = &mut self.task.attempt;
         if std::mem::replace(&mut attempt.has_read_ahead, true) {
             return false;
         }
-        let batch = match self.swapped_place(task) {
+        let batch = match self.swapped_place() {
             Some((mm, vma, page)) => self.core.swap_readahead(mm, vma, page, entry),
             None => self.core.swap_cluster_readahead(entry),
         };
-        self.tasks[task.index()].attempt.swap_readahead = batch;
+        self.task.attempt.swap_readahead = batch;
         batch.is_some()
     }
 
     /// Where the accessed page is in anonymous memory: address space, mapping, page there.
-    fn swapped_place(&self, task: TaskId) -> Option<(MmId, usize, u64)> {
-        let page = self.tasks[task.index()].attempt.page;
-        match *self.tasks[task.index()].accessed() {
+    fn swapped_place(&self) -> Option<(MmId, usize, u64)> {
+        let page = self.task.attempt.page;
+        match *self.task.accessed() {
             Object::Mapping { mm, vma, start, .. }
                 if self.core.memory.mm(mm).vmas[vma].backing == Backing::Anon =>
             {
@@ -55,11 +55,11 @@ impl Engine {
 
     /// An access has found its page in the swap cache, unless it is mapped already.
     #[cold]
-    pub(super) fn found_in_swap_cache(&mut self, task: TaskId, pfn: Pfn) {
-        if std::mem::replace(&mut self.tasks[task.index()].attempt.has_seen_mark, true) {
+    pub(super) fn found_in_swap_cache(&mut self, pfn: Pfn) {
+        if std::mem::replace(&mut self.task.attempt.has_seen_mark, true) {
             return;
         }
-        let place = self.swapped_place(task);
+        let place = self.swapped_place();
         let is_mapped = place.is_some_and(|(mm, _, page)| {
             !matches!(self.core.memory.mm(mm).table.word(page).decode(), Entry::Swap(_))
         });
@@ -70,21 +70,21 @@ impl Engine {
 
     /// Takes in the pages of a batch as far as it goes without waiting.
     #[cold]
-    pub(super) fn swap_ahead(&mut self, task: TaskId) -> Result<(), Stop> {
-        let mut batch = self.tasks[task.index()].attempt.swap_readahead.expect("a batch is under way");
+    pub(super) fn swap_ahead(&mut self) -> Result<(), Stop> {
+        let mut batch = self.task.attempt.swap_readahead.expect("a batch is under way");
         while !batch.is_over() {
-            match self.add_swap_ahead(task, &mut batch) {
+            match self.add_swap_ahead(&mut batch) {
                 Ok(()) => {}
                 Err(Stop::Pause(pause)) => {
-                    self.tasks[task.index()].attempt.swap_readahead = Some(batch);
+                    self.task.attempt.swap_readahead = Some(batch);
                     return Err(Stop::Pause(pause));
                 }
                 Err(Stop::Oom(_) | Stop::NoRoom | Stop::Dying) => break,
             }
         }
-        self.tasks[task.index()].attempt.swap_readahead = None;
-        self.give_back(task);
-        if self.core.memcgs[self.memcg_of(task)].policy.reclaim.swap_ahead_drain {
+        self.task.attempt.swap_readahead = None;
+        self.give_back();
+        if self.core.memcgs[self.memcg()].policy.reclaim.swap_ahead_drain {
             // What was read shall be found on its list at once.
             self.core.lru_add_drain();
         }
@@ -92,43 +92,47 @@ impl Engine {
     }
 
     /// Reads the next page of a batch, or goes past it.
-    fn add_swap_ahead(&mut self, task: TaskId, batch: &mut SwapReadahead) -> Result<(), Stop> {
-        let reader = self.memcg_of(task);
+    fn add_swap_ahead(&mut self, batch: &mut SwapReadahead) -> Result<(), Stop> {
+        let reader = self.memcg();
         let Some(entry) = self.core.swap_neighbour(batch) else {
-            if self.tasks[task.index()].attempt.is_reclaiming() {
+            if self.task.attempt.is_reclaiming() {
                 // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
-                self.prepare(task, reader, None, NEIGHBOUR)?;
+                self.prepare(reader, None, NEIGHBOUR)?;
             }
             // The next page may be paid for by another group.
-            self.give_back(task);
+            self.give_back();
             batch.go_on();
             return Ok(());
         };
         let payer = self.core.payer_of(entry, reader);
-        let Some(pfn) = self.prepare(task, payer, Some(Source::Swap(entry)), NEIGHBOUR)? else {
+        let Some(pfn) = self.prepare(payer, Some(Source::Swap(entry)), NEIGHBOUR)? else {
             return Ok(());
         };
-        let attempt = &mut self.tasks[task.index()].attempt;
+        let attempt = &mut self.task.attempt;
         attempt.frame = None;
         let charged = attempt.charged;
         let is_wanted = batch.is_wanted(entry);
-        self.core.in_lru_fault = self.is_fault_with_recency(task);
+        self.core.in_lru_fault = self.is_fault_with_recency();
         if is_wanted {
-            self.hold_for(task, pfn);
+            self.hold_for(pfn);
         }
         if self.core.is_telling() {
             let with = if is_wanted { Filled::Swap } else { Filled::SwapReadahead };
             let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
             let name = name_of(self.core.memory.swap.owner(entry));
-            self.core.tell_filled(pfn, name, PageEvent::Filled { with, task, reclaim_calls, reclaimed });
+            self.core.tell_filled(
+                pfn,
+                name,
+                PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed },
+            );
         }
         self.core.name_after_slot(pfn, entry);
         self.core.swap_cache_read(pfn, entry, None);
         self.core.in_lru_fault = false;
         let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
-        self.tasks[task.index()].attempt.submits_refault |= is_refault;
+        self.task.attempt.submits_refault |= is_refault;
         if is_wanted {
-            self.tasks[task.index()].attempt.started_read = true;
+            self.task.attempt.started_read = true;
         } else {
             self.core.memory.folios[pfn].refs -= 1;
             self.core.swap_read_ahead(pfn);

@@ -1,5 +1,6 @@
 //! Tasks: what each is in the middle of, and how a call from the machine takes it further.
 
+use crate::core::Core;
 use crate::kernfs::LruGenWrite;
 use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
@@ -127,94 +128,94 @@ impl Task {
     pub(crate) fn suspend_access(&mut self) {
         self.stage = Stage::Access;
     }
+
+    /// Its address space; a kernel thread, which has none, accesses nothing.
+    #[inline]
+    pub(super) fn mm(&self) -> MmId {
+        self.mm.expect("a kernel thread accesses nothing")
+    }
+}
+
+/// The task on whose behalf a call runs, as the kernel's `current`, and what it works on. Most of what serves an access is a method of
+/// it, so that the task is looked up once a call.
+pub(crate) struct Current<'a> {
+    pub(super) core: &'a mut Core,
+    pub(super) task: &'a mut Task,
+    pub(super) id: TaskId,
 }
 
 impl Engine {
+    /// A task, for what it does.
+    #[inline]
+    pub(crate) fn current(&mut self, task: TaskId) -> Current<'_> {
+        Current { core: &mut self.core, task: &mut self.tasks[task.index()], id: task }
+    }
+
     /// The calls below act as this task, on its CPU.
-    pub(crate) fn enter(&mut self, task: TaskId) {
-        self.core.cpu = self.tasks[task.index()].cpu;
-        self.core.task = task;
+    #[inline]
+    pub(crate) fn enter(&mut self, task: TaskId) -> Current<'_> {
+        let current = self.current(task);
+        current.core.cpu = current.task.cpu;
+        current.core.task = task;
+        current
     }
 
     /// Begins an access.
     ///
     /// The task must not be in the middle of another one.
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
-        self.enter(task);
-        self.assert_idle(task);
-        if let Err(error) = self.check_access(task, access) {
+        let mut current = self.enter(task);
+        current.assert_idle();
+        if let Err(error) = current.task.check_access(access) {
             return Step::Done(Served::Failed(error));
         }
-        self.use_mm(task);
+        current.use_mm();
+        if current.is_sure_to_miss(access) {
+            return current.begin(access);
+        }
         // What the fast path could have served is a hit here too.
-        if !self.is_sure_to_miss(task, access) && self.hits(task, &[()], |()| access, false) == 1 {
+        if self.hits(task, &[()], |()| access, false) == 1 {
             let touched = self.touched(task, access);
-            return self.return_to_user(task, access, Served::Hit(touched));
+            return self.current(task).return_to_user(access, Served::Hit(touched));
         }
-        self.tasks[task.index()].attempt.begin(access);
-        if access.write {
-            self.begin_write(task);
-        }
-        if self.core.numa_balancing.has_marked() {
-            self.take_hint_fault(task);
-        }
-        self.attempt(task)
+        self.current(task).begin(access)
     }
 
-    pub(super) fn assert_idle(&self, task: TaskId) {
-        let stage = &self.tasks[task.index()].stage;
-        assert!(!matches!(stage, Stage::Exited), "task {} has exited", task.0);
-        assert!(matches!(stage, Stage::Idle), "task {} is in the middle of something", task.0);
+    pub(super) fn assert_idle(&mut self, task: TaskId) {
+        self.current(task).assert_idle();
     }
 
     /// Goes on with what a task is in the middle of: after [`Step::Again`], or when its wait is over.
     pub fn resume(&mut self, task: TaskId) -> Step {
-        self.enter(task);
-        let woken = !self.core.sleepers.remove(task);
-        if self.tasks[task.index()].is_killed
-            && let Some(step) = self.die_where_it_can(task)
+        let mut current = self.enter(task);
+        let woken = !current.core.sleepers.remove(task);
+        if current.task.is_killed
+            && let Some(step) = current.die_where_it_can()
         {
             return step;
         }
-        match std::mem::replace(&mut self.tasks[task.index()].stage, Stage::Idle) {
+        match std::mem::replace(&mut current.task.stage, Stage::Idle) {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => {
-                self.tasks[task.index()].attempt.submits_refault = false;
-                self.attempt(task)
+                current.task.attempt.submits_refault = false;
+                current.attempt()
             }
-            Stage::UserReclaim(request) => self.user_reclaim(task, request),
-            Stage::Compact(request) => self.compact_memory(task, request),
-            Stage::ResizePool(resize) => self.resize_pool(task, resize),
-            Stage::OpenProc(opening) => self.open_proc_file_step(task, opening),
+            Stage::UserReclaim(request) => current.user_reclaim(request),
+            Stage::Compact(request) => current.compact_memory(request),
+            Stage::ResizePool(resize) => current.resize_pool(resize),
+            Stage::OpenProc(opening) => current.open_proc_file_step(opening),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
                 Ok(step) => step,
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
-            Stage::Fsync(call) => self.fsync_on(task, call),
-            Stage::Switch if self.core.switch_step() => self.suspend_switch(task),
+            Stage::Fsync(call) => current.fsync_on(call),
+            Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
-            Stage::Promote(work) => self.promotion_work(task, work),
-            Stage::High(debt) => self.pay_high(task, debt),
-            Stage::Exit(exit) => self.exit_step(task, exit),
-            Stage::Thread(thread) => self.thread_step(task, thread, woken),
+            Stage::Promote(work) => current.promotion_work(work),
+            Stage::High(debt) => current.pay_high(debt),
+            Stage::Exit(exit) => current.exit_step(exit),
+            Stage::Thread(thread) => current.thread_step(thread, woken),
         }
-    }
-
-    fn thread_step(&mut self, task: TaskId, mut thread: Box<dyn KernelThread>, woken: bool) -> Step {
-        let step = thread.step(&mut self.core, woken);
-        self.tasks[task.index()].stage = Stage::Thread(thread);
-        match step {
-            ThreadStep::Again => Step::Again,
-            ThreadStep::Wait(wait) => self.wait(task, wait),
-        }
-    }
-
-    /// A task waits. Whoever may wake it finds it among the sleepers.
-    pub(crate) fn wait(&mut self, task: TaskId, wait: Wait) -> Step {
-        if wait.is_for_wake() {
-            self.core.sleepers.add(task);
-        }
-        Step::Wait(wait)
     }
 
     /// Starts the kernel threads. They wait from the start, and are resumed as all tasks are: when they are named by
@@ -231,7 +232,7 @@ impl Engine {
         thread.started(&mut self.core, task);
         let (name, wait) = (thread.name(), thread.first_wait());
         self.tasks.push(Task::thread(thread, cpu));
-        let _ = self.wait(task, wait);
+        let _ = self.current(task).wait(wait);
         ThreadInfo { task, name, cpu, wait }
     }
 
@@ -260,43 +261,89 @@ impl Engine {
         }
     }
 
+    /// A task's address space: another one after each [`Engine::task_exec`].
+    ///
+    /// # Panics
+    /// When it is a kernel thread, which has none.
+    pub fn mm_of(&self, task: TaskId) -> MmId {
+        self.tasks[task.index()].mm()
+    }
+}
+
+impl Current<'_> {
+    pub(super) fn assert_idle(&self) {
+        let stage = &self.task.stage;
+        assert!(!matches!(stage, Stage::Exited), "task {} has exited", self.id.0);
+        assert!(matches!(stage, Stage::Idle), "task {} is in the middle of something", self.id.0);
+    }
+
+    /// Begins an access that is no hit.
+    #[inline]
+    fn begin(&mut self, access: Access) -> Step {
+        self.task.attempt.begin(access);
+        if access.write {
+            self.begin_write();
+        }
+        if self.core.numa_balancing.has_marked() {
+            self.take_hint_fault();
+        }
+        self.attempt()
+    }
+
+    fn thread_step(&mut self, mut thread: Box<dyn KernelThread>, woken: bool) -> Step {
+        let step = thread.step(self.core, woken);
+        self.task.stage = Stage::Thread(thread);
+        match step {
+            ThreadStep::Again => Step::Again,
+            ThreadStep::Wait(wait) => self.wait(wait),
+        }
+    }
+
+    /// A task waits. Whoever may wake it finds it among the sleepers.
+    pub(crate) fn wait(&mut self, wait: Wait) -> Step {
+        if wait.is_for_wake() {
+            self.core.sleepers.add(self.id);
+        }
+        Step::Wait(wait)
+    }
+
     /// Goes on with reclaim that a user asked for.
-    pub(crate) fn compact_memory(&mut self, task: TaskId, mut request: Box<CompactMemory>) -> Step {
+    pub(crate) fn compact_memory(&mut self, mut request: Box<CompactMemory>) -> Step {
         if !self.core.compact_memory_step(&mut request) {
             return Step::Done(Served::Written { reclaimed: 0 });
         }
-        self.tasks[task.index()].stage = Stage::Compact(request);
+        self.task.stage = Stage::Compact(request);
         Step::Again
     }
 
     /// Goes on with a change of a pool of huge pages.
-    pub(crate) fn resize_pool(&mut self, task: TaskId, mut resize: Box<PoolResize>) -> Step {
+    pub(crate) fn resize_pool(&mut self, mut resize: Box<PoolResize>) -> Step {
         let step = match self.core.pool_resize_step(&mut resize) {
             PoolResizeStep::Again => Step::Again,
-            PoolResizeStep::Wait(wait) => self.wait(task, wait),
+            PoolResizeStep::Wait(wait) => self.wait(wait),
             PoolResizeStep::WaitForWriteback => {
-                self.core.wait_for_any_write(task);
+                self.core.wait_for_any_write(self.id);
                 Step::Wait(Wait::Io)
             }
             PoolResizeStep::Done => return Step::Done(Served::Written { reclaimed: 0 }),
         };
-        self.tasks[task.index()].stage = Stage::ResizePool(resize);
+        self.task.stage = Stage::ResizePool(resize);
         step
     }
 
-    pub(crate) fn user_reclaim(&mut self, task: TaskId, mut request: Box<UserReclaim>) -> Step {
+    pub(crate) fn user_reclaim(&mut self, mut request: Box<UserReclaim>) -> Step {
         match self.core.user_reclaim_step(&mut request) {
             UserReclaimStep::Again => {
-                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                self.task.stage = Stage::UserReclaim(request);
                 Step::Again
             }
             UserReclaimStep::Wait(wait) => {
-                self.tasks[task.index()].stage = Stage::UserReclaim(request);
-                self.wait(task, wait)
+                self.task.stage = Stage::UserReclaim(request);
+                self.wait(wait)
             }
             UserReclaimStep::WaitForWriteback => {
-                self.core.wait_for_any_write(task);
-                self.tasks[task.index()].stage = Stage::UserReclaim(request);
+                self.core.wait_for_any_write(self.id);
+                self.task.stage = Stage::UserReclaim(request);
                 Step::Wait(Wait::Io)
             }
             UserReclaimStep::Done(reclaimed) => Step::Done(Served::Written { reclaimed }),
@@ -309,47 +356,45 @@ impl Engine {
     /// Always inlined: `served` comes in and mostly goes straight out again. A call would pass it through memory, which costs
     /// more than all else that is done here.
     #[inline(always)]
-    pub(crate) fn return_to_user(&mut self, task: TaskId, access: Access, served: Served) -> Step {
-        let Task { aside, high_debt, .. } = &self.tasks[task.index()];
+    pub(crate) fn return_to_user(&mut self, access: Access, served: Served) -> Step {
+        let Task { aside, high_debt, .. } = &*self.task;
         if aside.is_empty() && *high_debt == 0 {
             return Step::Done(served);
         }
-        self.do_what_is_left(task, access, served)
+        self.do_what_is_left(access, served)
     }
 
     #[inline(never)]
-    fn do_what_is_left(&mut self, task: TaskId, access: Access, served: Served) -> Step {
-        if !self.tasks[task.index()].aside.is_empty() && access.ends_call() {
-            return self.begin_promotion_work(task, access, served);
+    fn do_what_is_left(&mut self, access: Access, served: Served) -> Step {
+        if !self.task.aside.is_empty() && access.ends_call() {
+            return self.begin_promotion_work(access, served);
         }
-        self.pay_what_is_owed(task, access, served)
+        self.pay_what_is_owed(access, served)
     }
 
-    pub(super) fn pay_what_is_owed(&mut self, task: TaskId, access: Access, served: Served) -> Step {
-        match std::mem::take(&mut self.tasks[task.index()].high_debt) {
+    pub(super) fn pay_what_is_owed(&mut self, access: Access, served: Served) -> Step {
+        match std::mem::take(&mut self.task.high_debt) {
             0 => Step::Done(served),
-            debt => {
-                self.pay_high(task, Box::new(HighDebt { access, served, reclaim: HighReclaim::new(debt) }))
-            }
+            debt => self.pay_high(Box::new(HighDebt { access, served, reclaim: HighReclaim::new(debt) })),
         }
     }
 
     #[inline(never)]
-    fn pay_high(&mut self, task: TaskId, mut debt: Box<HighDebt>) -> Step {
-        let memcg = self.memcg_of(task);
+    fn pay_high(&mut self, mut debt: Box<HighDebt>) -> Step {
+        let memcg = self.memcg();
         let step = match self.core.high_step(memcg, &mut debt.reclaim) {
-            HighStep::Done => return Step::Done(self.served_still(task, debt.access, debt.served)),
+            HighStep::Done => return Step::Done(self.served_still(debt.access, debt.served)),
             HighStep::Again => Step::Again,
-            HighStep::Wait(wait) => self.wait(task, wait),
+            HighStep::Wait(wait) => self.wait(wait),
             HighStep::Sleep(delay) => Step::Wait(Wait::Delay(delay, DelayReason::MemoryHigh)),
         };
-        self.tasks[task.index()].stage = Stage::High(debt);
+        self.task.stage = Stage::High(debt);
         step
     }
 
     /// The same, unless paying has cost the page that was accessed.
-    pub(super) fn served_still(&self, task: TaskId, access: Access, served: Served) -> Served {
-        let touched = || self.touched(task, access);
+    pub(super) fn served_still(&self, access: Access, served: Served) -> Served {
+        let touched = || self.task.touched(self.core, access);
         match served {
             Served::Hit(_) => Served::Hit(touched()),
             Served::Minor(_) => Served::Minor(touched()),
@@ -358,25 +403,17 @@ impl Engine {
         }
     }
 
-    /// A task's address space: another one after each [`Engine::task_exec`].
-    ///
-    /// # Panics
-    /// When it is a kernel thread, which has none.
-    pub fn mm_of(&self, task: TaskId) -> MmId {
-        self.tasks[task.index()].mm.expect("a kernel thread accesses nothing")
-    }
-
     /// The group that a task's memory is charged to.
-    pub(crate) fn memcg_of(&self, task: TaskId) -> MemcgId {
-        self.core.memory.mm(self.mm_of(task)).memcg
+    pub(super) fn memcg(&self) -> MemcgId {
+        self.core.memory.mm(self.task.mm()).memcg
     }
 
-    pub(crate) fn suspend_switch(&mut self, task: TaskId) -> Step {
-        self.tasks[task.index()].stage = Stage::Switch;
+    pub(crate) fn suspend_switch(&mut self) -> Step {
+        self.task.stage = Stage::Switch;
         Step::Again
     }
 
-    pub(crate) fn suspend_lru_gen(&mut self, task: TaskId, write: Box<LruGenWrite>) {
-        self.tasks[task.index()].stage = Stage::LruGen(write);
+    pub(crate) fn suspend_lru_gen(&mut self, write: Box<LruGenWrite>) {
+        self.task.stage = Stage::LruGen(write);
     }
 }

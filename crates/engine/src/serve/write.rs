@@ -3,75 +3,16 @@
 
 use crate::config::ConfigError;
 use crate::machine::step::{DelayReason, Served, Step, Wait};
+use crate::memory::Memory;
 use crate::memory::mm::Backing;
 use crate::page_alloc::request::Gfp;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
-use crate::serve::task::Stage;
+use crate::serve::task::{Current, Stage};
 use crate::units::{FileId, ObjectId, Pfn, TaskId};
 use crate::writeback::{Fsync, FsyncStep, ThrottleStep};
 
 impl Engine {
-    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one.
-    #[cold]
-    pub(super) fn begin_write(&mut self, task: TaskId) {
-        let Some(file) = self.written_file(task) else { return };
-        self.core.file_update_time(file);
-        let of = &mut self.tasks[task.index()];
-        of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
-            && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
-        of.attempt.is_throttled = self.core.is_look_due(&of.dirty, file, of.cpu);
-    }
-
-    /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
-    /// faults in is asked for as if it were only read.
-    #[cold]
-    pub(super) fn gfp_to_write(&self, task: TaskId) -> Gfp {
-        match self.tasks[task.index()].accessed() {
-            Object::File { is_tmpfs: false, .. } if self.core.keeps_node_limits() => Gfp::KERNEL | Gfp::WRITE,
-            _ => Gfp::KERNEL,
-        }
-    }
-
-    /// The access writes to a page of a regular file.
-    #[cold]
-    pub(super) fn dirty(&mut self, task: TaskId, pfn: Pfn) {
-        if self.core.folio_mark_dirty(pfn) {
-            let task = &mut self.tasks[task.index()];
-            self.core.note_dirtied(&mut task.dirty, task.cpu);
-        }
-    }
-
-    /// Looks whether a task that is about to dirty another page of a file has dirtied too many; what it has to wait for.
-    pub(super) fn throttle(&mut self, task: TaskId) -> Option<Step> {
-        let memcg = self.memcg_of(task);
-        let file = self.written_file(task)?;
-        let of = &mut self.tasks[task.index()];
-        let step = self.core.throttle_step(&mut of.dirty, file, memcg);
-        of.attempt.is_throttled = step != ThrottleStep::Leave;
-        let ThrottleStep::Sleep(span) = step else { return None };
-        of.suspend_access();
-        Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
-    }
-
-    /// The regular file that the access under way is to.
-    fn written_file(&self, task: TaskId) -> Option<FileId> {
-        self.regular_file(*self.tasks[task.index()].accessed())
-    }
-
-    /// The regular file behind an object.
-    fn regular_file(&self, object: Object) -> Option<FileId> {
-        match object {
-            Object::File { file, is_tmpfs, .. } => (!is_tmpfs).then_some(file),
-            Object::Mapping { mm, vma, is_regular_file, .. } => {
-                match self.core.memory.mm(mm).vmas[vma].backing {
-                    Backing::File(file) if is_regular_file => Some(file),
-                    _ => None,
-                }
-            }
-        }
-    }
-
     /// fsync(2) of an open or mapped file. A tmpfs file has nowhere to go, and is done at once.
     ///
     /// The task must not be in the middle of an access.
@@ -84,22 +25,84 @@ impl Engine {
             Object::File { open, .. } => Some(open),
             Object::Mapping { open, .. } => open,
         };
-        Ok(match self.regular_file(of).zip(open) {
-            Some((file, open)) => self.fsync_on(task, Box::new(Fsync::new(file, open))),
+        Ok(match of.regular_file(&self.core.memory).zip(open) {
+            Some((file, open)) => self.current(task).fsync_on(Box::new(Fsync::new(file, open))),
             None => Step::Done(Served::Synced(Ok(()))),
         })
     }
+}
 
-    pub(super) fn fsync_on(&mut self, task: TaskId, mut call: Box<Fsync>) -> Step {
+impl Current<'_> {
+    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one.
+    #[cold]
+    pub(super) fn begin_write(&mut self) {
+        let Some(file) = self.written_file() else { return };
+        self.core.file_update_time(file);
+        let of = &mut *self.task;
+        of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
+            && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
+        of.attempt.is_throttled = self.core.is_look_due(&of.dirty, file, of.cpu);
+    }
+
+    /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
+    /// faults in is asked for as if it were only read.
+    #[cold]
+    pub(super) fn gfp_to_write(&self) -> Gfp {
+        match self.task.accessed() {
+            Object::File { is_tmpfs: false, .. } if self.core.keeps_node_limits() => Gfp::KERNEL | Gfp::WRITE,
+            _ => Gfp::KERNEL,
+        }
+    }
+
+    /// The access writes to a page of a regular file.
+    #[cold]
+    pub(super) fn dirty(&mut self, pfn: Pfn) {
+        if self.core.folio_mark_dirty(pfn) {
+            let task = &mut *self.task;
+            self.core.note_dirtied(&mut task.dirty, task.cpu);
+        }
+    }
+
+    /// Looks whether a task that is about to dirty another page of a file has dirtied too many; what it has to wait for.
+    pub(super) fn throttle(&mut self) -> Option<Step> {
+        let memcg = self.memcg();
+        let file = self.written_file()?;
+        let of = &mut *self.task;
+        let step = self.core.throttle_step(&mut of.dirty, file, memcg);
+        of.attempt.is_throttled = step != ThrottleStep::Leave;
+        let ThrottleStep::Sleep(span) = step else { return None };
+        of.suspend_access();
+        Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
+    }
+
+    /// The regular file that the access under way is to.
+    fn written_file(&self) -> Option<FileId> {
+        self.task.accessed().regular_file(&self.core.memory)
+    }
+
+    pub(super) fn fsync_on(&mut self, mut call: Box<Fsync>) -> Step {
         let step = match self.core.fsync_step(&mut call) {
             FsyncStep::Done(result) => return Step::Done(Served::Synced(result)),
             FsyncStep::Again => Step::Again,
             FsyncStep::WaitFor(pfn) => {
-                self.core.wait_for_folio(pfn, task);
+                self.core.wait_for_folio(pfn, self.id);
                 Step::Wait(Wait::Io)
             }
         };
-        self.tasks[task.index()].stage = Stage::Fsync(call);
+        self.task.stage = Stage::Fsync(call);
         step
+    }
+}
+
+impl Object {
+    /// The regular file behind it.
+    fn regular_file(self, memory: &Memory) -> Option<FileId> {
+        match self {
+            Object::File { file, is_tmpfs, .. } => (!is_tmpfs).then_some(file),
+            Object::Mapping { mm, vma, is_regular_file, .. } => match memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) if is_regular_file => Some(file),
+                _ => None,
+            },
+        }
     }
 }
