@@ -19,6 +19,7 @@ use crate::memcg::Memcgs;
 use crate::memcg::charge::Stock;
 use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
+use crate::memory::folio::Folio;
 use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
@@ -183,7 +184,12 @@ impl Core {
 
     #[inline]
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
-        let folio = &self.memory.folios[pfn];
+        self.lruvec_of_folio(&self.memory.folios[pfn])
+    }
+
+    /// The same where its record is at hand.
+    #[inline]
+    pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
     }
 

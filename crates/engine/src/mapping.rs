@@ -17,7 +17,9 @@ impl Core {
     #[inline]
     pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
         self.work.faults += 1;
-        let lruvec = self.lruvecs.id(self.memory.mm(mm).memcg, PoolId::of_node(self.current_node()));
+        let space = self.memory.mm(mm);
+        let entry = space.table.word(page);
+        let lruvec = self.lruvecs.id(space.memcg, PoolId::of_node(self.current_node()));
         self.count(lruvec, Stat::Pgfault, 1);
         if major {
             self.count(lruvec, Stat::Pgmajfault, 1);
@@ -26,7 +28,6 @@ impl Core {
             self.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
             return;
         };
-        let entry = self.memory.mm(mm).table.word(page);
         if entry.is_present() && !entry.is_zero_page() {
             // Mapped when it was filled; or write-protected, which the store has ended.
             if write && !entry.is_dirty() && self.is_regular(pfn) {
@@ -117,14 +118,14 @@ impl Core {
             self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.work.ptes_walked += around.end - around.start;
-        for node in around.start / NODE_SLOTS..around.end.div_ceil(NODE_SLOTS) {
-            let first = node * NODE_SLOTS;
-            let pages = around.start.max(first)..around.end.min(first + NODE_SLOTS);
-            let looked_at = u64::MAX >> (NODE_SLOTS - (pages.end - pages.start)) << (pages.start - first);
+        let mut first = around.start;
+        while first < around.end {
+            let slot = first % NODE_SLOTS;
+            let pages = (NODE_SLOTS - slot).min(around.end - first);
             // A mapping begins with a page table, so that a node of the one table and a node of the other are of the same pages.
             let cached = self.memory.file(file).index.pages_of_node(first);
             let mapped = self.memory.mm(mm).table.pages_of_node(start + first);
-            let mut unmapped = cached & !mapped & looked_at;
+            let mut unmapped = (cached & !mapped) >> slot & (u64::MAX >> (NODE_SLOTS - pages));
             while unmapped != 0 {
                 let at = first + u64::from(unmapped.trailing_zeros());
                 unmapped &= unmapped - 1;
@@ -138,6 +139,7 @@ impl Core {
                     self.map_entry(mm, start + at, word.pfn(), false);
                 }
             }
+            first += pages;
         }
     }
 

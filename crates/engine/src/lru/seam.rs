@@ -11,7 +11,7 @@ use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::units::Pfn;
+use crate::units::{MemcgId, Pfn};
 
 /// A pass over one lruvec, made in rounds of a batch or two.
 pub(crate) enum Pass {
@@ -50,7 +50,13 @@ impl Core {
     /// What a folio's LRU wants to know of accesses through file descriptors.
     #[inline]
     pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
-        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        self.mark_of_group(self.memory.folios[pfn].memcg)
+    }
+
+    /// The same of all folios of a group.
+    #[inline]
+    pub(crate) fn mark_of_group(&self, memcg: MemcgId) -> Mark {
+        let policy = &self.memcgs[memcg].policy;
         match policy.lru {
             Lru::TwoLists => Mark::Classic,
             Lru::Generations => Mark::Count(policy.generations.references),
@@ -169,15 +175,15 @@ impl Core {
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
-        let folio = &self.memory.folios[pfn];
+        let folio = self.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
         if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
             && self.place_unevictable(pfn, arrival)
         {
             return;
         }
-        let lruvec = self.lruvec_of(pfn);
-        let lru = self.memcgs[self.memory.folios[pfn].memcg].policy.lru;
+        let lruvec = self.lruvec_of_folio(&folio);
+        let lru = self.memcgs[folio.memcg].policy.lru;
         let rule = match lru {
             Lru::Generations => self.generations_place(lruvec, pfn, arrival),
             Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, arrival),

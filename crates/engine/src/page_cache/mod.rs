@@ -3,9 +3,8 @@
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 
 use crate::core::Core;
-use crate::lru::lruvec::LruvecId;
 use crate::machine::op::Op;
-use crate::memory::folio::FolioFlags;
+use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
@@ -44,16 +43,15 @@ impl Core {
     /// Puts a folio into the page cache of its file; returns what was in its slot.
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
-        let (lruvec, mark) = (self.lruvec_of(pfn), self.mark_of(pfn));
-        let folio = &self.memory.folios[pfn];
-        let (memcg, file, page) = (folio.memcg, FileId(folio.owner), u64::from(folio.index));
+        let folio = self.memory.folios[pfn];
+        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
-            self.index_nodes_make(memcg, file, page);
+            self.index_nodes_make(folio.memcg, file, page);
         }
-        let (found, change) = self.memory.index_insert(pfn, mark);
+        let (found, change) = self.memory.index_insert(pfn, self.mark_of_group(folio.memcg));
         self.work.inserted += 1;
         self.index_changed(pfn, change);
-        self.page_cache_count(pfn, lruvec, 1);
+        self.page_cache_count(pfn, &folio, 1);
         found
     }
 
@@ -62,8 +60,8 @@ impl Core {
     pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
-        self.page_cache_count(pfn, self.lruvec_of(pfn), -1);
-        let folio = &self.memory.folios[pfn];
+        let folio = self.memory.folios[pfn];
+        self.page_cache_count(pfn, &folio, -1);
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_free(file, page);
@@ -71,10 +69,10 @@ impl Core {
     }
 
     #[inline(always)]
-    fn page_cache_count(&mut self, pfn: Pfn, lruvec: LruvecId, sign: i64) {
-        let pages = sign * self.memory.folios[pfn].pages() as i64;
+    fn page_cache_count(&mut self, pfn: Pfn, folio: &Folio, sign: i64) {
+        let (lruvec, pages) = (self.lruvec_of_folio(folio), sign * folio.pages() as i64);
         self.count(lruvec, Stat::NrFilePages, pages);
-        if self.memory.folios[pfn].has(FolioFlags::SWAPBACKED) {
+        if folio.has(FolioFlags::SWAPBACKED) {
             self.count(lruvec, Stat::NrShmem, pages);
         }
         if self.page_cache_events.is_some() {

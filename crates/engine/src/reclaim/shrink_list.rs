@@ -87,7 +87,7 @@ impl Core {
         stat: &mut ReclaimStat,
     ) {
         let mut to_demote = Vec::new();
-        folios.retain(|&pfn| match self.judge(lruvec, pfn, true, sc, stat) {
+        folios.retain(|&pfn| match self.judge(pfn, true, sc, stat) {
             Verdict::Demote => {
                 to_demote.push(pfn);
                 false
@@ -115,7 +115,7 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) -> bool {
-        let verdict = self.judge(lruvec, pfn, false, sc, stat);
+        let verdict = self.judge(pfn, false, sc, stat);
         self.carry_out(lruvec, pfn, verdict, stat)
     }
 
@@ -138,14 +138,7 @@ impl Core {
     }
 
     #[inline]
-    fn judge(
-        &mut self,
-        lruvec: LruvecId,
-        pfn: Pfn,
-        demotes: bool,
-        sc: &mut ScanControl,
-        stat: &mut ReclaimStat,
-    ) -> Verdict {
+    fn judge(&mut self, pfn: Pfn, demotes: bool, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
         let folio = self.memory.folios[pfn];
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
@@ -154,7 +147,7 @@ impl Core {
         if folio.has(FolioFlags::MLOCKED) {
             return self.verdict(pfn, Verdict::Activate, Because::Locked);
         }
-        if folio.mapped > 0 && self.was_looked_at(lruvec, pfn) {
+        if folio.mapped > 0 && self.was_looked_at(&folio) {
             return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
         self.tally_folio(&folio, stat);

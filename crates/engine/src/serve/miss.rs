@@ -591,12 +591,14 @@ impl Task {
                 if entry.is_zero_page() && !write {
                     return Found::Zeroes;
                 }
-                match (entry.decode(), space.vmas[vma].backing) {
-                    (Entry::Present(pfn), _) if !entry.is_zero_page() => Found::Ready(pfn),
-                    (Entry::Swap(entry), _) => core.find_swapped(entry, false),
-                    (_, Backing::File(file)) => core.find_cached(file, page, true),
-                    (_, Backing::Anon) if write => Found::Absent(Source::NewAnon),
-                    (_, Backing::Anon) => Found::Zeroes,
+                match entry.decode() {
+                    Entry::Present(pfn) if !entry.is_zero_page() => Found::Ready(pfn),
+                    Entry::Swap(entry) => core.find_swapped(entry, false),
+                    _ => match space.vmas[vma].backing {
+                        Backing::File(file) => core.find_cached(file, page, true),
+                        Backing::Anon if write => Found::Absent(Source::NewAnon),
+                        Backing::Anon => Found::Zeroes,
+                    },
                 }
             }
         }

@@ -88,8 +88,10 @@ impl ShadowNodes {
 impl Core {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
-        let folio = &self.memory.folios[pfn];
-        self.node_changed(pfn, IndexNode::of_page(FileId(folio.owner), folio.index.into()), change);
+        if change != NodeChange::None {
+            let folio = &self.memory.folios[pfn];
+            self.node_changed(pfn, IndexNode::of_page(FileId(folio.owner), folio.index.into()), change);
+        }
     }
 
     /// The same for the swap cache.

@@ -18,7 +18,7 @@ use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, Lru, Round};
-use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
@@ -294,10 +294,11 @@ impl Core {
 
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
     /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [6.12 2.9]
-    pub(crate) fn was_looked_at(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
-        self.lru_of(lruvec) == Lru::Generations
-            && self.generation_rules(lruvec).references == References::Linux6_12
-            && self.memory.has_use(pfn, UseBits::REFERENCED)
+    pub(crate) fn was_looked_at(&self, folio: &Folio) -> bool {
+        let policy = &self.memcgs[folio.memcg].policy;
+        policy.lru == Lru::Generations
+            && policy.generations.references == References::Linux6_12
+            && self.memory.use_bits_of(folio).contains(UseBits::REFERENCED)
     }
 
     /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.

@@ -362,7 +362,7 @@ impl Table {
     #[inline]
     pub(crate) fn is_node_empty(&self, page: u64) -> bool {
         let node = (page / NODE_SLOTS) as usize;
-        (self.node_pages[node], self.node_shadows[node]) == (0, 0)
+        self.node_pages[node] == 0 && self.node_shadows[node] == 0
     }
 
     /// The pages, present or in swap, of the node that this page is in: a bit for each.
