@@ -12,7 +12,7 @@ use crate::lru::{
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    GivesUp, KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -277,6 +277,8 @@ pub const SWITCHES: &[Switch] = &[
         "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2)."),
     switch!("reclaim.lumpy", bool reclaim.lumpy, Some(("huge-pages-under-load.toml", "true")),
         "Who needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written (2007 to 2012, on two lists). Without it, single pages are reclaimed and compaction moves the others out of the way."),
+    switch!("reclaim.gives_up", GivesUp: reclaim.gives_up, None,
+        "When a request that finds no page asks for someone's end: after 16 rounds without any (since 4.7), or when six times as many pages were looked at as there are on the lists, and none was freed meanwhile (2010). It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change."),
     switch!("reclaim.clean_only", bool reclaim.clean_only, None,
         "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write (up to 7.2). Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change."),
     switch!("reclaim.noio_anon", NoioAnon: reclaim.noio_anon, Some(("regressions/noio-scans-anon.toml", "skip_low_swapcache")),

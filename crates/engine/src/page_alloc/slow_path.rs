@@ -24,6 +24,7 @@ use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
+use crate::reclaim::rules::GivesUp;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
 use crate::units::{MemcgId, MmId, NodeId, Pfn};
@@ -41,6 +42,8 @@ pub(crate) struct Allocation {
     mm: Option<MmId>,
     stage: Stage,
     rounds_in_vain: u32,
+    /// Pages looked at on its nodes when the last round was over.
+    looked_at: i64,
     /// How hard compaction tries in this round, and how often it has succeeded in vain.
     compact_mode: CompactMode,
     compacted_in_vain: u32,
@@ -118,6 +121,7 @@ impl Core {
             mm,
             stage: Stage::Begin,
             rounds_in_vain: 0,
+            looked_at: 0,
             compact_mode: CompactMode::SyncLight,
             compacted_in_vain: 0,
             writes_ended: self.io.writes_ended(),
@@ -319,8 +323,12 @@ impl Core {
         rights
     }
 
-    /// Whether any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then.
-    fn should_reclaim_retry(&self, allocation: &mut Allocation, has_progress: bool) -> bool {
+    /// Whether any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then. In 2010:
+    /// whether reclaim takes any, or has not yet looked long enough to know that it can't.
+    fn should_reclaim_retry(&mut self, allocation: &mut Allocation, has_progress: bool) -> bool {
+        if self.memcgs[MemcgId::ROOT].policy.reclaim.gives_up == GivesUp::Unreclaimable {
+            return has_progress || self.may_find_more(allocation);
+        }
         if has_progress && !allocation.request.is_costly() {
             allocation.rounds_in_vain = 0;
         } else {
@@ -337,6 +345,19 @@ impl Core {
             let min = zone.mark(Watermark::Min);
             zone.watermark_ok_with(available, request.order, min, request.class, rights)
         })
+    }
+
+    /// As of 2010: whether not all that could be taken has been looked at often enough yet. What can't be looked at does not count for long.
+    fn may_find_more(&mut self, allocation: &mut Allocation) -> bool {
+        let Request { node, class, allowed, .. } = allocation.request;
+        let mut nodes: Vec<NodeId> =
+            self.memory.zones.zonelist(node, class, allowed).map(|zone| zone.node).collect();
+        nodes.dedup();
+        let looked_at = nodes.iter().map(|&node| self.looked_at_on(node)).sum();
+        let has_looked = allocation.looked_at != looked_at;
+        allocation.looked_at = looked_at;
+        allocation.rounds_in_vain = if has_looked { 0 } else { allocation.rounds_in_vain + 1 };
+        allocation.rounds_in_vain <= RETRIES && !nodes.into_iter().all(|node| self.is_unreclaimable(node))
     }
 
     /// Whether compaction may make the block after all: with more free pages, at another time, or if it tries harder.

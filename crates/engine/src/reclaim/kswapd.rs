@@ -27,12 +27,14 @@ use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{
     KswapdReset, NodePass, NodeStep, PRIORITY_DEFAULT, ProtectionRule, Reclaimer, ScanControl, Throttled, Why,
 };
-use crate::stat::Stat;
+use crate::stat::{PGSCAN, Stat};
 use crate::story::{GfpFlags, Tracepoint};
 use crate::units::{MemcgId, Nanos, NodeId, PAGEBLOCK_ORDER, TaskId};
 
 /// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
 const FAILURES_MAX: u32 = 16;
+/// How often the lists of a node are looked at for nothing before they count as hopeless. 2010.
+const UNRECLAIMABLE_SCANS: u64 = 6;
 /// The least priority of a run for a boost: beyond it, it would do more harm than the mixing that it is to prevent.
 const PRIORITY_OF_BOOST: u8 = PRIORITY_DEFAULT - 2;
 
@@ -47,10 +49,20 @@ pub(crate) struct Kswapd {
     pub(crate) failures: u32,
     /// Tasks that wait for it, or for other reclaimers of the node.
     pub(crate) throttled: Throttled,
+    /// What was looked at on the node since a page was freed there.
+    pub(crate) in_vain: LookedAtInVain,
     /// What it did so far.
     activity: KswapdActivity,
     /// When it was woken from sleep, while it is awake. A nap is no sleep.
     awake_since: Option<Nanos>,
+}
+
+/// What is looked at on a node without any page of it being freed, as of 2010. It is brought up to date by those who ask.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LookedAtInVain {
+    /// Pages that had been freed, and pages that had been looked at by then.
+    freed: i64,
+    scanned: i64,
 }
 
 /// What a node's kswapd was asked for and did.
@@ -266,6 +278,23 @@ impl Core {
             self.trace(node, |_| Tracepoint::WakeupKswapd { order, zone: class, gfp });
         }
         has_work
+    }
+
+    /// Whether there is nothing to be had on a node: so much was looked at for nothing. [reclaim 5.5; machine 9.3]
+    pub(crate) fn is_unreclaimable(&mut self, node: NodeId) -> bool {
+        let freed = self.node_stat(node, Stat::Pgfree);
+        let scanned = self.looked_at_on(node);
+        let reclaimable = self.zone_reclaimable(node);
+        let in_vain = &mut self.kswapds[node.index()].in_vain;
+        if in_vain.freed != freed {
+            *in_vain = LookedAtInVain { freed, scanned };
+        }
+        (scanned - in_vain.scanned) as u64 >= UNRECLAIMABLE_SCANS * reclaimable
+    }
+
+    /// Pages of a node that reclaim has looked at so far.
+    pub(crate) fn looked_at_on(&self, node: NodeId) -> i64 {
+        PGSCAN.iter().map(|&stat| self.node_stat(node, stat)).sum()
     }
 
     fn kswapd_nap(&self) -> Nanos {

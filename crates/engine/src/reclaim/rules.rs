@@ -191,6 +191,16 @@ choice! {
     }
 }
 
+choice! {
+    /// When a request that finds no page asks for someone's end.
+    GivesUp {
+        /// After 16 rounds without any page, or when all that could be taken would not do. Since 4.7.
+        AfterRetries = "after_retries",
+        /// When six times as many pages were looked at as there are on the lists, and none was freed meanwhile. 2010.
+        Unreclaimable = "unreclaimable",
+    }
+}
+
 /// What a reclaim call does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReclaimRules {
@@ -226,6 +236,8 @@ pub struct ReclaimRules {
     pub compact_gap: CompactGap,
     /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
     pub lumpy: bool,
+    /// When a request that finds no page asks for someone's end.
+    pub gives_up: GivesUp,
     /// What becomes of a page of a file that was read once before and is not used now: it is taken only if it needs no write (up to 7.2),
     /// or like any other. Where reclaim writes no files both come to the same.
     pub clean_only: bool,
@@ -268,6 +280,7 @@ impl ReclaimRules {
             stalls: Stalls::Throttle,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,
+            gives_up: GivesUp::AfterRetries,
             clean_only: true,
             noio_anon: NoioAnon::Scan,
             swap_cache_bypass: true,
@@ -289,6 +302,7 @@ impl ReclaimRules {
             v1_throttle: V1Throttle::Off,
             stalls: Stalls::CongestionWait,
             lumpy: true,
+            gives_up: GivesUp::Unreclaimable,
             ..ReclaimRules::linux_6_12()
         }
     }
