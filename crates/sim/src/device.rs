@@ -2,24 +2,29 @@
 //!
 //! ```text
 //!   submit ──▶ waits for one of N slots ──▶ waits for the bus ──▶ transfer ──▶ latency ──▶ done
-//!              (FIFO, queue_depth)          (one, shared by all)  (bandwidth)  (drawn)
+//!              (scheduler, queue_depth)     (one, shared by all)  (bandwidth)  (drawn)
 //! ```
-//! A device serves `queue_depth` requests at a time; the others wait in order of arrival. It takes `nr_requests` at most, served
+//! A device serves `queue_depth` requests at a time; the others wait. It takes `nr_requests` at most, served
 //! and waiting. Whoever submits one more sleeps until there is room. So reclaim can't run far ahead of the device with scattered
 //! writes. (Neighbouring writes are one request, so the limit matters little to them.)
 //!
-//! Where requests wait under a scheduler, a new one that continues a waiting one, or ends where that begins, becomes part of it: it
-//! costs its transfer, and no slot and no latency of its own (`merge.rs`).
+//! **Without a scheduler** they wait in order of arrival, and none overtakes another on its way to a slot. So the time of completion is
+//! known at submission, and nothing is simulated in between.
+//!
+//! **Under a scheduler** (`elevator.rs`) they are sorted and merged, and reads go before writes. Who comes later can go first, so nobody
+//! knows when a waiting request is done before it has its slot: whoever drives the device comes back when one is free
+//! ([`Device::next_dispatch`]). There is room for `nr_requests` of each direction, so reads don't wait for writes to be let in.
+//! Whoever has to sleep until there is room learns at once for how long. That is exact for the requests in service, and a guess from the
+//! device's pace so far for those behind them.
 //!
 //! Every request occupies a bus shared by all, for `bytes / bandwidth` or for `1 / iops_max`, whichever is longer. This bounds
-//! throughput, however deep the queue. Then comes a latency drawn from the device's distribution. A request never overtakes
-//! another on its way to a slot. So the time of completion is known at submission, and nothing is simulated in between.
+//! throughput, however deep the queue. Then comes a latency drawn from the device's distribution.
 //!
 //! The median of a distribution is the time of a single 4 KiB request on an idle device, transfer included: devices are measured
 //! that way ([`DeviceSpec::latency_covers`]).
 //!
-//! Not modelled: reordering (elevators, head scheduling), caches, garbage collection, and any difference between a busy and an idle
-//! device other than its queue.
+//! Not modelled: reordering within the device, how far it has to seek, caches, garbage collection, and any difference between a busy and an
+//! idle device other than its queue.
 //!
 //! The end of a request is handled on the CPU that submitted it, or, where a device has fewer interrupts than the machine CPUs, by
 //! chance on another ([`DeviceSpec::remote_completions`]).
@@ -28,8 +33,8 @@
 //! CPUs of completions have generators of their own, so switching them on does not move the latencies.
 
 mod draw;
+mod elevator;
 mod fault;
-mod merge;
 mod preset;
 mod remote;
 mod spec;
@@ -37,7 +42,7 @@ mod spec;
 pub use draw::{Latency, Tail};
 pub use fault::{Fault, FaultRule};
 pub use preset::{Figure, PRESETS, Preset};
-pub use spec::{DeviceError, DeviceSpec};
+pub use spec::{DeviceError, DeviceSpec, IoScheduler};
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -47,8 +52,8 @@ use pageout_workload::rng::SplitMix64;
 
 use crate::latency::{LatencyHistogram, LatencySummary};
 use draw::Draw;
+use elevator::{Elevator, Waiting};
 use fault::Faults;
-use merge::Waiting;
 use remote::Remote;
 
 /// Whether a request reads or writes.
@@ -61,7 +66,7 @@ pub enum Direction {
 }
 
 /// What a block belongs to. Blocks of one area lie one behind the other; two areas lie far apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Area {
     /// A file; blocks are its pages.
     File(FileId),
@@ -93,6 +98,30 @@ impl Request {
     }
 }
 
+/// By which whoever submits a request knows it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket(pub u32);
+
+/// What is known of a request that begins to wait under a scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queuing {
+    /// Whether it will fail.
+    pub failed: bool,
+    /// As in [`Completion`].
+    pub admitted: Nanos,
+}
+
+/// A request that has waited under a scheduler, and is the device's now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dispatched {
+    /// When it is done.
+    pub at: Nanos,
+    /// All that has become part of it.
+    pub tickets: Vec<Ticket>,
+    /// As in [`Completion`].
+    pub remote: Option<u32>,
+}
+
 /// What became of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -119,8 +148,10 @@ pub struct Device {
     remote: Option<Remote>,
     /// Ends of the requests in service, earliest first; never more than `queue_depth`.
     slots: BinaryHeap<Reverse<Nanos>>,
-    /// Requests that wait for a slot, in the order in which they will get one.
-    waiting: VecDeque<Waiting>,
+    /// When those that wait for a slot will have it, in this order. Without a scheduler.
+    slots_to_come: VecDeque<Nanos>,
+    /// Those that wait under a scheduler, where there is one.
+    elevator: Option<Elevator>,
     bus_free: Nanos,
     /// Where the previous request ended: the next block of its area.
     head: Option<(Area, u64)>,
@@ -194,9 +225,10 @@ impl Device {
             write_rate: Rate::new(&spec, Direction::Write),
             faults: Faults::new(spec.faults.clone(), seed_of(2)),
             remote: Remote::new(spec.remote_completions, seed_of(3)),
+            elevator: (spec.scheduler == IoScheduler::MqDeadline).then(Elevator::default),
             spec,
             slots: BinaryHeap::new(),
-            waiting: VecDeque::new(),
+            slots_to_come: VecDeque::new(),
             bus_free: Nanos::ZERO,
             head: None,
             busy_until: Nanos::ZERO,
@@ -205,31 +237,59 @@ impl Device {
         })
     }
 
+    /// Whether requests wait under a scheduler: then they are given to [`Device::queue`], and otherwise to [`Device::serve_in_turn`].
+    pub fn has_scheduler(&self) -> bool {
+        self.elevator.is_some()
+    }
+
     /// Takes a request and says when it will be done and whether it fails.
     ///
     /// # Panics
-    /// When `now` is before an earlier submission: requests are served in order of arrival.
-    pub fn submit(&mut self, now: Nanos, request: Request) -> Completion {
-        assert!(now >= self.submitted_last, "request at {now:?} after one at {:?}", self.submitted_last);
-        self.submitted_last = now;
-        if self.spec.merges
-            && let Some(completion) = self.merge(now, request)
-        {
-            return completion;
-        }
-
+    /// When `now` is before an earlier submission, or it has a scheduler.
+    pub fn serve_in_turn(&mut self, now: Nanos, request: Request) -> Completion {
+        assert!(self.elevator.is_none(), "its scheduler is passed by");
+        self.submitted(now);
         let slot_free = self.take_slot(now);
-        let start = slot_free.max(self.bus_free);
-        self.bus_free = start + self.occupancy(request);
-        let at = self.bus_free + self.latency(request);
-        self.slots.push(Reverse(at));
-        self.head = Some((request.area, request.end()));
-
-        let failed = self.faults.strike(request);
-        self.account(now, start, at, request, failed);
+        let at = self.serve(now, slot_free, request);
+        let failed = self.strike(request);
         let remote = self.remote.as_mut().and_then(Remote::draw);
-        let admitted = self.admit(now, Waiting { request, slot_free, at, remote });
+        let admitted = if slot_free <= now { now } else { self.wait_in_turn(now, slot_free) };
         Completion { at, failed, admitted, remote }
+    }
+
+    /// Takes a request that waits under the scheduler, even if a slot is free: those that are submitted with it may become part of it.
+    ///
+    /// # Panics
+    /// When `now` is before an earlier submission, or it has no scheduler.
+    pub fn queue(&mut self, now: Nanos, request: Request, ticket: Ticket) -> Queuing {
+        self.submitted(now);
+        let failed = self.strike(request);
+        let elevator = self.elevator.as_mut().expect("it has a scheduler");
+        if elevator.merge(request, ticket, self.spec.request_pages_max) {
+            self.stats.merged += 1;
+            return Queuing { failed, admitted: now };
+        }
+        let remote = self.remote.as_mut().and_then(Remote::draw);
+        elevator.add(Waiting { request, since: now, tickets: vec![ticket], remote });
+        let excess = elevator.waiting(request.direction).saturating_sub(self.room());
+        let admitted = if excess == 0 { now } else { self.expect_dispatches(now, excess) };
+        Queuing { failed, admitted }
+    }
+
+    /// Gives the device the next request that waits under the scheduler, if it has a slot.
+    pub fn dispatch(&mut self, now: Nanos) -> Option<Dispatched> {
+        let has_slot = self.slots.len() < self.spec.queue_depth as usize
+            || self.slots.peek().is_some_and(|&Reverse(end)| end <= now);
+        let waiting = self.elevator.as_mut().filter(|_| has_slot)?.next(now)?;
+        let slot_free = self.take_slot(now);
+        let at = self.serve(waiting.since, slot_free, waiting.request);
+        Some(Dispatched { at, tickets: waiting.tickets, remote: waiting.remote })
+    }
+
+    /// When the device has a slot for a request that waits under the scheduler; `None` if none waits.
+    pub fn next_dispatch(&self) -> Option<Nanos> {
+        let waits = self.elevator.as_ref().is_some_and(|elevator| !elevator.is_empty());
+        self.slots.peek().filter(|_| waits).map(|&Reverse(end)| end)
     }
 
     /// Blocks in one request at most.
@@ -264,26 +324,62 @@ impl Device {
         }
     }
 
-    /// When there is room for a request that arrives now.
-    fn admit(&mut self, now: Nanos, request: Waiting) -> Nanos {
-        if request.slot_free <= now { now } else { self.queue(now, request) }
+    /// Serves a request that has a slot from `slot_free` on, and was submitted at `since`: when it is done.
+    #[inline]
+    fn serve(&mut self, since: Nanos, slot_free: Nanos, request: Request) -> Nanos {
+        let start = slot_free.max(self.bus_free);
+        self.bus_free = start + self.occupancy(request);
+        let at = self.bus_free + self.latency(request);
+        self.slots.push(Reverse(at));
+        self.head = Some((request.area, request.end()));
+        self.account(since, start, at, request);
+        at
+    }
+
+    fn submitted(&mut self, now: Nanos) {
+        assert!(now >= self.submitted_last, "request at {now:?} after one at {:?}", self.submitted_last);
+        self.submitted_last = now;
+    }
+
+    /// Whether a request fails.
+    fn strike(&mut self, request: Request) -> bool {
+        let failed = self.faults.strike(request);
+        self.stats.errors += u64::from(failed);
+        failed
     }
 
     /// A request waits for a slot: when there is room for it among those that do.
     #[inline(never)]
-    fn queue(&mut self, now: Nanos, request: Waiting) -> Nanos {
-        self.forget_served(now);
-        self.waiting.push_back(request);
-        let most = self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize;
-        // Once that one is served, no more than `most` wait.
-        let last_ahead = self.waiting.len().checked_sub(most + 1);
-        last_ahead.map_or(now, |at| self.waiting[at].slot_free)
+    fn wait_in_turn(&mut self, now: Nanos, slot_free: Nanos) -> Nanos {
+        // Those that have their slot by now wait no more.
+        while self.slots_to_come.front().is_some_and(|&slot_free| slot_free <= now) {
+            self.slots_to_come.pop_front();
+        }
+        self.slots_to_come.push_back(slot_free);
+        // Once that one is served, there is room.
+        let last_ahead = self.slots_to_come.len().checked_sub(self.room() + 1);
+        last_ahead.map_or(now, |at| self.slots_to_come[at])
     }
 
-    /// Those that have their slot by now wait no more.
-    fn forget_served(&mut self, now: Nanos) {
-        while self.waiting.front().is_some_and(|request| request.slot_free <= now) {
-            self.waiting.pop_front();
+    /// How many may wait.
+    fn room(&self) -> usize {
+        self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize
+    }
+
+    /// When so many of those that wait under the scheduler will have been given to the device, as far as one can tell.
+    fn expect_dispatches(&self, now: Nanos, count: usize) -> Nanos {
+        let mut ends: Vec<Nanos> = self.slots.iter().map(|&Reverse(end)| end.max(now)).collect();
+        ends.sort_unstable();
+        let unused = (self.spec.queue_depth as usize).saturating_sub(ends.len());
+        let (Some(behind), Some(&last)) = (count.checked_sub(unused), ends.last()) else { return now };
+        match behind {
+            0 => now,
+            _ if behind <= ends.len() => ends[behind - 1],
+            _ => {
+                let served = self.stats.read.count() + self.stats.write.count();
+                let pace = self.stats.busy.0 / served.max(1);
+                last + Nanos(pace * (behind - ends.len()) as u64)
+            }
         }
     }
 
@@ -311,16 +407,15 @@ impl Device {
         }
     }
 
-    fn account(&mut self, now: Nanos, start: Nanos, at: Nanos, request: Request, failed: bool) {
+    fn account(&mut self, since: Nanos, start: Nanos, at: Nanos, request: Request) {
         let stats = &mut self.stats;
         let (latency, blocks) = match request.direction {
             Direction::Read => (&mut stats.read, &mut stats.blocks_read),
             Direction::Write => (&mut stats.write, &mut stats.blocks_written),
         };
-        latency.record(Nanos(at.0 - now.0));
+        latency.record(Nanos(at.0 - since.0));
         *blocks += u64::from(request.blocks);
-        stats.errors += u64::from(failed);
-        stats.queue_wait += Nanos(start.0 - now.0);
+        stats.queue_wait += Nanos(start.0 - since.0);
         self.note_busy(start, at);
     }
 

@@ -19,7 +19,7 @@
 //! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
-//! turns operations into device requests, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
+//! turns operations into device requests, `queued` keeps those that wait for their slot, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
 //! puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
@@ -30,6 +30,7 @@ mod error;
 mod hints;
 mod oom;
 mod pressure;
+mod queued;
 mod readings;
 mod run;
 mod sample;
@@ -131,6 +132,8 @@ pub struct Machine {
     sched: Scheduler,
     psi: Psi,
     devices: Vec<Device>,
+    /// Transfers that wait under a scheduler of one.
+    queued: queued::Queued,
     /// Where it is not all alike.
     memory: Option<Box<tiers::TieredMemory>>,
     /// Device of each file and swap area, by number.
@@ -211,6 +214,7 @@ impl Machine {
             quantum: spec.quantum,
             stat_flush_phase: spec.stat_flush_phase,
             agenda: Agenda::default(),
+            queued: queued::Queued::new(devices.len()),
             devices,
             tasks: Vec::new(),
             task_index: Vec::new(),
@@ -424,6 +428,7 @@ impl Machine {
                 Event::FlushStats => self.flush_stats(observer),
                 Event::Alarm { task, wait } => self.alarm(task, wait),
                 Event::EmptyRing { ring } => self.empty_ring(ring, observer),
+                Event::SlotFree { device } => self.slot_free(device as usize),
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
             }
         }

@@ -5,7 +5,7 @@
 use pageout_engine::{Bdi, Nanos};
 
 use super::spec::BLOCK_BYTES;
-use super::{DeviceSpec, Latency, Tail};
+use super::{DeviceSpec, IoScheduler, Latency, Tail};
 
 /// A value, and where it comes from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,8 +45,8 @@ pub struct Preset {
     pub queue_depth: Option<Figure<u32>>,
     /// Requests in service or waiting; `None` where nothing queues.
     pub nr_requests: Option<Figure<u32>>,
-    /// Whether neighbours that wait are merged.
-    pub merges: Figure<bool>,
+    /// Who puts those that wait in order.
+    pub scheduler: Figure<IoScheduler>,
     /// Bytes whose transfer the latencies contain.
     pub latency_covers: u64,
 }
@@ -76,8 +76,10 @@ const SEEK_P99: &str =
     "computed: any part of a revolution, and a seek that takes the root of a random distance";
 const BLOCK_LAYER: Option<Figure<u32>> = Some(figure(128, "the block layer's default"));
 /// Of a disk with one queue.
-const ONE_QUEUE: Figure<bool> =
-    figure(true, "one queue: the block layer's default before it is mq-deadline, which merges");
+const ONE_QUEUE: Figure<IoScheduler> = figure(
+    IoScheduler::MqDeadline,
+    "it has one queue, before which the block layer puts mq-deadline by default",
+);
 const SSD_TAIL: Option<Figure<Tail>> = Some(figure(Tail { one_in: 10_000, times: 10 }, TYPICAL));
 
 /// All presets.
@@ -96,7 +98,7 @@ pub const PRESETS: &[Preset] = &[
         iops: Some(figure(72_000, MEASURED_DEEP)),
         queue_depth: Some(figure(32, MEASURED_DEEP)),
         nr_requests: BLOCK_LAYER,
-        merges: figure(true, "it has one queue, and mq-deadline before it"),
+        scheduler: figure(IoScheduler::MqDeadline, "it has one queue, and mq-deadline before it"),
         latency_covers: BLOCK_BYTES,
     },
     Preset {
@@ -113,7 +115,7 @@ pub const PRESETS: &[Preset] = &[
         iops: None,
         queue_depth: Some(figure(1, "one set of heads")),
         nr_requests: BLOCK_LAYER,
-        merges: ONE_QUEUE,
+        scheduler: ONE_QUEUE,
         latency_covers: BLOCK_BYTES,
     },
     Preset {
@@ -130,7 +132,7 @@ pub const PRESETS: &[Preset] = &[
         iops: Some(figure(90_000, TYPICAL)),
         queue_depth: Some(figure(32, "the link's command queue")),
         nr_requests: BLOCK_LAYER,
-        merges: ONE_QUEUE,
+        scheduler: ONE_QUEUE,
         latency_covers: BLOCK_BYTES,
     },
     Preset {
@@ -147,7 +149,7 @@ pub const PRESETS: &[Preset] = &[
         iops: Some(figure(600_000, TYPICAL)),
         queue_depth: Some(figure(64, TYPICAL)),
         nr_requests: BLOCK_LAYER,
-        merges: figure(false, "a queue for each CPU: nothing before them, by default"),
+        scheduler: figure(IoScheduler::None, "a queue for each CPU: nothing before them, by default"),
         latency_covers: BLOCK_BYTES,
     },
     Preset {
@@ -164,7 +166,7 @@ pub const PRESETS: &[Preset] = &[
         iops: None,
         queue_depth: None,
         nr_requests: None,
-        merges: figure(false, "nothing queues"),
+        scheduler: figure(IoScheduler::None, "nothing queues"),
         latency_covers: 0,
     },
 ];
@@ -190,7 +192,7 @@ impl Preset {
             queue_depth: value(&self.queue_depth),
             nr_requests: value(&self.nr_requests),
             request_pages_max: Bdi::NO_READAHEAD.io_pages,
-            merges: self.merges.value,
+            scheduler: self.scheduler.value,
             latency_covers: self.latency_covers,
             faults: Vec::new(),
             remote_completions: 0.0,

@@ -7,6 +7,15 @@ use super::{Direction, Fault, FaultRule, Latency, Tail};
 /// Requests are counted in blocks of a page.
 pub(super) const BLOCK_BYTES: u64 = PAGE_SIZE;
 
+/// Who puts requests that wait for a device in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoScheduler {
+    /// Nobody: they wait in order of arrival.
+    None,
+    /// Reads before writes, in order of their places, and neighbours as one.
+    MqDeadline,
+}
+
 /// The parameters of a block device. Any value is possible; [`super::Device::new`] refuses those that make no sense.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceSpec {
@@ -28,13 +37,13 @@ pub struct DeviceSpec {
     pub iops_max: Option<u64>,
     /// Requests in service at a time; greater than 0.
     pub queue_depth: u32,
-    /// Requests in service or waiting at a time; whoever submits one more waits. The block layer's `nr_requests`, 128 by default
-    /// (reclaim 9, row 13). Less than `queue_depth` is as much as that.
+    /// Requests in service or waiting at a time, under a scheduler of each direction; whoever submits one more waits. The block layer's
+    /// `nr_requests`, 128 by default (reclaim 9, row 13). Less than `queue_depth` is as much as that.
     pub nr_requests: u32,
     /// Blocks in one request at most (`max_sectors_kb`); greater than 0. What is larger is submitted in pieces. 320 by default.
     pub request_pages_max: u32,
-    /// Whether a request becomes part of a neighbour that waits, as under the scheduler of a disk with one queue.
-    pub merges: bool,
+    /// In which order it gets the requests that wait.
+    pub scheduler: IoScheduler,
     /// Bytes whose transfer the latencies above contain already, because they were measured with requests of that size.
     pub latency_covers: u64,
     /// Requests that fail; none by default.

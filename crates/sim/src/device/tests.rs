@@ -17,7 +17,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         iops_max: None,
         queue_depth,
         nr_requests: 128,
-        merges: false,
+        scheduler: IoScheduler::None,
         request_pages_max: 320,
         latency_covers: 4096,
         faults: Vec::new(),
@@ -29,8 +29,13 @@ fn read(block: u64) -> Request {
     Request { direction: Direction::Read, area: FILE, block, blocks: 1 }
 }
 
+fn write(block: u64) -> Request {
+    Request { direction: Direction::Write, ..read(block) }
+}
+
+/// Without a scheduler.
 fn preset(name: &str) -> DeviceSpec {
-    DeviceSpec::preset(name).unwrap()
+    DeviceSpec { scheduler: IoScheduler::None, ..DeviceSpec::preset(name).unwrap() }
 }
 
 fn device(spec: DeviceSpec) -> Device {
@@ -38,7 +43,7 @@ fn device(spec: DeviceSpec) -> Device {
 }
 
 fn ends(device: &mut Device, submissions: &[(u64, u64)]) -> Vec<u64> {
-    submissions.iter().map(|&(now, block)| device.submit(Nanos(now), read(block)).at.0).collect()
+    submissions.iter().map(|&(now, block)| device.serve_in_turn(Nanos(now), read(block)).at.0).collect()
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn requests_beyond_the_queue_depth_wait_in_order_of_arrival() {
 #[test]
 fn whoever_submits_more_than_nr_requests_waits_until_enough_are_done() {
     let mut device = device(DeviceSpec { nr_requests: 4, ..plain(2, 100_000) });
-    let mut admitted = |now| device.submit(Nanos(now), read(0)).admitted.0;
+    let mut admitted = |now| device.serve_in_turn(Nanos(now), read(0)).admitted.0;
     // Two are served, two may wait; the fifth has to until the third is served, when a first one is done.
     assert_eq!([0; 6].map(&mut admitted), [0, 0, 0, 0, 100_000, 104_096]);
     // By then the first two are done, and two wait.
@@ -81,96 +86,11 @@ fn a_deep_queue_is_bound_by_requests_a_second() {
     assert_eq!(ends[999], 999 * 10_000 + 20_000);
 }
 
-/// Where neighbours that wait are merged: one page takes `L`, of which `T` on the bus.
-mod merging {
-    use super::*;
-
-    const L: u64 = 100_000;
-    const T: u64 = 4_096;
-
-    fn merging(queue_depth: u32) -> Device {
-        device(DeviceSpec { merges: true, ..plain(queue_depth, L) })
-    }
-
-    /// Submitted at once, in this order: for how long the device is busy, how many were requests of their own, how many were merged.
-    fn busy(mut device: Device, blocks: &[u64]) -> (u64, u64, u64) {
-        let submissions: Vec<(u64, u64)> = blocks.iter().map(|&block| (0, block)).collect();
-        let last = ends(&mut device, &submissions).into_iter().max().unwrap();
-        let report = device.report(Nanos(u64::MAX));
-        assert!(last <= report.busy.0, "done at {last}, and busy until {}", report.busy);
-        assert_eq!(report.pages_read, blocks.len() as u64);
-        assert_eq!(report.read.count + report.merged, blocks.len() as u64);
-        (report.busy.0, report.read.count, report.merged)
-    }
-
-    #[test]
-    fn neighbours_cost_their_transfer_and_strangers_a_request_each() {
-        for n in [3, 10, 200] {
-            // The first is served at once; the others are one request: 2 L + (n - 2) T. Alone each they take n L.
-            let forwards: Vec<u64> = (0..n).collect();
-            let submissions: Vec<(u64, u64)> = forwards.iter().map(|&block| (0, block)).collect();
-            assert_eq!(ends(&mut merging(1), &submissions).pop(), Some(2 * L + (n - 2) * T));
-            assert_eq!(busy(merging(1), &forwards), (2 * L + (n - 2) * T, 2, n - 2));
-            let backwards: Vec<u64> = (0..n).rev().collect();
-            assert_eq!(busy(merging(1), &backwards), busy(merging(1), &forwards));
-            let apart: Vec<u64> = (0..n).map(|block| 2 * block).collect();
-            assert_eq!(busy(merging(1), &apart), (n * L, n, 0));
-            assert_eq!(busy(device(plain(1, L)), &forwards), (n * L, n, 0), "nothing in front of it merges");
-        }
-    }
-
-    #[test]
-    fn any_request_that_waits_is_joined_and_not_the_last_one_alone() {
-        // Three stretches side by side: the first page of the first stretch is served, and two and its rest wait.
-        let woven: Vec<u64> = (0..60).map(|index| index % 3 * 1_000 + index / 3).collect();
-        assert_eq!(busy(merging(1), &woven), (4 * L + 56 * T, 4, 56));
-    }
-
-    #[test]
-    fn a_merged_request_is_no_larger_than_a_request_may_be() {
-        let longest = u64::from(plain(1, L).request_pages_max);
-        let pages: Vec<u64> = (0..2 + longest).collect();
-        assert_eq!(busy(merging(1), &pages), (3 * L + (longest - 1) * T, 3, longest - 1));
-    }
-
-    #[test]
-    fn what_is_served_already_is_joined_by_none_and_neither_is_another_kind() {
-        let mut device = merging(1);
-        assert_eq!(ends(&mut device, &[(0, 0), (L / 2, 1), (L, 2)]), [L, 2 * L, 3 * L]);
-        let write = Request { direction: Direction::Write, ..read(3) };
-        assert_eq!(device.submit(Nanos(L), write).at, Nanos(4 * L), "a write is no part of a read");
-        let other = Request { area: OTHER, block: 4, ..write };
-        assert_eq!(device.submit(Nanos(L), other).at, Nanos(5 * L), "files lie apart");
-        assert_eq!(device.report(Nanos(u64::MAX)).merged, 0);
-    }
-
-    #[test]
-    fn what_was_told_stays_and_whoever_comes_later_pays_for_the_transfer() {
-        let mut device = merging(1);
-        assert_eq!(ends(&mut device, &[(0, 0), (0, 100), (0, 200)]), [L, 2 * L, 3 * L]);
-        assert_eq!(ends(&mut device, &[(0, 101), (0, 102)]), [2 * L + T, 2 * L + 2 * T]);
-        assert_eq!(ends(&mut device, &[(0, 300)]), [4 * L + 2 * T]);
-    }
-
-    #[test]
-    fn whoever_is_merged_needs_no_room() {
-        let mut device = device(DeviceSpec { merges: true, nr_requests: 2, ..plain(1, L) });
-        let mut admitted = |block| device.submit(Nanos(0), read(block)).admitted.0;
-        assert_eq!([0, 10, 11, 12, 20].map(&mut admitted), [0, 0, 0, 0, L]);
-    }
-
-    #[test]
-    fn a_deep_queue_that_is_never_full_merges_nothing() {
-        let blocks: Vec<u64> = (0..32).collect();
-        assert_eq!(busy(merging(32), &blocks), (31 * T + L, 32, 0));
-    }
-}
-
 #[test]
 fn a_large_request_pays_for_every_byte() {
     let mut device = device(plain(1, 10_000));
     let request = Request { direction: Direction::Write, area: FILE, block: 0, blocks: 32 };
-    assert_eq!(device.submit(Nanos(0), request).at, Nanos(10_000 + 31 * 4_096));
+    assert_eq!(device.serve_in_turn(Nanos(0), request).at, Nanos(10_000 + 31 * 4_096));
     assert_eq!(device.report(Nanos(u64::MAX)).pages_written, 32);
 }
 
@@ -181,7 +101,7 @@ fn a_disk_seeks_unless_the_request_follows_the_previous_one() {
     let mut previous = 0;
     let mut took = |request| {
         let now = Nanos(previous);
-        previous = device.submit(now, request).at.0;
+        previous = device.serve_in_turn(now, request).at.0;
         previous - now.0
     };
     assert_eq!(took(read(7)), 8_000_000);
@@ -202,20 +122,23 @@ fn the_presets_are_valid_and_known_by_name() {
         assert_eq!(has_spread(spec.read) && has_spread(spec.write), *name != "pmem", "{name}");
     }
     assert_eq!(DeviceSpec::preset("floppy"), None);
+    let has_scheduler = |name| device(DeviceSpec::preset(name).unwrap()).has_scheduler();
+    let scheduled: Vec<_> = DeviceSpec::PRESETS.iter().filter(|&&name| has_scheduler(name)).collect();
+    assert_eq!(scheduled, [&"virtio", &"hdd", &"sata-ssd"]);
 }
 
 #[test]
 fn the_virtio_preset_reproduces_its_row() {
     let mut device = device(preset("virtio"));
     for index in 0..50_000u64 {
-        device.submit(Nanos(index * 1_000_000), read(index * 2));
+        device.serve_in_turn(Nanos(index * 1_000_000), read(index * 2));
     }
     let read_alone = device.report(Nanos(u64::MAX)).read;
     assert!((29_000..=31_000).contains(&read_alone.p50.0), "{read_alone}");
     assert!((72_000..=78_000).contains(&read_alone.p99.0), "{read_alone}");
 
     let mut device = self::device(preset("virtio"));
-    let last = (0..72_000).map(|index| device.submit(Nanos(0), read(index * 2)).at.0).max().unwrap();
+    let last = (0..72_000).map(|index| device.serve_in_turn(Nanos(0), read(index * 2)).at.0).max().unwrap();
     assert!((980_000_000..=1_050_000_000).contains(&last), "72 K requests take {last} ns");
 }
 
@@ -223,7 +146,7 @@ fn the_virtio_preset_reproduces_its_row() {
 fn the_same_seed_draws_the_same_latencies_and_devices_differ() {
     let run = |seed, index| {
         let mut device = Device::new(preset("virtio"), seed, index).unwrap();
-        (0..100).map(|block| device.submit(Nanos(0), read(2 * block)).at).collect::<Vec<_>>()
+        (0..100).map(|block| device.serve_in_turn(Nanos(0), read(2 * block)).at).collect::<Vec<_>>()
     };
     assert_eq!(run(1, 0), run(1, 0));
     assert_ne!(run(1, 0), run(2, 0));
@@ -236,7 +159,7 @@ fn faults_strike_by_chance_by_count_and_by_place() {
         let faults = vec![Fault { direction: Direction::Read, rule }];
         let mut device = device(DeviceSpec { faults, ..preset("virtio") });
         let failed: Vec<u64> =
-            (0..100_000).filter(|&block| device.submit(Nanos(0), read(block)).failed).collect();
+            (0..100_000).filter(|&block| device.serve_in_turn(Nanos(0), read(block)).failed).collect();
         assert_eq!(device.report(Nanos(u64::MAX)).errors, failed.len() as u64);
         failed
     };
@@ -253,10 +176,10 @@ fn faults_leave_the_latencies_alone_and_spare_the_other_direction() {
     let mut faulty = device(DeviceSpec { faults, ..preset("virtio") });
     let mut sound = device(preset("virtio"));
     for block in 0..100 {
-        assert_eq!(faulty.submit(Nanos(0), read(block)), sound.submit(Nanos(0), read(block)));
+        assert_eq!(faulty.serve_in_turn(Nanos(0), read(block)), sound.serve_in_turn(Nanos(0), read(block)));
         let write = Request { direction: Direction::Write, ..read(block) };
-        let completion = faulty.submit(Nanos(0), write);
-        assert_eq!((completion.at, completion.failed), (sound.submit(Nanos(0), write).at, true));
+        let completion = faulty.serve_in_turn(Nanos(0), write);
+        assert_eq!((completion.at, completion.failed), (sound.serve_in_turn(Nanos(0), write).at, true));
     }
 }
 
@@ -267,7 +190,7 @@ fn a_share_of_requests_ends_elsewhere_and_a_larger_share_holds_the_smaller_one()
         let mut local = device(preset("virtio"));
         let both = (0..10_000).map(|block| {
             let [remote, local] =
-                [&mut remote, &mut local].map(|device| device.submit(Nanos(0), read(2 * block)));
+                [&mut remote, &mut local].map(|device| device.serve_in_turn(Nanos(0), read(2 * block)));
             assert_eq!((remote.at, local.remote), (local.at, None));
             remote.remote.is_some()
         });
@@ -310,18 +233,26 @@ fn senseless_parameters_are_refused_by_name() {
 
 #[test]
 fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server() {
-    // M/D/1: load * service / (2 * (1 - load)) = 0.8 * 100 us / 0.4.
+    // M/D/1: load * service / (2 * (1 - load)) = 0.8 * 100 us / 0.4. In whatever order they are served.
     const SERVICE: u64 = 100_000;
     const REQUESTS: u64 = 500_000;
-    for (seed, merges) in [(1, false), (2, false), (3, true)] {
-        let mut device = device(DeviceSpec { merges, ..plain(1, SERVICE) });
+    for (seed, scheduler) in [(1, IoScheduler::None), (2, IoScheduler::None), (3, IoScheduler::MqDeadline)] {
+        let mut device = device(DeviceSpec { scheduler, ..plain(1, SERVICE) });
         let mut rng = SplitMix64::new(seed);
         let mut now = 0.0;
         for block in 0..REQUESTS {
             now -= libm::log(1.0 - rng.unit()) * SERVICE as f64 / 0.8;
-            // Strangers, which no scheduler merges.
-            device.submit(Nanos(now as u64), read(2 * block));
+            let (now, request) = (Nanos(now as u64), read(2 * block));
+            match scheduler {
+                IoScheduler::None => drop(device.serve_in_turn(now, request)),
+                IoScheduler::MqDeadline => {
+                    serve_until(&mut device, now);
+                    device.queue(now, request, Ticket(0));
+                    device.dispatch(now);
+                }
+            }
         }
+        serve_until(&mut device, Nanos(u64::MAX));
         let report = device.report(Nanos(now as u64));
         let load = report.busy.0 as f64 / now;
         assert!((load - 0.8).abs() < 0.01, "{load}");
@@ -331,13 +262,174 @@ fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server(
 }
 
 #[test]
-fn a_read_waits_behind_the_writes_that_came_before_it() {
+fn without_a_scheduler_a_read_waits_behind_the_writes_that_came_before_it() {
     let mut device = device(plain(2, 100_000));
     for block in 0..10 {
-        device.submit(Nanos(0), Request { direction: Direction::Write, ..read(block) });
+        device.serve_in_turn(Nanos(0), write(block));
     }
     // Two at a time, and the two share the bus: the second ends 4,096 ns after the first. The read comes after five such pairs.
-    assert_eq!(device.submit(Nanos(0), read(99)).at, Nanos(6 * 100_000));
-    let alone = self::device(plain(2, 100_000)).submit(Nanos(0), read(99)).at;
+    assert_eq!(device.serve_in_turn(Nanos(0), read(99)).at, Nanos(6 * 100_000));
+    let alone = self::device(plain(2, 100_000)).serve_in_turn(Nanos(0), read(99)).at;
     assert_eq!(alone, Nanos(100_000));
+}
+
+/// Gives a device what waits for it, up to `end`; returns the tickets and when each is done, in the order of service.
+fn serve_until(device: &mut Device, end: Nanos) -> Vec<(u32, u64)> {
+    let mut served = Vec::new();
+    while let Some(now) = device.next_dispatch().filter(|&at| at <= end) {
+        while let Some(Dispatched { at, tickets, .. }) = device.dispatch(now) {
+            served.extend(tickets.iter().map(|ticket| (ticket.0, at.0)));
+        }
+    }
+    served
+}
+
+/// Under mq-deadline: one page takes `L`, of which `T` on the bus.
+mod scheduled {
+    use super::*;
+
+    const L: u64 = 100_000;
+    const T: u64 = 4_096;
+
+    fn disk(queue_depth: u32) -> Device {
+        device(DeviceSpec { scheduler: IoScheduler::MqDeadline, ..plain(queue_depth, L) })
+    }
+
+    /// One that serves a page far away, so that all that comes now waits.
+    fn busy_disk() -> Device {
+        let mut disk = disk(1);
+        disk.queue(Nanos(0), Request { area: OTHER, ..read(0) }, Ticket(u32::MAX));
+        disk.dispatch(Nanos(0)).unwrap();
+        disk
+    }
+
+    /// Submits requests at once to a busy disk; their numbers in the order in which they are served.
+    fn order(requests: &[Request]) -> Vec<u32> {
+        let mut disk = busy_disk();
+        for (ticket, &request) in (0..).zip(requests) {
+            disk.queue(Nanos(1), request, Ticket(ticket));
+        }
+        serve_until(&mut disk, Nanos(u64::MAX)).iter().map(|&(ticket, _)| ticket).collect()
+    }
+
+    /// The same for reads of these blocks: until when the disk is busy with them, and how many requests they became.
+    fn busy(blocks: impl Iterator<Item = u64>) -> (u64, u64) {
+        let mut disk = busy_disk();
+        let count = blocks.map(|block| disk.queue(Nanos(1), read(block), Ticket(0))).count() as u64;
+        let last = serve_until(&mut disk, Nanos(u64::MAX)).last().unwrap().1;
+        let report = disk.report(Nanos(u64::MAX));
+        assert_eq!(report.pages_read, count + 1);
+        assert_eq!(report.read.count + report.merged, count + 1);
+        assert_eq!(report.busy.0, last);
+        (last - L, report.read.count - 1)
+    }
+
+    #[test]
+    fn neighbours_cost_their_transfer_and_strangers_a_request_each() {
+        for n in [3, 10, 200] {
+            assert_eq!(busy(0..n), (L + (n - 1) * T, 1), "forwards");
+            assert_eq!(busy((0..n).rev()), (L + (n - 1) * T, 1), "backwards");
+            assert_eq!(busy((0..n).map(|block| 2 * block)), (n * L, n), "apart");
+        }
+        // Three stretches side by side.
+        assert_eq!(busy((0..60).map(|index| index % 3 * 1_000 + index / 3)), (3 * L + 57 * T, 3));
+    }
+
+    #[test]
+    fn a_merged_request_is_no_larger_than_a_request_may_be() {
+        let longest = u64::from(plain(1, L).request_pages_max);
+        assert_eq!(busy(0..longest + 1), (2 * L + (longest - 1) * T, 2));
+    }
+
+    #[test]
+    fn what_is_served_already_is_joined_by_none_and_neither_is_another_kind() {
+        let mut disk = disk(1);
+        disk.queue(Nanos(0), read(0), Ticket(0));
+        disk.dispatch(Nanos(0)).unwrap();
+        for request in [read(1), write(2), Request { area: OTHER, ..write(3) }] {
+            disk.queue(Nanos(1), request, Ticket(0));
+        }
+        serve_until(&mut disk, Nanos(u64::MAX));
+        let report = disk.report(Nanos(u64::MAX));
+        assert_eq!((report.merged, report.read.count, report.write.count), (0, 2, 2));
+    }
+
+    #[test]
+    fn reads_go_before_writes_that_came_before_them() {
+        assert_eq!(order(&[write(0), write(2), read(50), write(4), read(40)]), [2, 4, 0, 1, 3]);
+    }
+
+    #[test]
+    fn requests_of_a_direction_go_in_order_of_their_places_from_where_the_last_one_ended() {
+        let mut disk = busy_disk();
+        for (ticket, block) in [70, 10, 90, 30, 50].into_iter().enumerate() {
+            disk.queue(Nanos(1), read(block), Ticket(ticket as u32));
+        }
+        // The oldest one goes first, as the last one was further on than all of them.
+        let served: Vec<u32> =
+            serve_until(&mut disk, Nanos(u64::MAX)).into_iter().map(|(ticket, _)| ticket).collect();
+        assert_eq!(served, [0, 2, 1, 3, 4], "70, 90, and then from the oldest on");
+    }
+
+    #[test]
+    fn writes_have_every_third_batch_whoever_reads() {
+        let reads = (0..80).map(|block| read(2 * block));
+        let writes = (0..20).map(|block| write(2 * block));
+        let requests: Vec<Request> = writes.chain(reads).collect();
+        let is_write: Vec<bool> = order(&requests).into_iter().map(|ticket| ticket < 20).collect();
+        let runs: Vec<(bool, usize)> =
+            is_write.chunk_by(|one, next| one == next).map(|run| (run[0], run.len())).collect();
+        // Batches of 16; the rest of the writes comes when they have stood back twice again.
+        assert_eq!(runs, [(false, 32), (true, 16), (false, 32), (true, 4), (false, 16)]);
+    }
+
+    #[test]
+    fn whoever_has_waited_for_too_long_begins_the_next_batch() {
+        let mut disk = disk(1);
+        disk.queue(Nanos(0), read(100), Ticket(u32::MAX));
+        disk.dispatch(Nanos(0)).unwrap();
+        let submit =
+            |disk: &mut Device, now, block| disk.queue(Nanos(now), read(block), Ticket(block as u32));
+        submit(&mut disk, 1, 5);
+        submit(&mut disk, 1, 1_000);
+        // There is always something further on, so 5 is left behind.
+        let (mut first, mut next) = (None, 2_000);
+        for now in (0..).map(|step| step * L).skip(1) {
+            submit(&mut disk, now, next);
+            next += 2;
+            let served = disk.dispatch(Nanos(now)).expect("the one before is done");
+            if served.tickets == [Ticket(5)] {
+                first = Some(now);
+                break;
+            }
+            assert!(now < 2 * 500_000_000, "it never comes");
+        }
+        let waited = first.unwrap();
+        assert!((500_000_000..500_000_000 + 17 * L).contains(&waited), "{waited}");
+    }
+
+    #[test]
+    fn reads_are_let_in_where_writes_fill_the_queue_and_whoever_is_not_learns_for_how_long() {
+        let mut disk =
+            device(DeviceSpec { scheduler: IoScheduler::MqDeadline, nr_requests: 4, ..plain(1, L) });
+        disk.queue(Nanos(0), read(500), Ticket(0));
+        disk.dispatch(Nanos(0)).unwrap();
+        let mut admitted = |request| disk.queue(Nanos(1), request, Ticket(0)).admitted.0;
+        assert_eq!([0, 10, 20].map(|block| admitted(write(block))), [1, 1, 1]);
+        // Until one of them is served, two of them.
+        assert_eq!([30, 40].map(|block| admitted(write(block))), [L, 2 * L]);
+        assert_eq!(admitted(write(41)), 1, "what becomes part of another needs no room");
+        assert_eq!(admitted(read(0)), 1);
+    }
+
+    #[test]
+    fn a_disk_that_is_never_short_of_slots_takes_all_as_they_come() {
+        let mut disk = disk(32);
+        for block in 0..32 {
+            disk.queue(Nanos(block), read(block), Ticket(block as u32));
+            assert_eq!(disk.dispatch(Nanos(block)).unwrap().tickets, [Ticket(block as u32)]);
+            assert_eq!(disk.next_dispatch(), None);
+        }
+        assert_eq!(disk.report(Nanos(u64::MAX)).merged, 0);
+    }
 }

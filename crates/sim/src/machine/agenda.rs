@@ -21,6 +21,8 @@ pub(super) enum Event {
     Alarm { task: TaskIndex, wait: u32 },
     /// Somebody comes for what hardware has told.
     EmptyRing { ring: u16 },
+    /// A device has a slot for a request that waits.
+    SlotFree { device: u32 },
 }
 
 impl Event {
@@ -36,6 +38,7 @@ impl Event {
             Event::Timed(index) => (3, u64::from(index)),
             Event::Alarm { task, wait } => (4, u64::from(task) | u64::from(wait) << 32),
             Event::EmptyRing { ring } => (5, u64::from(ring)),
+            Event::SlotFree { device } => (6, u64::from(device)),
         };
         kind << 61 | content
     }
@@ -52,13 +55,14 @@ impl Event {
             2 => Event::FlushStats,
             3 => Event::Timed(content),
             5 => Event::EmptyRing { ring: content as u16 },
+            6 => Event::SlotFree { device: content },
             _ => Event::Alarm { task: content, wait: (word >> 32) as u32 & (WAITS - 1) },
         }
     }
 
     /// Whether a task may go on because of it.
     fn is_driving(self) -> bool {
-        matches!(self, Event::Run(_) | Event::IoDone { .. } | Event::Alarm { .. })
+        matches!(self, Event::Run(_) | Event::IoDone { .. } | Event::Alarm { .. } | Event::SlotFree { .. })
     }
 }
 
@@ -115,13 +119,15 @@ mod tests {
             Event::Timed(u32::MAX),
             Event::Alarm { task: TaskIndex::MAX, wait: WAITS - 1 },
             Event::Alarm { task: 0, wait: 0 },
+            Event::EmptyRing { ring: u16::MAX },
+            Event::SlotFree { device: u32::MAX },
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }
     }
 
     #[test]
-    fn only_runs_and_completions_drive() {
+    fn only_runs_and_what_leads_to_completions_drive() {
         let mut agenda = Agenda::default();
         agenda.push(Nanos(1), Event::FlushStats);
         agenda.push(Nanos(2), Event::Timed(0));

@@ -146,24 +146,30 @@ impl Machine {
         let mut first = 0;
         for at in 0..self.gathered.len() {
             let Gathered { request, ios } = self.gathered[at];
+            let ios = first..first + ios;
+            first = ios.end;
             let device = self.device_of(request.area);
-            let device = &mut self.devices[device];
-            let most = device.request_pages_max();
-            let completion = if request.blocks <= most {
-                device.submit(now, request)
-            } else {
-                submit_in_pieces(device, now, request, most)
-            };
+            if self.devices[device].has_scheduler() {
+                self.queue_transfers(device, request, ios, cpu, settled);
+                continue;
+            }
+            let completion = submit_in_pieces(&mut self.devices[device], now, request);
             settled.admitted = settled.admitted.max(completion.admitted + settled.spent);
-            let cpu = completion.remote.map_or(cpu, |which| self.other_cpu(cpu, which));
-            for &io in &self.ios[first..first + ios] {
+            let cpu = self.completion_cpu(cpu, completion.remote);
+            for &io in &self.ios[ios] {
                 let done = Event::IoDone { io, cpu, failed: completion.failed };
                 self.agenda.push(completion.at + settled.spent, done);
             }
-            first += ios;
         }
         self.gathered.clear();
         self.ios.clear();
+        // All of them are there to be sorted before the first one goes.
+        self.dispatch_queued();
+    }
+
+    /// Where the end of a request is handled that was submitted on `cpu`: there, or elsewhere, where `remote` is any number.
+    pub(super) fn completion_cpu(&self, cpu: CpuId, remote: Option<u32>) -> CpuId {
+        remote.map_or(cpu, |which| self.other_cpu(cpu, which))
     }
 
     /// A CPU other than this one, where there is one; `which` is any number.
@@ -203,10 +209,15 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
     Some((io, Request { direction, area, block, blocks }))
 }
 
-/// Submits a request larger than a device takes: it is over when all its pieces are, and fails if one of them does.
-#[cold]
-fn submit_in_pieces(device: &mut Device, now: Nanos, request: Request, most: u32) -> Completion {
-    let pieces = pieces(request, most).map(|piece| device.submit(now, piece));
+/// Submits a request to a device without a scheduler. One that is larger than it takes is over when all its pieces are, and fails if
+/// one of them does.
+#[inline]
+fn submit_in_pieces(device: &mut Device, now: Nanos, request: Request) -> Completion {
+    let most = device.request_pages_max();
+    if request.blocks <= most {
+        return device.serve_in_turn(now, request);
+    }
+    let pieces = pieces(request, most).map(|piece| device.serve_in_turn(now, piece));
     let all = pieces.reduce(|before, last| Completion {
         at: before.at.max(last.at),
         failed: before.failed | last.failed,
@@ -217,7 +228,7 @@ fn submit_in_pieces(device: &mut Device, now: Nanos, request: Request, most: u32
 }
 
 /// The requests of `most` blocks at most that a transfer, or neighbours together, become.
-fn pieces(whole: Request, most: u32) -> impl Iterator<Item = Request> {
+pub(super) fn pieces(whole: Request, most: u32) -> impl Iterator<Item = Request> {
     (0..whole.blocks).step_by(most as usize).map(move |from| Request {
         block: whole.block + u64::from(from),
         blocks: (whole.blocks - from).min(most),

@@ -6,7 +6,7 @@ use super::compressed::{CONTENTS_NAMES, Contents, Deciles};
 use super::keys::{Accepts, LATENCY, SIZE_MAX};
 use super::section::{from_texts, section, words};
 use super::{Bandwidth, DEFAULT_DEVICE, Share, Size, TimeSpan};
-use crate::device::{DeviceSpec, Figure, Preset, Tail};
+use crate::device::{DeviceSpec, Figure, IoScheduler, Preset, Tail};
 
 section! {
     /// A block device: a preset by class, and what differs from it.
@@ -32,9 +32,9 @@ section! {
         queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536),
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
-            "Requests served and waiting at the same time. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
-        merges: Option<bool>, [absent "true where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Bool,
-            "Whether a request becomes part of one that waits for a slot and is its neighbour, as under the scheduler of a disk with one queue. false: as with nomerges, or no scheduler.";
+            "Requests served and waiting at the same time, under mq-deadline of each direction. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
+        scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS),
+            "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. none: they are served as they come. The block layer's queue/scheduler.";
         read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
@@ -47,6 +47,34 @@ section! {
             "Share of writes that end in an I/O error, drawn from the seed.";
         remote_completions: Option<Share>, [absent "0"] in Accepts::Share,
             "Share of requests whose end is handled on a CPU other than the one that submitted them, drawn from the seed. What waits in that CPU's batches is out of its reach.";
+    }
+}
+
+words! {
+    /// Who puts requests that wait for a device in order.
+    pub enum DiskScheduler {
+        /// They are served as they come.
+        None = "none",
+        /// Reads before writes, in order of their places, and neighbours as one.
+        MqDeadline = "mq-deadline",
+    }
+}
+
+impl DiskScheduler {
+    fn of(scheduler: IoScheduler) -> DiskScheduler {
+        match scheduler {
+            IoScheduler::None => DiskScheduler::None,
+            IoScheduler::MqDeadline => DiskScheduler::MqDeadline,
+        }
+    }
+}
+
+impl From<DiskScheduler> for IoScheduler {
+    fn from(scheduler: DiskScheduler) -> IoScheduler {
+        match scheduler {
+            DiskScheduler::None => IoScheduler::None,
+            DiskScheduler::MqDeadline => IoScheduler::MqDeadline,
+        }
     }
 }
 
@@ -91,6 +119,9 @@ impl Device {
         let rate = |figure: Figure<u64>| (format!("\"{}\"", Bandwidth(figure.value)), figure.source);
         let count = |figure: Figure<u64>| (figure.value.to_string(), figure.source);
         let depth = |figure: Figure<u32>| (figure.value.to_string(), figure.source);
+        let scheduler = |figure: Figure<IoScheduler>| {
+            (format!("\"{}\"", DiskScheduler::of(figure.value).name()), figure.source)
+        };
         let rare = |figure: Figure<Tail>| {
             let Tail { one_in, times } = figure.value;
             (format!("one request in {one_in} takes {times} times the median"), figure.source)
@@ -105,7 +136,7 @@ impl Device {
             ("write_bandwidth", Some(rate(preset.write_bandwidth))),
             ("queue_depth", preset.queue_depth.map(depth)),
             ("nr_requests", preset.nr_requests.map(depth)),
-            ("merges", Some((preset.merges.value.to_string(), preset.merges.source))),
+            ("scheduler", Some(scheduler(preset.scheduler))),
             ("iops", preset.iops.map(count)),
             ("", preset.tail.map(rare)),
         ];
@@ -212,7 +243,7 @@ mod tests {
             assert_eq!(told.read_bandwidth, spec.read_bandwidth);
             assert_eq!(told.write_bandwidth, spec.write_bandwidth);
             assert_eq!((told.queue_depth, told.nr_requests), (spec.queue_depth, spec.nr_requests));
-            assert_eq!(told.merges, spec.merges);
+            assert_eq!(told.scheduler, spec.scheduler);
             assert!(spec.iops_max.is_none() || told.iops_max == spec.iops_max);
         }
     }

@@ -3,7 +3,7 @@
 use pageout_engine::Nanos;
 
 use super::{nanos, problem};
-use crate::device::{DeviceError, DeviceSpec, Direction, Fault, FaultRule, Latency};
+use crate::device::{DeviceError, DeviceSpec, Direction, Fault, FaultRule, IoScheduler, Latency};
 use crate::scenario::{Device, Problem, TimeSpan};
 
 impl Device {
@@ -22,7 +22,7 @@ impl Device {
             write_bandwidth,
             queue_depth,
             nr_requests,
-            merges,
+            scheduler,
             iops,
             fail_reads,
             fail_writes,
@@ -40,7 +40,7 @@ impl Device {
         spec.write_bandwidth = write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
         spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
         spec.nr_requests = nr_requests.unwrap_or(spec.nr_requests);
-        spec.merges = merges.unwrap_or(spec.merges);
+        spec.scheduler = scheduler.map_or(spec.scheduler, IoScheduler::from);
         spec.iops_max = iops.or(spec.iops_max);
         spec.request_pages_max = self.bdi().io_pages;
         spec.remote_completions = remote_completions.map_or(0.0, |share| share.0);

@@ -21,7 +21,7 @@
 
 use pageout_engine::{Access, Advice, Bdi, FileId, Nanos, NodeId, PageCacheEvent, Served};
 use pageout_sim::cost::Costs;
-use pageout_sim::device::{DeviceSpec, Latency};
+use pageout_sim::device::{DeviceSpec, IoScheduler, Latency};
 use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
 use pageout_workload as workload;
 
@@ -161,7 +161,7 @@ pub(super) fn instant_disk() -> DeviceSpec {
         iops_max: None,
         queue_depth: u32::MAX,
         nr_requests: u32::MAX,
-        merges: false,
+        scheduler: IoScheduler::None,
         request_pages_max: Bdi::NO_READAHEAD.io_pages,
         latency_covers: u64::MAX,
         faults: Vec::new(),
