@@ -143,7 +143,9 @@ pub struct Machine {
     /// Which of `tasks` an engine's task is.
     task_index: Vec<Option<TaskIndex>>,
     foreground_left: usize,
-    timed: Vec<TimedEvent>,
+    /// Events, each with the shell that does it.
+    timed: Vec<(TimedEvent, usize)>,
+    shells: Vec<timed::Shell>,
     timed_left: usize,
     threads: Vec<Thread>,
     ended: Ended,
@@ -220,6 +222,7 @@ impl Machine {
             task_index: Vec::new(),
             foreground_left: 0,
             timed: Vec::new(),
+            shells: Vec::new(),
             timed_left: 0,
             threads: Vec::new(),
             ended: Ended::NotYet,
@@ -341,6 +344,7 @@ impl Machine {
             reads_thinned: self.outcome.readings.thinned(),
             writes: self.timed_writes(),
             timed_left: self.timed_left,
+            timed_left_out: self.outcome.left_out,
         }
     }
 
@@ -377,7 +381,7 @@ impl Machine {
         self.start_kernel_threads();
         self.follow_scans();
         for index in 0..self.timed.len() {
-            self.agenda.push(self.timed[index].at, Event::Timed(index as u32));
+            self.agenda.push(self.timed[index].0.at, Event::Timed(index as u32));
         }
         if self.engine.stat_flush_period().is_some() {
             self.agenda.push(self.stat_flush_phase, Event::FlushStats);
@@ -429,6 +433,7 @@ impl Machine {
                 Event::Alarm { task, wait } => self.alarm(task, wait),
                 Event::EmptyRing { ring } => self.empty_ring(ring, observer),
                 Event::SlotFree { device } => self.slot_free(device as usize),
+                Event::ShellGoesOn(shell) => self.shell_goes_on(shell as usize, observer)?,
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
             }
         }

@@ -61,6 +61,8 @@ pub struct Report {
     pub writes: Vec<FileWrite>,
     /// Timed events that were not due yet when the run ended; recurring ones don't count.
     pub timed_left: usize,
+    /// Times at which an event that repeats was left out, as its shell was still busy.
+    pub timed_left_out: u64,
 }
 
 /// Where accesses found their pages, and where those went.

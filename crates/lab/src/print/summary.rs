@@ -107,6 +107,13 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
             figures::counted(result.events_not_reached as u64, "event")
         );
     }
+    if result.events_left_out > 0 {
+        let _ = writeln!(
+            text,
+            "\n{} of an event that repeats left out, as the one before was still at work",
+            figures::counted(result.events_left_out, "time")
+        );
+    }
     if !result.notes.is_empty() {
         text.push('\n');
         text += &notes::to_text(&result.notes);

@@ -81,6 +81,8 @@ pub(crate) struct RunResult {
     pub(crate) reads_thinned: Vec<ThinnedResult>,
     /// Events that were not due yet when the run ended.
     pub(crate) events_not_reached: usize,
+    /// Times at which an event that repeats was still busy with the one before.
+    pub(crate) events_left_out: u64,
     /// What the run leaves out that its user would miss.
     pub(crate) notes: Vec<Note>,
 }
@@ -441,6 +443,7 @@ impl RunResult {
             writeback: WritebackResult::of(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
             events_not_reached: report.timed_left,
+            events_left_out: report.timed_left_out,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),
             kills: report.kills.into_iter().map(kill_result).collect(),

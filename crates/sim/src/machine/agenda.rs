@@ -23,6 +23,8 @@ pub(super) enum Event {
     EmptyRing { ring: u16 },
     /// A device has a slot for a request that waits.
     SlotFree { device: u32 },
+    /// A shell has done what kept it busy.
+    ShellGoesOn(u32),
 }
 
 impl Event {
@@ -39,6 +41,7 @@ impl Event {
             Event::Alarm { task, wait } => (4, u64::from(task) | u64::from(wait) << 32),
             Event::EmptyRing { ring } => (5, u64::from(ring)),
             Event::SlotFree { device } => (6, u64::from(device)),
+            Event::ShellGoesOn(shell) => (7, u64::from(shell)),
         };
         kind << 61 | content
     }
@@ -56,6 +59,7 @@ impl Event {
             3 => Event::Timed(content),
             5 => Event::EmptyRing { ring: content as u16 },
             6 => Event::SlotFree { device: content },
+            7 => Event::ShellGoesOn(content),
             _ => Event::Alarm { task: content, wait: (word >> 32) as u32 & (WAITS - 1) },
         }
     }
@@ -121,6 +125,7 @@ mod tests {
             Event::Alarm { task: 0, wait: 0 },
             Event::EmptyRing { ring: u16::MAX },
             Event::SlotFree { device: u32::MAX },
+            Event::ShellGoesOn(u32::MAX),
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

@@ -8,6 +8,7 @@
 
 use pageout_engine::{MemcgId, Served, Step, ThreadInfo};
 
+use super::agenda::Event;
 use super::{Machine, RunError};
 use crate::account::Account;
 use crate::observe::Observer;
@@ -31,8 +32,8 @@ pub(super) struct Thread {
 pub(super) enum Role {
     /// It is one of the kernel's, of this name.
     Kernel(String),
-    /// It writes a kernel file, or has done so; where the result goes among the report's writes.
-    Control(usize),
+    /// It writes a kernel file for a shell, or has done so; `entry` is where the result goes among the report's writes.
+    Control { entry: usize, shell: usize },
 }
 
 impl Machine {
@@ -88,15 +89,18 @@ impl Machine {
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
             (Err(next), _) => runner.queue_until(settled.admitted, next),
-            (Ok(Served::Written { reclaimed }), Role::Control(entry)) => {
+            (Ok(Served::Written { reclaimed }), &mut Role::Control { entry, shell }) => {
                 runner.state = State::Ended;
-                let (entry, clock) = (*entry, runner.clock);
+                let clock = runner.clock;
                 self.write_done(entry, clock, reclaimed);
+                self.agenda.push(clock, Event::ShellGoesOn(shell as u32));
                 Next::Stop
             }
-            (Ok(Served::Refused(error)), Role::Control(entry)) => {
+            (Ok(Served::Refused(error)), &mut Role::Control { entry, shell }) => {
                 runner.state = State::Ended;
-                self.outcome.writes[*entry].error = Some(*error);
+                let clock = runner.clock;
+                self.outcome.writes[entry].error = Some(*error);
+                self.agenda.push(clock, Event::ShellGoesOn(shell as u32));
                 Next::Stop
             }
             (Ok(served), role) => unreachable!("{role:?} is served by {served:?}"),

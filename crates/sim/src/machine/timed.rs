@@ -2,7 +2,12 @@
 //!
 //! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
 //! call that reclaims until it is done. It begins at once, and a control task (`threads`) takes it on in steps. That task competes
-//! for CPU 0 like any other. Each write under way has a control task of its own, as if each came from its own shell.
+//! for CPU 0 like any other.
+//!
+//! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
+//! middle of a write, what it is to do once waits, and what it does again and again is left out, as by a loop that sleeps in between.
+
+use std::collections::VecDeque;
 
 use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Stat, Step};
 
@@ -25,6 +30,8 @@ pub struct TimedEvent {
     pub every: Option<Nanos>,
     /// The last time that it may come again.
     pub until: Nanos,
+    /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
+    pub shell: Option<String>,
     /// What.
     pub action: TimedAction,
 }
@@ -51,6 +58,16 @@ pub enum TimedAction {
     },
 }
 
+/// Who does what events say.
+#[derive(Debug)]
+pub(super) struct Shell {
+    name: Option<String>,
+    /// In the middle of a write.
+    is_busy: bool,
+    /// Events that are due.
+    waiting: VecDeque<usize>,
+}
+
 /// What stands for the value where a directory was removed.
 const RMDIR: &str = "rmdir";
 
@@ -61,6 +78,8 @@ pub(super) struct Outcome {
     pub(super) writes: Vec<FileWrite>,
     /// Directories of cgroups that were removed, with a slash at the end.
     removed: Vec<String>,
+    /// Times at which an event that repeats was still busy with the time before, and was left out.
+    pub(super) left_out: u64,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
 }
@@ -79,11 +98,17 @@ impl Machine {
             return Err(BuildError::ZeroPeriod { path: path.clone() });
         }
         self.timed_left += usize::from(event.every.is_none());
-        self.timed.push(event);
+        let named = |shell: &Shell| shell.name.is_some() && shell.name == event.shell;
+        let shell = self.shells.iter().position(named).unwrap_or_else(|| {
+            let name = event.shell.clone();
+            self.shells.push(Shell { name, is_busy: false, waiting: VecDeque::new() });
+            self.shells.len() - 1
+        });
+        self.timed.push((event, shell));
         Ok(())
     }
 
-    /// An event is due.
+    /// An event is due: it happens, unless its shell is busy.
     #[cold]
     pub(super) fn timed_event(
         &mut self,
@@ -91,15 +116,51 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<(), Box<RunError>> {
         let at = self.agenda.now();
-        let TimedEvent { every, until, action, .. } = self.timed[index].clone();
-        if let Some(path) = self.removed_file(&action) {
+        let (TimedEvent { every, until, action, .. }, shell) = &self.timed[index];
+        let (every, shell) = (*every, *shell);
+        if let Some(path) = self.removed_file(action) {
             // Whoever comes by again and again finds the directory gone, and stops.
             return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }.into()) };
         }
-        match every {
-            Some(period) if at.0.saturating_add(period.0) > until.0 => {}
-            Some(period) => self.agenda.push(at + period, Event::Timed(index as u32)),
-            None => self.timed_left -= 1,
+        if let Some(period) = every.filter(|period| at.0.saturating_add(period.0) <= until.0) {
+            self.agenda.push(at + period, Event::Timed(index as u32));
+        }
+        match &mut self.shells[shell] {
+            Shell { is_busy: false, .. } => self.happen(index, observer),
+            Shell { waiting, .. } if every.is_none() => {
+                waiting.push_back(index);
+                Ok(())
+            }
+            Shell { .. } => {
+                self.outcome.left_out += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// A shell has done what kept it busy, and does what has waited for that.
+    pub(super) fn shell_goes_on(
+        &mut self,
+        shell: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Box<RunError>> {
+        self.shells[shell].is_busy = false;
+        while !self.shells[shell].is_busy
+            && let Some(index) = self.shells[shell].waiting.pop_front()
+        {
+            self.happen(index, observer)?;
+        }
+        Ok(())
+    }
+
+    /// What an event says happens now.
+    fn happen(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
+        let at = self.agenda.now();
+        let (TimedEvent { every, action, .. }, shell) = &self.timed[index];
+        self.timed_left -= usize::from(every.is_none());
+        let (action, shell) = (action.clone(), *shell);
+        if let Some(path) = self.removed_file(&action) {
+            return Err(RunError::Removed { at, path }.into());
         }
         match action {
             TimedAction::Read { path } => {
@@ -121,11 +182,13 @@ impl Machine {
             }
             TimedAction::Write { path, value } => {
                 let before = self.account();
-                let written = self.write(path, value).map_err(|source| RunError::File { at, source })?;
+                let written =
+                    self.write(shell, path, value).map_err(|source| RunError::File { at, source })?;
                 let Some((index, step)) = written else {
                     self.after_kernel_work(CpuId(0), observer);
                     return Ok(());
                 };
+                self.shells[shell].is_busy = true;
                 // What was turned on may bring a thread along.
                 self.start_kernel_threads();
                 self.follow_scans();
@@ -145,10 +208,15 @@ impl Machine {
 
     /// Begins a write, as a control task that has nothing else to do. `None` if a command was refused: a script would be told, and
     /// go on.
-    fn write(&mut self, path: String, value: String) -> Result<Option<(TaskIndex, Step)>, FileError> {
+    fn write(
+        &mut self,
+        shell: usize,
+        path: String,
+        value: String,
+    ) -> Result<Option<(TaskIndex, Step)>, FileError> {
         let at = self.agenda.now();
         let entry = self.outcome.writes.len();
-        let index = self.control_task(at, entry);
+        let index = self.control_task(at, Role::Control { entry, shell });
         let Thread { runner, .. } = &mut self.threads[(index - THREAD) as usize];
         match self.engine.write_file(runner.id, &path, &value) {
             Ok(step) => {
@@ -166,19 +234,19 @@ impl Machine {
     }
 
     /// A control task that is at rest, or a new one.
-    fn control_task(&mut self, at: Nanos, entry: usize) -> TaskIndex {
+    fn control_task(&mut self, at: Nanos, role: Role) -> TaskIndex {
         let is_at_rest = |Thread { runner, role, .. }: &Thread| {
-            runner.state == State::Ended && matches!(role, Role::Control(_))
+            runner.state == State::Ended && matches!(role, Role::Control { .. })
         };
         if let Some(idle) = self.threads.iter().position(is_at_rest) {
             let thread = &mut self.threads[idle];
             thread.runner.clock = at;
-            thread.role = Role::Control(entry);
+            thread.role = role;
             return THREAD + idle as TaskIndex;
         }
         let mm = self.engine.process_create(MemcgId::ROOT);
         let id = self.engine.task_create(mm, CpuId(0));
-        self.thread_add(Runner::new(id, CpuId(0), at), Role::Control(entry))
+        self.thread_add(Runner::new(id, CpuId(0), at), role)
     }
 
     /// A write is over.

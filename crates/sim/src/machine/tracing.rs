@@ -103,7 +103,7 @@ impl Machine {
             None => Some(&self.tasks[index as usize].name),
             Some(thread) => match &self.threads[thread as usize].role {
                 Role::Kernel(name) => Some(name),
-                Role::Control(_) => Some("control"),
+                Role::Control { .. } => Some("control"),
             },
         }
     }
@@ -112,7 +112,7 @@ impl Machine {
     pub fn is_control_task(&self, task: TaskId) -> bool {
         let index = self.task_index.get(task.0 as usize).copied().flatten();
         let thread = index.and_then(|index| index.checked_sub(THREAD));
-        thread.is_some_and(|thread| matches!(self.threads[thread as usize].role, Role::Control(_)))
+        thread.is_some_and(|thread| matches!(self.threads[thread as usize].role, Role::Control { .. }))
     }
 
     /// Hands over what an engine call has told: stories at once, tracepoints in the order of time.

@@ -513,6 +513,7 @@ impl Scenario {
             at: nanos(event.at),
             every: event.every.map(nanos),
             until: event.until.map_or(Nanos(u64::MAX), nanos),
+            shell: event.shell.clone(),
             action,
         })
     }

@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
     let action = TimedAction::Write { path: path.to_string(), value: value.to_string() };
-    TimedEvent { at: Nanos(at), every: None, until: Nanos(u64::MAX), action }
+    TimedEvent { at: Nanos(at), every: None, until: Nanos(u64::MAX), shell: None, action }
 }
 
 fn read(at: u64, path: &str) -> TimedEvent {
@@ -17,6 +17,7 @@ fn read(at: u64, path: &str) -> TimedEvent {
         at: Nanos(at),
         every: None,
         until: Nanos(u64::MAX),
+        shell: None,
         action: TimedAction::Read { path: path.to_string() },
     }
 }
@@ -70,6 +71,42 @@ fn a_write_to_memory_reclaim_reclaims_beside_the_task() {
     assert_eq!(done[1], (Nanos(SECOND), 0), "the other does not wait for it");
     assert!(report.tasks[0].read_misses_io >= 2_000 + 512, "{:?}", report.tasks);
     assert_eq!(report.reclaim.count, 0, "it held no task up");
+}
+
+#[test]
+fn a_shell_leaves_out_what_repeats_while_it_is_busy_and_does_late_what_happens_once() {
+    const EVERY: u64 = 20_000;
+    let path = "/sys/fs/cgroup/job/memory.reclaim";
+    let every = Some(Nanos(EVERY));
+    let until = Nanos(SECOND + 10 * EVERY);
+    let repeated = |shell: Option<&str>| TimedEvent {
+        every,
+        until,
+        shell: shell.map(str::to_string),
+        ..write(SECOND, path, "1M")
+    };
+    let once = |shell: Option<&str>| TimedEvent {
+        shell: shell.map(str::to_string),
+        ..write(SECOND + EVERY, "/proc/sys/vm/swappiness", "10")
+    };
+    let written = |report: &Report| -> Vec<(u64, u64)> {
+        report.writes.iter().map(|write| (write.at.0, write.done.unwrap().0.0)).collect()
+    };
+
+    let alone = two_seconds(vec![repeated(None)]);
+    let times = written(&alone);
+    assert!(times.is_sorted_by(|(_, done), (at, _)| done <= at), "one after the other: {times:?}");
+    assert!(times.iter().all(|(at, _)| (at - SECOND).is_multiple_of(EVERY)), "{times:?}");
+    assert_eq!(times.len() as u64 + alone.timed_left_out, 11);
+    assert!(alone.timed_left_out > 0);
+
+    let shared = two_seconds(vec![repeated(Some("script")), once(Some("script"))]);
+    let times = written(&shared);
+    assert!(times.is_sorted_by(|(_, done), (at, _)| done <= at), "{times:?}");
+    assert_eq!(shared.writes[1].path, "/proc/sys/vm/swappiness");
+    assert_eq!(times[1].0, times[0].1, "it waits until the shell is free, and no longer");
+    let apart = two_seconds(vec![repeated(Some("script")), once(Some("another"))]);
+    assert_eq!(apart.writes[1].at.0, SECOND + EVERY);
 }
 
 #[test]
