@@ -7,7 +7,7 @@
 use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
 };
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
@@ -286,6 +286,9 @@ parameters! {
     Kernel "pghot.refused": pghot_refused: RefusedPage = RefusedPage::Requeue, Values::Choice(RefusedPage::NAMES), "",
         "What becomes of a hot page that may not move now: it is forgotten (all postings), or tried again the next time."
         "requeue: a page that was refused by the rate limit is as hot as before.";
+    Kernel "pghot.target_full": pghot_target_full: TargetFull = TargetFull::Room, Values::Choice(TargetFull::NAMES), "",
+        "When kmigrated comes back to hot pages whose node was full: after its nap (nap, all postings), or as soon as kswapd has made room (room)."
+        "room: kswapd makes it within a millisecond, and a nap takes a hundred. Tasks that promote at their faults come by again at once, too.";
     Kernel "pghot.clear_stale": pghot_clear_stale: bool = true, Values::Bool, "",
         "A record is cleared when its frame is freed. Without it, whoever gets the frame next inherits what was said (all postings)."
         "true: heat belongs to a page.";

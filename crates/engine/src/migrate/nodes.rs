@@ -55,7 +55,7 @@ impl Core {
         if is_file && (folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn)) {
             return Err(NotMigrated::Again);
         }
-        if !self.has_room_for(to, folio.order) {
+        if !self.has_room_for(to, folio.pages()) {
             self.wake_for_room(to);
             return Err(NotMigrated::Again);
         }
@@ -66,7 +66,7 @@ impl Core {
     }
 
     /// A node that pages are promoted to is full: its kswapd demotes others to make room. [tiering-zswap 3.5]
-    fn wake_for_room(&mut self, node: NodeId) {
+    pub(crate) fn wake_for_room(&mut self, node: NodeId) {
         let highest = self
             .memory
             .zones
@@ -80,11 +80,11 @@ impl Core {
         }
     }
 
-    /// Whether a node stays balanced if it receives a folio: some zone of it is above its high mark then.
-    fn has_room_for(&self, node: NodeId, order: u8) -> bool {
+    /// Whether a node stays balanced if it receives so many pages: some zone of it is above its high mark then.
+    pub(crate) fn has_room_for(&self, node: NodeId, pages: u64) -> bool {
         let zones = self.memory.zones.of_node(node);
         zones.iter().any(|zone| {
-            let mark = zone.mark(Watermark::High) + (1 << order);
+            let mark = zone.mark(Watermark::High) + pages;
             zone.watermark_ok(0, mark, ZoneType::Movable, Rights::empty())
         })
     }

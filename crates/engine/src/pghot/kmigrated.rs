@@ -7,6 +7,10 @@
 //!                                      └ over the limit: ──────────┴──▶ put back as it was, and flagged again; or forgotten
 //! ```
 //! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps.
+//!
+//! **A full node** (`pghot.target_full`). What finds no room stays hot. kswapd of that node, which is woken then, demotes some hundred pages
+//! within a millisecond, and ends the nap. As posted the nap goes on. Where hot pages are many there is room most of the time then, and
+//! nobody comes for it.
 
 use crate::config::Config;
 use crate::core::Core;
@@ -16,7 +20,7 @@ use crate::memory::folio::FolioFlags;
 use crate::migrate::BATCH_MAX;
 use crate::pghot::record::Record;
 use crate::pghot::sections::block_frames;
-use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage};
+use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
 use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES, TaskId};
 
 /// Pages of a block that is promoted as one, 64 KiB, and how many of them have to be hot.
@@ -26,9 +30,12 @@ const COALESCED_HOT: u32 = 12;
 /// The thread.
 pub(crate) struct KmigratedThread {
     node: NodeId,
+    task: Option<TaskId>,
     first_wait: Wait,
     /// Blocks still to be walked, by their first frames, the last one first. Empty: it rests.
     blocks: Vec<Pfn>,
+    /// A node that was found full while they were.
+    full: Option<NodeId>,
 }
 
 /// Why a hot page does not go.
@@ -42,7 +49,7 @@ enum Stays {
 
 impl KmigratedThread {
     pub(crate) fn new(node: NodeId) -> KmigratedThread {
-        KmigratedThread { node, first_wait: Wait::Woken, blocks: Vec::new() }
+        KmigratedThread { node, task: None, first_wait: Wait::Woken, blocks: Vec::new(), full: None }
     }
 }
 
@@ -66,10 +73,13 @@ impl KernelThread for KmigratedThread {
         // Sources may have been turned on before the machine has started.
         self.first_wait = nap(&core.config);
         core.pghot.threads.push(task);
+        self.task = Some(task);
     }
 
     fn step(&mut self, core: &mut Core, _: bool) -> ThreadStep {
         if self.blocks.is_empty() {
+            core.pghot.waiting_for_room.retain(|&(_, task)| Some(task) != self.task);
+            self.full = None;
             self.blocks = core.take_hot_blocks(self.node);
         }
         // A batch of hot pages, or a section's worth of cold ones.
@@ -81,10 +91,14 @@ impl KernelThread for KmigratedThread {
             }
         }
         core.promote_hot(&mut batch);
-        match self.blocks.is_empty() {
-            true => ThreadStep::Wait(nap(&core.config)),
-            false => ThreadStep::Again,
+        self.full = batch.full.or(self.full);
+        if !self.blocks.is_empty() {
+            return ThreadStep::Again;
         }
+        if let (Some(full), Some(task)) = (self.full, self.task) {
+            core.pghot.waiting_for_room.push((full, task));
+        }
+        ThreadStep::Wait(nap(&core.config))
     }
 }
 
@@ -92,7 +106,12 @@ impl KernelThread for KmigratedThread {
 #[derive(Default)]
 pub(crate) struct Batch {
     folios: Vec<Pfn>,
+    /// What was said of each.
+    records: Vec<Record>,
+    pages: u64,
     to: NodeId,
+    /// A node that has no room left.
+    full: Option<NodeId>,
 }
 
 impl Core {
@@ -151,14 +170,16 @@ impl Core {
         let mut has_filled = false;
         for pfn in block_frames(block).map(Pfn) {
             let Some(record) = self.pghot.records.take(pfn) else { continue };
-            match self.promote_target(node, pfn, &record, now_ms) {
+            match self.promote_target(node, pfn, &record, now_ms, batch) {
                 Ok(to) => {
                     if to != batch.to || batch.folios.len() >= most {
                         has_filled |= batch.folios.len() >= most;
                         self.promote_hot(batch);
                     }
                     batch.to = to;
+                    batch.pages += self.memory.folios[pfn].pages();
                     batch.folios.push(pfn);
+                    batch.records.push(record);
                 }
                 Err(Stays::Again) if self.config.pghot_refused == RefusedPage::Requeue => {
                     self.pghot.records.set(pfn, record);
@@ -176,6 +197,7 @@ impl Core {
         pfn: Pfn,
         record: &Record,
         now_ms: u64,
+        batch: &mut Batch,
     ) -> Result<NodeId, Stays> {
         let folio = self.memory.folios[pfn];
         if folio.node != node || !folio.has(FolioFlags::CHARGED) {
@@ -195,10 +217,30 @@ impl Core {
         if !self.is_recent_enough(to, folio.pages(), age, window) {
             return Err(Stays::Forgotten);
         }
+        if self.config.pghot_target_full == TargetFull::Room
+            && !self.has_room_beside(batch, to, folio.pages())
+        {
+            return Err(Stays::Again);
+        }
         if self.is_over_promotion_limit(to, folio.pages()) || self.migrate_prepare(pfn, None, to).is_err() {
             return Err(Stays::Again);
         }
         Ok(to)
+    }
+
+    /// Whether a node has room for so many pages more than are on their way there. kswapd is asked for it once a batch.
+    fn has_room_beside(&mut self, batch: &mut Batch, to: NodeId, pages: u64) -> bool {
+        if batch.full == Some(to) {
+            return false;
+        }
+        let on_the_way = if batch.to == to { batch.pages } else { 0 };
+        let has_room = self.has_room_for(to, on_the_way + pages);
+        if !has_room {
+            self.wake_for_room(to);
+            // A huge page may lack room that others have.
+            batch.full = Some(to).filter(|_| pages == 1);
+        }
+        has_room
     }
 
     /// Where a page goes if nobody knows who uses it.
@@ -242,10 +284,34 @@ impl Core {
         }
     }
 
-    /// Moves a batch, and empties it.
+    /// Moves a batch, and empties it. What could not move after all stays as hot as it was, unless it is forgotten as posted.
     fn promote_hot(&mut self, batch: &mut Batch) {
-        for folios in std::mem::take(&mut batch.folios).chunks(BATCH_MAX) {
+        let keeps = self.config.pghot_target_full == TargetFull::Room
+            && self.config.pghot_refused == RefusedPage::Requeue;
+        batch.pages = 0;
+        let folios = std::mem::take(&mut batch.folios);
+        for folios in folios.chunks(BATCH_MAX) {
             self.promote_prepared(folios, batch.to);
+        }
+        for (pfn, record) in folios.into_iter().zip(batch.records.drain(..)) {
+            // Of one that has moved the old frame is free.
+            if keeps && self.memory.folios[pfn].has(FolioFlags::CHARGED) {
+                self.pghot.records.set(pfn, record);
+            }
+        }
+    }
+
+    /// kswapd of a node has done what it could: those that wait for room there come back, if there is any.
+    pub(crate) fn wake_kmigrated_for_room(&mut self, node: NodeId) {
+        if self.pghot.waiting_for_room.is_empty() || !self.has_room_for(node, 1) {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.pghot.waiting_for_room);
+        let (woken, waiting) = waiting.into_iter().partition(|&(full, _)| full == node);
+        self.pghot.waiting_for_room = waiting;
+        let woken: Vec<(NodeId, TaskId)> = woken;
+        for (_, task) in woken {
+            self.wake(task);
         }
     }
 

@@ -30,21 +30,29 @@ mod model; // the same, written a second time
 pub(crate) use klruscand::KlruscandThread;
 pub(crate) use kmigrated::KmigratedThread;
 pub(crate) use report::Source;
-pub use rules::{DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, ThresholdRule};
+pub use rules::{
+    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+};
 pub(crate) use sections::Records;
 
 use crate::config::Config;
-use crate::units::TaskId;
+use crate::units::{NodeId, TaskId};
 
 /// What is known of hot pages.
 pub(crate) struct Pghot {
     pub(crate) records: Records,
     /// klruscand, and kmigrated of all nodes that have one, once the machine has started them.
     pub(crate) threads: Vec<TaskId>,
+    /// kmigrated of nodes whose hot pages find no room, each with the node that is full.
+    waiting_for_room: Vec<(NodeId, TaskId)>,
 }
 
 impl Pghot {
     pub(crate) fn new(config: &Config) -> Pghot {
-        Pghot { records: Records::new(config.hotness().layout), threads: Vec::new() }
+        Pghot {
+            records: Records::new(config.hotness().layout),
+            threads: Vec::new(),
+            waiting_for_room: Vec::new(),
+        }
     }
 }

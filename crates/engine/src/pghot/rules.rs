@@ -80,6 +80,16 @@ choice! {
     }
 }
 
+choice! {
+    /// When kmigrated comes back to hot pages whose node was full.
+    TargetFull {
+        /// After its nap. Of a batch, what finds no room any more when it is moved is forgotten. All postings.
+        Nap = "nap",
+        /// As soon as kswapd has made room. A batch is no larger than that, and what does not move after all stays hot.
+        Room = "room",
+    }
+}
+
 impl RecordSize {
     pub(crate) fn layout(self, quirks: PghotQuirks) -> Layout {
         match (self, quirks) {

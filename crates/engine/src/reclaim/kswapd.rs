@@ -225,6 +225,7 @@ impl KernelThread for KswapdThread {
                     Balanced::Wait(wait) => Some(wait),
                     Balanced::Over(reached) => {
                         self.end_run(core, reached);
+                        core.wake_kmigrated_for_room(self.node);
                         self.look_around(core)
                     }
                 },

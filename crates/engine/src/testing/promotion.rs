@@ -1,6 +1,7 @@
 //! Promises of what is read again on slow memory: promoted by its reader, or reported and promoted by kmigrated.
 
 use crate::memory::folio::FolioFlags;
+use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::*;
 
@@ -364,4 +365,44 @@ fn what_was_said_of_a_page_is_forgotten_with_it() {
         bench.settle();
         assert_eq!(bench.engine.core.pghot.records.iter().count(), left);
     }
+}
+
+#[test]
+fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
+    let mut bench = Bench::new(Policy::classic_6_12(), &[("vm.pghot_record_fma_enable", "1")]);
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    // Room for two at most.
+    let request = Request::movable(Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN, FAST);
+    let mut taken = Vec::new();
+    while bench.engine.core.has_room_for(FAST, 3) {
+        let pfn = bench.engine.core.alloc_pages(&request, MemcgId::ROOT).unwrap();
+        bench.engine.core.memory.folios[pfn].refs = 1;
+        taken.push(pfn);
+        // What a CPU keeps is not free to a mark.
+        bench.engine.core.memory.drain_all_pages();
+    }
+    bench.kmigrated();
+    let [gone, failed] = [Stat::PgpromoteSuccess, Stat::PgmigrateFail].map(|stat| bench.count(stat));
+    assert!(gone > 0 && gone + failed <= 2, "no more are taken off their lists than there is room for");
+
+    let kmigrated = bench.threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+    let mut woken = Vec::new();
+    let mut kswapd_is_done = |bench: &mut Bench, node| -> Vec<TaskId> {
+        bench.engine.core.wake_kmigrated_for_room(node);
+        bench.engine.take_woken(&mut woken);
+        std::mem::take(&mut woken)
+    };
+    assert_eq!(kswapd_is_done(&mut bench, FAST), [], "it has made no room");
+    for pfn in taken.drain(..taken.len() / 2) {
+        bench.engine.core.memory.folios[pfn].refs = 0;
+        bench.engine.core.free_folio(pfn);
+    }
+    bench.engine.core.memory.drain_all_pages();
+    assert_eq!(kswapd_is_done(&mut bench, SLOW), [], "it is another one");
+    assert_eq!(kswapd_is_done(&mut bench, FAST), [kmigrated]);
+    assert_eq!(kswapd_is_done(&mut bench, FAST), [], "once is enough");
+    bench.kmigrated();
+    assert_eq!(bench.count(Stat::PgpromoteSuccess), PAGES as i64);
 }
