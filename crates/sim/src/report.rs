@@ -61,7 +61,7 @@ pub struct Report {
     pub writes: Vec<FileWrite>,
     /// Timed events that were not due yet when the run ended; recurring ones don't count.
     pub timed_left: usize,
-    /// Times at which an event that repeats was left out, as its shell was still busy.
+    /// Times at which an event that repeats was left out, as the time before still waited for its shell.
     pub timed_left_out: u64,
 }
 

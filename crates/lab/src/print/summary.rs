@@ -110,7 +110,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     if result.events_left_out > 0 {
         let _ = writeln!(
             text,
-            "\n{} of an event that repeats left out, as the one before was still at work",
+            "\n{} of an event that repeats left out, as the time before still waited for its shell",
             figures::counted(result.events_left_out, "time")
         );
     }

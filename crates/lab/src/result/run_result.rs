@@ -81,7 +81,7 @@ pub(crate) struct RunResult {
     pub(crate) reads_thinned: Vec<ThinnedResult>,
     /// Events that were not due yet when the run ended.
     pub(crate) events_not_reached: usize,
-    /// Times at which an event that repeats was still busy with the one before.
+    /// Times at which an event that repeats was left out, as the time before still waited.
     pub(crate) events_left_out: u64,
     /// What the run leaves out that its user would miss.
     pub(crate) notes: Vec<Note>,

@@ -5,7 +5,8 @@
 //! for CPU 0 like any other.
 //!
 //! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
-//! middle of a write, what it is to do once waits, and what it does again and again is left out, as by a loop that sleeps in between.
+//! middle of a write, what else it is to do waits. Of what it does again and again one time waits and further ones are left out, as by a
+//! timer that has gone off before.
 
 use std::collections::VecDeque;
 
@@ -78,7 +79,7 @@ pub(super) struct Outcome {
     pub(super) writes: Vec<FileWrite>,
     /// Directories of cgroups that were removed, with a slash at the end.
     removed: Vec<String>,
-    /// Times at which an event that repeats was still busy with the time before, and was left out.
+    /// Times at which an event that repeats was still waiting for its shell, and was left out.
     pub(super) left_out: u64,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
@@ -127,7 +128,7 @@ impl Machine {
         }
         match &mut self.shells[shell] {
             Shell { is_busy: false, .. } => self.happen(index, observer),
-            Shell { waiting, .. } if every.is_none() => {
+            Shell { waiting, .. } if !waiting.contains(&index) => {
                 waiting.push_back(index);
                 Ok(())
             }

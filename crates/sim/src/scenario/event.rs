@@ -41,7 +41,7 @@ section! {
         until: Option<TimeSpan>, [absent "the end of the run"] in TIME,
             "With `every`: the last time that it may come again.";
         shell: Option<String>, [absent "one of its own"] in Accepts::Text,
-            "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what happens once waits, and what repeats is left out.";
+            "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what else is due waits. Of what repeats one time waits, and further ones are left out.";
         write: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar,
