@@ -294,17 +294,17 @@ mod tests {
             let (mut elevator, mut model) = (Elevator::default(), Model::default());
             let mut now = Nanos::ZERO;
             for number in 0..5_000 {
-                now += Nanos(rng.next_u64() % 40_000_000);
-                if rng.next_u64() % 100 < 45 {
+                now += Nanos(rng.below(40_000_000));
+                if rng.below(100) < 45 {
                     assert_eq!(elevator.next(now), model.next(now), "seed {seed}, step {number}");
                     continue;
                 }
                 let request = Request {
-                    direction: if rng.next_u64() % 2 == 0 { Direction::Read } else { Direction::Write },
-                    area: Area::File(FileId((rng.next_u64() % 2) as u32)),
+                    direction: if rng.below(2) == 0 { Direction::Read } else { Direction::Write },
+                    area: Area::File(FileId(rng.below(2) as u32)),
                     // No block is asked for twice at a time, as by page caches.
                     block: 4 * number % 1_000 + 4 * (number / 250) * 1_000,
-                    blocks: 1 + (rng.next_u64() % 4) as u32,
+                    blocks: 1 + rng.below(4) as u32,
                 };
                 let ticket = Ticket(number as u32);
                 let is_merged = elevator.merge(request, ticket, 10);
