@@ -6,7 +6,7 @@ use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
-use crate::memory::table::{NODE_SLOTS, Word};
+use crate::memory::table::Word;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, MmId, OpenFileId, Pfn};
@@ -120,26 +120,27 @@ impl Core {
         self.work.ptes_walked += around.end - around.start;
         let mut first = around.start;
         while first < around.end {
-            let slot = first % NODE_SLOTS;
-            let pages = (NODE_SLOTS - slot).min(around.end - first);
-            // A mapping begins with a page table, so that a node of the one table and a node of the other are of the same pages.
-            let cached = self.memory.file(file).index.pages_of_node(first);
-            let mapped = self.memory.mm(mm).table.pages_of_node(start + first);
-            let mut unmapped = (cached & !mapped) >> slot & (u64::MAX >> (NODE_SLOTS - pages));
+            let pages = first..(first + u64::from(u64::BITS)).min(around.end);
+            let beyond = u64::from(u64::BITS) - (pages.end - first);
+            // Mostly nothing is to be mapped, so a look at all words comes first, and finds a bit for each page that is.
+            let entries = self.memory.mm(mm).table.words(start + first..start + pages.end);
+            let cached = self.memory.file(file).index.words(pages.clone());
+            // Bits come in from above: that of the page looked at last is the uppermost.
+            let unmapped = cached.zip(entries).fold(0, |bits: u64, (word, entry)| {
+                bits >> 1 | u64::from(word.is_hit() && !entry.is_present()) << (u64::BITS - 1)
+            });
+            let mut unmapped = unmapped >> beyond;
             while unmapped != 0 {
                 let at = first + u64::from(unmapped.trailing_zeros());
                 unmapped &= unmapped - 1;
-                let word = self.memory.file(file).index.word(at);
-                if !word.is_hit() {
-                    continue;
-                }
+                let pfn = self.memory.file(file).index.word(at).pfn();
                 if at == page {
-                    self.map(mm, start + at, word.pfn(), false);
+                    self.map(mm, start + at, pfn, false);
                 } else {
-                    self.map_entry(mm, start + at, word.pfn(), false);
+                    self.map_entry(mm, start + at, pfn, false);
                 }
             }
-            first += pages;
+            first = pages.end;
         }
     }
 

@@ -9,11 +9,8 @@
 //! ```
 //! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
 //! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular
-//! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies.
-//!
-//! Beside its words a table knows for each node of 64 slots which of them hold pages, and how many hold shadows. The kernel frees
-//! nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`). And a fault that maps what is cached around its page
-//! need not look at words of pages that are not there, or are mapped already (`mapping.rs`).
+//! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
+//! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
 
@@ -29,8 +26,11 @@ pub(crate) const LEAF_PAGES: u64 = 512;
 /// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
 pub(crate) const NODE_SLOTS: u64 = 64;
 
-/// Whether a node with these pages and so many shadows holds nothing but shadows, so that it may be freed without losing a page.
-fn is_shadow_only(pages: u64, shadows: u8) -> bool {
+/// Population of an index node of 64 slots: pages, present or in swap, and shadows.
+type NodeCount = [u8; 2];
+
+/// Holds nothing but shadows, so that it may be freed without losing a page.
+fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
     pages == 0 && shadows > 0
 }
 
@@ -75,10 +75,7 @@ pub(crate) struct Table {
     young: Vec<bool>,
     /// By leaf: some page below has been present at some time, so that the leaf exists.
     exists: Vec<bool>,
-    /// By node: a bit for each slot that holds a page, present or in swap.
-    node_pages: Vec<u64>,
-    /// By node: how many slots hold shadows.
-    node_shadows: Vec<u8>,
+    nodes: Vec<NodeCount>,
     readahead: ReadaheadStats,
 }
 
@@ -158,15 +155,14 @@ impl Table {
             words: vec![0; pages as usize],
             young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
-            node_pages: vec![0; pages.div_ceil(NODE_SLOTS) as usize],
-            node_shadows: vec![0; pages.div_ceil(NODE_SLOTS) as usize],
+            nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
             readahead: ReadaheadStats::default(),
         }
     }
 
     /// Bytes of address space that a table of so many pages takes.
     pub(crate) fn bytes_for(pages: u64) -> u64 {
-        let (word, flag, node) = (size_of::<u64>(), size_of::<bool>(), size_of::<u64>() + size_of::<u8>());
+        let (word, flag, node) = (size_of::<u64>(), size_of::<bool>(), size_of::<NodeCount>());
         pages * word as u64
             + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
             + pages.div_ceil(NODE_SLOTS) * node as u64
@@ -183,8 +179,7 @@ impl Table {
         grown.words[..self.words.len()].copy_from_slice(&self.words);
         grown.young[..self.young.len()].copy_from_slice(&self.young);
         grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
-        grown.node_pages[..self.node_pages.len()].copy_from_slice(&self.node_pages);
-        grown.node_shadows[..self.node_shadows.len()].copy_from_slice(&self.node_shadows);
+        grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
         grown.readahead = self.readahead;
         *self = grown;
     }
@@ -344,13 +339,13 @@ impl Table {
             self.readahead.unused -= 1;
             self.readahead.dropped += 1;
         }
-        let (node, slot) = ((page / NODE_SLOTS) as usize, page % NODE_SLOTS);
-        let (pages, shadows) = (&mut self.node_pages[node], &mut self.node_shadows[node]);
-        let before = is_shadow_only(*pages, *shadows);
-        *pages = *pages & !(1 << slot) | u64::from(new.is_page()) << slot;
-        *shadows += u8::from(new.is_shadow());
-        *shadows -= u8::from(old.is_shadow());
-        let change = match (before, is_shadow_only(*pages, *shadows)) {
+        let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
+        let before = is_shadow_only(*node);
+        node[0] += u8::from(new.is_page());
+        node[0] -= u8::from(old.is_page());
+        node[1] += u8::from(new.is_shadow());
+        node[1] -= u8::from(old.is_shadow());
+        let change = match (before, is_shadow_only(*node)) {
             (false, true) => NodeChange::ShadowOnly,
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
@@ -361,14 +356,7 @@ impl Table {
     /// Whether there is nothing in the index node of this page.
     #[inline]
     pub(crate) fn is_node_empty(&self, page: u64) -> bool {
-        let node = (page / NODE_SLOTS) as usize;
-        self.node_pages[node] == 0 && self.node_shadows[node] == 0
-    }
-
-    /// The pages, present or in swap, of the node that this page is in: a bit for each.
-    #[inline]
-    pub(crate) fn pages_of_node(&self, page: u64) -> u64 {
-        self.node_pages[(page / NODE_SLOTS) as usize]
+        self.nodes[(page / NODE_SLOTS) as usize] == [0; 2]
     }
 
     /// Whether this leaf exists: an upper entry that leads to none is passed by.
@@ -433,25 +421,22 @@ impl Table {
 
     /// Bytes it takes when all of it is used.
     pub(crate) fn bytes(&self) -> usize {
-        let nodes = size_of_val(&*self.node_pages) + size_of_val(&*self.node_shadows);
-        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + nodes
+        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
     pub(crate) fn shadow_only_nodes(&self) -> usize {
-        let nodes = self.node_pages.iter().zip(&self.node_shadows);
-        nodes.filter(|&(&pages, &shadows)| is_shadow_only(pages, shadows)).count()
+        self.nodes.iter().filter(|&&node| is_shadow_only(node)).count()
     }
 
-    /// Panics unless what is known of the nodes agrees with the words.
+    /// Panics unless the nodes' counts agree with the words.
     pub(crate) fn check_invariants(&self) {
         let unused = self.words.iter().filter(|&&word| Word(word).is_unused()).count() as u64;
         assert_eq!(self.readahead.unused, unused, "pages that were read ahead and not used");
         for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
-            let bits = (0..).zip(words).map(|(slot, &word)| u64::from(Word(word).is_page()) << slot);
+            let pages = words.iter().filter(|&&word| Word(word).is_page()).count() as u8;
             let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
-            let known = (self.node_pages[node], self.node_shadows[node]);
-            assert_eq!(known, (bits.sum(), shadows), "pages and shadows of index node {node}");
+            assert_eq!(self.nodes[node], [pages, shadows], "pages and shadows of index node {node}");
         }
     }
 }
