@@ -19,8 +19,8 @@
 //! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
 //!
 //! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
-//! turns operations into device requests, `queued` keeps those that wait for their slot, `pressure` follows who is stalled, `timed` does what happens at given times, `tracing`
-//! puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
+//! turns operations into device requests, `queued` keeps those that wait under a scheduler, `pressure` follows who is stalled, `timed` does
+//! what happens at given times, `tracing` puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
 
 mod agenda;
 mod arrivals;

@@ -50,7 +50,7 @@ pub(crate) struct Kswapd {
     /// Tasks that wait for it, or for other reclaimers of the node.
     pub(crate) throttled: Throttled,
     /// What was looked at on the node since a page was freed there.
-    pub(crate) in_vain: LookedAtInVain,
+    in_vain: LookedAtInVain,
     /// What it did so far.
     activity: KswapdActivity,
     /// When it was woken from sleep, while it is awake. A nap is no sleep.
@@ -59,7 +59,7 @@ pub(crate) struct Kswapd {
 
 /// What is looked at on a node without any page of it being freed, as of 2010. It is brought up to date by those who ask.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct LookedAtInVain {
+struct LookedAtInVain {
     /// Pages that had been freed, and pages that had been looked at by then.
     freed: i64,
     scanned: i64,
