@@ -106,6 +106,7 @@ impl Core {
             && !folio.has(FolioFlags::UNEVICTABLE)
             && !self.memory.has_use(pfn, UseBits::ACTIVE)
         {
+            self.memory.folios.prefetch_links(pfn);
             self.batch_queue(Batch::Activate, pfn);
         }
     }

@@ -5,6 +5,7 @@
 //! the flags that a hit sees or sets are not here but in its index word (`table/word.rs`): a hit writes only the word that it has
 //! read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 
+use prefetch_index::prefetch_index;
 use crate::memory::list::Links;
 use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
 use bytemuck::Zeroable;
@@ -195,6 +196,12 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         self.records.get(pfn.index()).copied().unwrap_or_default()
     }
 
+    /// Asks the processor for the frame's record, which is soon to be looked at.
+    #[inline(always)]
+    fn prefetch(&self, pfn: Pfn) {
+        prefetch_index(&self.records, pfn.index());
+    }
+
     /// Bytes of the records that exist.
     pub(crate) fn bytes(&self) -> usize {
         self.used * size_of::<T>()
@@ -241,6 +248,18 @@ impl FolioTable {
     /// The frame's record, or an empty one where there is none yet.
     pub(crate) fn get(&self, pfn: Pfn) -> Folio {
         self.records.get(pfn)
+    }
+
+    /// Asks the processor for the frame's record, which is soon to be looked at.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, pfn: Pfn) {
+        self.records.prefetch(pfn);
+    }
+
+    /// The same for its list links.
+    #[inline(always)]
+    pub(crate) fn prefetch_links(&self, pfn: Pfn) {
+        self.links.prefetch(pfn);
     }
 
     /// The order of the free block that begins with this frame; `None` where none does.

@@ -22,15 +22,18 @@ impl Core {
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         while taken[0] + taken[1] < n {
-            let tail = self.lruvecs[lruvec].lists[list].pop_tail(&mut self.memory.folios);
-            let Some(pfn) = tail.map(Pfn) else { break };
+            let coldest = &mut self.lruvecs[lruvec].lists[list];
+            let Some(pfn) = coldest.pop_tail(&mut self.memory.folios).map(Pfn) else { break };
+            if let Some(next) = coldest.tail() {
+                self.memory.folios.prefetch(Pfn(next));
+            }
             self.tell(pfn, |_| PageEvent::Isolated);
             let folio = &mut self.memory.folios[pfn];
             folio.clear(FolioFlags::LRU);
             let folio = *folio;
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
-            self.touch_words(&folio);
+            self.prefetch_words(&folio);
         }
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
@@ -83,12 +86,17 @@ impl Core {
         });
     }
 
-    /// Reads a folio's words in its index and page table, so that the cache misses that judging the batch would take one
+    /// Asks for a folio's words in its index and page table, so that the cache misses that judging the batch would take one
     /// after the other overlap with each other and with those of the walk down the list.
     #[inline]
-    pub(crate) fn touch_words(&self, folio: &Folio) {
-        std::hint::black_box(self.first_mapping(folio));
-        std::hint::black_box(self.memory.use_bits_of(folio));
+    pub(crate) fn prefetch_words(&self, folio: &Folio) {
+        if folio.mapped > 0 {
+            let (mm, page) = self.rmap_entry(folio, 0);
+            self.memory.mm(mm).table.prefetch(page);
+        }
+        if folio.has(FolioFlags::INDEXED) {
+            self.memory.files[folio.owner as usize].index.prefetch(folio.index.into());
+        }
     }
 
     /// Counts scanned pages, by reclaimer and by type.

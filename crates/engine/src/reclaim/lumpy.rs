@@ -216,7 +216,7 @@ impl Core {
         self.tell(pfn, |_| PageEvent::Isolated);
         self.lru_unlink(pfn);
         self.clear_active(pfn);
-        self.touch_words(&self.memory.folios[pfn]);
+        self.prefetch_words(&self.memory.folios[pfn]);
         folios.push(pfn);
         self.memory.folios[pfn].pages()
     }

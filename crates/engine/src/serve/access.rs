@@ -12,7 +12,7 @@ use crate::machine::step::{Access, AccessError, Touched};
 use crate::memory::Memory;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::open_file::OpenFile;
-use crate::memory::table::{Entry, Marked, Table};
+use crate::memory::table::{Entry, MappedWords, Marked, Table};
 use crate::pghot::Source;
 use crate::promotion::LowerTierFrames;
 use crate::serve::engine::Engine;
@@ -63,6 +63,9 @@ impl Object {
         }
     }
 }
+
+/// So many accesses before it comes its word is asked for: time enough for one that no cache holds.
+const AHEAD: usize = 12;
 
 /// Why a run of hits on one object ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,13 +145,18 @@ impl Engine {
                     let rest = &accesses[done..];
                     match tlb {
                         None if is_regular_file => {
-                            mapped_hits(|page, write| words.touch_shared(page, write), id, rest, &decode)
+                            let touch = |words: &mut MappedWords, page, write| words.touch_shared(page, write);
+                            mapped_hits(&mut words, touch, id, rest, &decode)
                         }
-                        None => mapped_hits(|page, write| words.touch(page, write), id, rest, &decode),
+                        None => {
+                            let touch = |words: &mut MappedWords, page, write| words.touch(page, write);
+                            mapped_hits(&mut words, touch, id, rest, &decode)
+                        }
                         Some(tlb) => {
-                            let touch =
-                                |page, write| words.touch_through(tlb, start, page, write, is_regular_file);
-                            mapped_hits(touch, id, rest, &decode)
+                            let touch = |words: &mut MappedWords, page, write| {
+                                words.touch_through(tlb, start, page, write, is_regular_file)
+                            };
+                            mapped_hits(&mut words, touch, id, rest, &decode)
                         }
                     }
                 }
@@ -224,17 +232,21 @@ impl Engine {
 /// Never inlined, and so compiled with all registers to itself.
 #[inline(never)]
 fn mapped_hits<A: Copy>(
-    mut touch: impl FnMut(u64, bool) -> bool,
+    words: &mut MappedWords,
+    mut touch: impl FnMut(&mut MappedWords, u64, bool) -> bool,
     id: ObjectId,
     accesses: &[A],
     decode: &impl Fn(A) -> Access,
 ) -> (usize, Stopped) {
     for (hits, &access) in accesses.iter().enumerate() {
+        if let Some(&ahead) = accesses.get(hits + AHEAD) {
+            words.prefetch(decode(ahead).page);
+        }
         let Access { object, page, write, .. } = decode(access);
         if object != id {
             return (hits, Stopped::RunOver);
         }
-        if !touch(page, write) {
+        if !touch(words, page, write) {
             return (hits, Stopped::NoHit);
         }
     }
@@ -264,11 +276,15 @@ fn file_hits<const WATCHED: bool, A: Copy>(
     let stopped = loop {
         if !WATCHED {
             // Most hits read pages with nothing to gain, for the first time or again: no more than a look at their words.
-            let rest = accesses[hits..].iter().map(|&access| decode(access));
-            let is_plain =
-                |access: &Access| access.object == id && !access.write && index.is_settled(access.page);
-            for access in rest.take_while(is_plain) {
-                last = access.page;
+            while let Some(&access) = accesses.get(hits) {
+                if let Some(&ahead) = accesses.get(hits + AHEAD) {
+                    index.prefetch(decode(ahead).page);
+                }
+                let Access { object, page, write, .. } = decode(access);
+                if object != id || write || !index.is_settled(page) {
+                    break;
+                }
+                last = page;
                 hits += 1;
             }
         }

@@ -268,7 +268,7 @@ impl Core {
                 self.isolate_from_generation(lruvec, pfn);
                 isolated += pages;
                 batch.push(pfn);
-                self.touch_words(&self.memory.folios[pfn]);
+                self.prefetch_words(&self.memory.folios[pfn]);
             }
         }
         for pfn in passed_by {

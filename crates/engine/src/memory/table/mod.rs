@@ -18,6 +18,7 @@ use crate::lru::References;
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
+use prefetch_index::prefetch_index;
 use std::ops::Range;
 pub(crate) use word::{Entry, Mark, Shadow, SwapEntry, Word};
 
@@ -86,6 +87,12 @@ pub(crate) struct MappedWords<'a> {
 }
 
 impl MappedWords<'_> {
+    /// See [`Table::prefetch`].
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, page: u64) {
+        prefetch_index(&self.words, page as usize);
+    }
+
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
     /// leaving a fault to take, where the page isn't mapped, is marked for a hint fault, or is the shared page of zeroes and would be
     /// written.
@@ -182,6 +189,12 @@ impl Table {
         grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
         grown.readahead = self.readahead;
         *self = grown;
+    }
+
+    /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, page: u64) {
+        prefetch_index(&self.words, page as usize);
     }
 
     #[inline]
