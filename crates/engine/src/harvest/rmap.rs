@@ -75,15 +75,6 @@ impl Core {
         found
     }
 
-    /// The entry at the first place where the folio may be mapped.
-    #[inline(always)]
-    pub(crate) fn first_mapping(&self, folio: &Folio) -> Option<Word> {
-        (folio.mapped > 0).then(|| {
-            let (mm, page) = self.rmap_entry(folio, 0);
-            self.memory.mm(mm).table.word(page)
-        })
-    }
-
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];

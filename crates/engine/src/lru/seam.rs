@@ -11,7 +11,7 @@ use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::PageEvent;
-use crate::units::{MemcgId, Pfn};
+use crate::units::{LruType, MemcgId, Pfn};
 
 /// A pass over one lruvec, made in rounds of a batch or two.
 pub(crate) enum Pass {
@@ -171,6 +171,21 @@ impl Core {
                 if passes.is_empty() { Round::Last } else { Round::More }
             }
         }
+    }
+
+    /// Which folio of a type is most likely to be isolated next.
+    pub(crate) fn coldest(&self, lruvec: LruvecId, kind: LruType) -> Option<Pfn> {
+        let list = |list: usize| &self.lruvecs[lruvec].lists[list];
+        let coldest = match self.lru_of(lruvec) {
+            Lru::TwoLists => list(LruList::inactive(kind) as usize),
+            Lru::SingleList => list(single_list::SINGLE),
+            Lru::Generations => {
+                let generations = self.generations(lruvec);
+                &generations.lists[generations.list_of(generations.oldest(kind), kind)]
+            }
+            Lru::Sieve => return None,
+        };
+        coldest.tail().map(Pfn)
     }
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.

@@ -5,10 +5,10 @@
 //! the flags that a hit sees or sets are not here but in its index word (`table/word.rs`): a hit writes only the word that it has
 //! read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 
-use prefetch_index::prefetch_index;
 use crate::memory::list::Links;
 use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
 use bytemuck::Zeroable;
+use prefetch_index::prefetch_index;
 
 bitflags::bitflags! {
     /// State bits of a folio that a hit doesn't touch.

@@ -21,6 +21,7 @@ mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others
 mod tally; // what they have met of dirty pages, and what they do about it
 mod isolate; // a batch leaves its list
+mod next_batch; // while one is judged, the next comes out of memory
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
 mod lumpy; // whole blocks of pages at once, as before there was compaction

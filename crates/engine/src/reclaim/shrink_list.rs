@@ -13,6 +13,7 @@ use crate::machine::op::Op;
 use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Word;
+use crate::reclaim::next_batch::NextBatch;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{Lumpy, ScanControl, Why};
 use crate::stat::Stat;
@@ -57,7 +58,12 @@ impl Core {
         if self.can_demote_from(lruvec) {
             self.demote_or_shrink(lruvec, folios, sc, stat);
         } else {
-            folios.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
+            let kind = folios.first().map(|&pfn| self.memory.folios[pfn].lru_type());
+            let mut next = NextBatch::new(kind.and_then(|kind| self.coldest(lruvec, kind)));
+            folios.retain(|&pfn| {
+                next.step(self);
+                !self.shrink_folio(lruvec, pfn, sc, stat)
+            });
         }
         if !sc.split.is_empty() {
             self.shrink_split(lruvec, folios, sc, stat);

@@ -64,7 +64,7 @@ impl Object {
     }
 }
 
-/// So many accesses before it comes its word is asked for: time enough for one that no cache holds.
+/// So many accesses before one comes its word is asked for: time enough for what no cache of the processor holds.
 const AHEAD: usize = 12;
 
 /// Why a run of hits on one object ended.
@@ -145,7 +145,8 @@ impl Engine {
                     let rest = &accesses[done..];
                     match tlb {
                         None if is_regular_file => {
-                            let touch = |words: &mut MappedWords, page, write| words.touch_shared(page, write);
+                            let touch =
+                                |words: &mut MappedWords, page, write| words.touch_shared(page, write);
                             mapped_hits(&mut words, touch, id, rest, &decode)
                         }
                         None => {
