@@ -135,6 +135,8 @@ impl Core {
                 continue;
             }
             let Some(memcg) = self.next_group(node) else {
+                // Whatever it may wait for now, nothing is in its hands.
+                self.release_isolated(sc);
                 let target = self.lruvecs.id(sc.by.target, node.pool);
                 if !std::mem::replace(&mut node.is_noted, true)
                     && let Some(wait) = self.note_node(target, sc)
