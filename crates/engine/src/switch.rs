@@ -11,8 +11,9 @@ use crate::lru::{
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, CompactGap, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    GivesUp, KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk, V1Throttle,
+    AnonOnly, AnonWriteback, CompactGap, CongestedQueue, DemotionFull, DemotionMems, FileWriteback,
+    FlushRule, FlusherWake, GivesUp, KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk,
+    V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -273,6 +274,10 @@ pub const SWITCHES: &[Switch] = &[
         "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists)."),
     switch!("reclaim.stalls", Stalls: reclaim.stalls, Some(("writeback-from-reclaim.toml", "congestion_wait")),
         "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010)."),
+    switch!("reclaim.congested_queue", CongestedQueue: reclaim.congested_queue, None,
+        "What a reclaimer does with a dirty page of a file whose device has nearly as many requests as it takes: it submits the write and sleeps until there is room (today, as far as reclaim writes at all), or keeps the page, unless it is kswapd or in the middle of a write of its own (2010). It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010."),
+    switch!("reclaim.gate", bool reclaim.gate, Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),
+        "Tasks that need a page wait for kswapd where less than half of the minimum is free. Without it (2010) they go on to reclaim for themselves, and may use up what kswapd needs for its own work."),
     switch!("reclaim.compact_gap", CompactGap: reclaim.compact_gap, Some(("huge-pages-under-load.toml", "capped")),
         "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2)."),
     switch!("reclaim.lumpy", bool reclaim.lumpy, Some(("huge-pages-under-load.toml", "true")),

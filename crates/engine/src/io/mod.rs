@@ -56,6 +56,9 @@ pub(crate) enum Ended {
 
 /// Pages of the largest request, as far as congestion goes: 512 KiB.
 const REQUEST_PAGES: u64 = 128;
+/// Requests of writes from which on the queue counts as congested, and below which it no longer does. [machine 9.3]
+const CONGESTED_FROM: usize = 113;
+const CONGESTED_TO: usize = 103;
 
 /// All transfers in flight.
 #[derive(Default)]
@@ -86,11 +89,15 @@ pub(crate) struct Transfers {
 
 impl Transfers {
     fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
-        let is_request = direction == Direction::Write;
-        let transfer =
-            Some(Transfer { direction, contents, starter, is_file_write: false, is_request, drops: None });
-        self.writes += usize::from(is_request);
-        self.requests += usize::from(is_request);
+        let transfer = Some(Transfer {
+            direction,
+            contents,
+            starter,
+            is_file_write: false,
+            is_request: false,
+            drops: None,
+        });
+        self.writes += usize::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = transfer;
@@ -144,22 +151,27 @@ impl Transfers {
         self.writes_failed += pages;
     }
 
-    /// Requests of writes in flight.
-    pub(crate) fn write_requests(&self) -> usize {
-        self.requests
+    /// A write has ended: whether that ends the queue's congestion.
+    pub(crate) fn ends_congestion(&mut self) -> bool {
+        self.requests < CONGESTED_TO && std::mem::take(&mut self.is_congested)
     }
 
     /// A write of this page of a file is submitted: part of the request before it, if that ends where this begins.
-    fn note_page(&mut self, io: IoId, file: FileId, page: u64) {
-        let transfer = self.slots[io.index()].as_mut().expect("it was begun");
-        transfer.is_file_write = true;
+    fn submit_page(&mut self, io: IoId, file: FileId, page: u64) {
+        self.slots[io.index()].as_mut().expect("it was begun").is_file_write = true;
         self.file_writes += 1;
         let continues = page.checked_sub(1).map(|before| (file, before));
-        if continues.is_some() && self.last_page == continues && !page.is_multiple_of(REQUEST_PAGES) {
-            transfer.is_request = false;
-            self.requests -= 1;
+        if continues.is_none() || self.last_page != continues || page.is_multiple_of(REQUEST_PAGES) {
+            self.submit_request(io);
         }
         self.last_page = Some((file, page));
+    }
+
+    /// A write is submitted that is part of no request before it.
+    pub(crate) fn submit_request(&mut self, io: IoId) {
+        self.slots[io.index()].as_mut().expect("it was begun").is_request = true;
+        self.requests += 1;
+        self.is_congested |= self.requests >= CONGESTED_FROM;
     }
 
     /// Whether pages are being written to swap.
@@ -268,8 +280,7 @@ impl Core {
     pub(crate) fn start_write_file(&mut self, pfn: Pfn) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         let folio = self.memory.folios[pfn];
-        self.io.note_page(io, FileId(folio.owner), folio.index.into());
-        self.note_request_begun();
+        self.io.submit_page(io, FileId(folio.owner), folio.index.into());
         self.ops.push(Op::WriteFile { io, file: FileId(folio.owner), page: folio.index.into(), pfn });
     }
 
@@ -297,6 +308,7 @@ impl Core {
     pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
+        self.io.submit_request(io);
         self.ops.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
     }
 

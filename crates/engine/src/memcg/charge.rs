@@ -163,6 +163,7 @@ impl Core {
                     let by = Reclaimer {
                         may_enter_fs: charge.gfp.contains(Gfp::FS),
                         may_do_io: charge.gfp.contains(Gfp::IO),
+                        writes_file: charge.gfp.contains(Gfp::WRITE),
                         ..Reclaimer::new(limited, Why::Limit, self.config.swappiness)
                     };
                     charge.reclaim = Some((limited, Reclaim::new(ScanControl::new(by, target))));

@@ -13,7 +13,7 @@ impl Core {
     /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        if request.gfp.contains(Gfp::WRITE) {
+        if request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits() {
             return self.alloc_to_write(request, memcg);
         }
         match self.alloc_listed(request, memcg) {

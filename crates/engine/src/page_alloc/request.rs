@@ -59,7 +59,7 @@ bitflags::bitflags! {
         const NOWARN = 1 << 10;
         /// From the preferred node or not at all.
         const THISNODE = 1 << 11;
-        /// The page will be written: at first, nodes over their dirty limits are left out.
+        /// The page is for write(2), and will be dirty: where nodes have dirty limits, those that are over theirs are left out at first.
         const WRITE = 1 << 12;
     }
 }

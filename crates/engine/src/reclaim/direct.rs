@@ -58,6 +58,7 @@ impl Core {
         let by = Reclaimer {
             may_enter_fs: request.gfp.contains(Gfp::FS),
             may_do_io: request.gfp.contains(Gfp::IO),
+            writes_file: request.gfp.contains(Gfp::WRITE),
             order: request.order,
             class: request.class,
             from: Some(request.node),

@@ -36,6 +36,8 @@ pub(crate) struct NodePass {
     pass: Option<(MemcgId, Pass)>,
     /// Conclusions are drawn from what it has met.
     is_noted: bool,
+    /// It has waited for pages to be written after that.
+    has_waited: bool,
     /// What follows it: a group's compressed pages. Whether its lists were aged.
     zswap: Option<(MemcgId, bool, ZswapShrink)>,
 }
@@ -82,7 +84,15 @@ impl Core {
         } else {
             GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
         };
-        NodePass { pool, walk, reclaimed_before: sc.nr_reclaimed, pass: None, zswap: None, is_noted: false }
+        NodePass {
+            pool,
+            walk,
+            reclaimed_before: sc.nr_reclaimed,
+            pass: None,
+            zswap: None,
+            is_noted: false,
+            has_waited: false,
+        }
     }
 
     /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
@@ -121,6 +131,8 @@ impl Core {
                 }
                 if sc.must_wait {
                     self.release_isolated(sc);
+                    // Those for whom it waits may wait for what it has begun.
+                    self.unplug(&mut sc.plug);
                     return NodeStep::Wait(self.isolated_wait(self.lruvecs[lruvec].node, sc));
                 }
                 if let Some(wait) = self.take_stall(sc) {
@@ -142,6 +154,11 @@ impl Core {
                     && let Some(wait) = self.note_node(target, sc)
                 {
                     return NodeStep::Wait(wait);
+                }
+                if self.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
+                    node.has_waited = true;
+                    sc.has_stalled = true;
+                    return NodeStep::Wait(self.congestion_wait());
                 }
                 if sc.nr_reclaimed > 0 {
                     self.note_hope(self.lruvecs[target].node, sc);

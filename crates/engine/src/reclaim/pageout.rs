@@ -8,11 +8,15 @@
 //!                   may not ─► marked, passed by            2010: kept, and counted for the flusher
 //! ```
 //! A page that reclaim writes is a request of its own, as its neighbours in the file are elsewhere in the list. Where reclaim
-//! writes, the device seeks. [reclaim 5.1, 5.2, 5.5; machine 9.4]
+//! writes, the device seeks.
+//!
+//! Who submits a request to a full queue sleeps. In 2010 a task kept pages of files instead while the queue was congested, and kswapd slept
+//! for it. The specification names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
+//! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 
 use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::reclaim::rules::{AnonWriteback, FileWriteback, Stalls};
+use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, Stalls};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
@@ -114,6 +118,9 @@ impl Core {
             // Anyone else's reference may be used to change the page under the write.
             return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
         }
+        if !self.may_write_to_queue(sc) {
+            return self.verdict(pfn, Verdict::Keep, Because::QueueCongested);
+        }
         self.count_pageout(folio.pages(), sc);
         self.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
         let is_sync = sc.lumpy == Lumpy::Sync;
@@ -138,6 +145,12 @@ impl Core {
                 }
                 FileWriteback::Never => false,
             }
+    }
+
+    /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
+    fn may_write_to_queue(&self, sc: &ScanControl) -> bool {
+        let rule = self.memcgs[sc.by.target].policy.reclaim.congested_queue;
+        !self.io.is_congested || rule == CongestedQueue::Waits || sc.by.is_kswapd() || sc.by.writes_file
     }
 
     /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.

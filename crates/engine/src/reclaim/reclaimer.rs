@@ -40,6 +40,8 @@ pub(crate) struct Reclaimer {
     pub(crate) may_enter_fs: bool,
     /// The caller may start I/O at all. Who serves a device may not: the device would wait for him.
     pub(crate) may_do_io: bool,
+    /// The caller is in the middle of writing to a file.
+    pub(crate) writes_file: bool,
     /// For the machine: the block that is wanted, 2^order pages, from this zone or a lower one.
     pub(crate) order: u8,
     pub(crate) class: ZoneType,
@@ -56,6 +58,7 @@ impl Reclaimer {
             swappiness,
             may_enter_fs: true,
             may_do_io: true,
+            writes_file: false,
             order: 0,
             class: ZoneType::Movable,
         }
@@ -79,6 +82,11 @@ impl Reclaimer {
     /// The block that is wanted.
     pub(crate) fn block(&self) -> Wanted {
         Wanted { order: self.order, migrate_type: MigrateType::Movable, class: self.class }
+    }
+
+    /// Nobody who writes waits for the caller.
+    pub(crate) fn may_wait_for_writeout(&self) -> bool {
+        self.may_enter_fs && self.may_do_io
     }
 
     pub(crate) fn is_kswapd(&self) -> bool {

@@ -128,6 +128,16 @@ choice! {
 }
 
 choice! {
+    /// What a reclaimer does with a dirty page of a file whose device has as many requests as it takes, but for a few.
+    CongestedQueue {
+        /// It submits the write, and sleeps until there is room.
+        Waits = "waits",
+        /// It keeps the page. kswapd writes all the same, and so does a task in the middle of a write of its own. 2010.
+        Keeps = "keeps",
+    }
+}
+
+choice! {
     /// What anonymous memory is to a reclaimer of two lists that may do no I/O.
     NoioAnon {
         /// Scanned like any other, and all of it kept that is not in the swap cache already. Up to 7.3.
@@ -232,6 +242,10 @@ pub struct ReclaimRules {
     pub v1_throttle: V1Throttle,
     /// How reclaimers wait for pages under writeback.
     pub stalls: Stalls,
+    /// Who writes files to a device that has much to do.
+    pub congested_queue: CongestedQueue,
+    /// Tasks wait for kswapd where it has next to nothing free to work with.
+    pub gate: bool,
     /// How much is freed for a block.
     pub compact_gap: CompactGap,
     /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
@@ -278,6 +292,8 @@ impl ReclaimRules {
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
+            congested_queue: CongestedQueue::Waits,
+            gate: true,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,
             gives_up: GivesUp::AfterRetries,
@@ -301,6 +317,8 @@ impl ReclaimRules {
             flusher_wake: FlusherWake::Scanned,
             v1_throttle: V1Throttle::Off,
             stalls: Stalls::CongestionWait,
+            congested_queue: CongestedQueue::Keeps,
+            gate: false,
             lumpy: true,
             gives_up: GivesUp::Unreclaimable,
             ..ReclaimRules::linux_6_12()

@@ -11,6 +11,9 @@
 //! unreclaimable, and kill. A wait for writes ends early when as many pages are written as would feed all who wait. [reclaim 5.2 to
 //! 5.4; mglru-2026 2.7]
 //!
+//! In 2010 all waits were one: a tenth of a second, or until a queue of requests is no longer congested. The requests of all devices count
+//! together here. A pass over a node ends with such waits while a tenth more is being written than may be dirty. [machine 9.3]
+//!
 //! Sums are of two lists, and of generations since 7.2, where both go by batches. Generations are taken for the machine without
 //! any of these waits.
 
@@ -85,10 +88,6 @@ impl NodeWrites {
         self.waiting.contains(&task)
     }
 }
-
-/// Requests of a device from which on its queue counts as congested, and down to which it does.
-const CONGESTED_FROM: usize = 113;
-const CONGESTED_TO: usize = 103;
 
 impl Core {
     /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
@@ -238,18 +237,20 @@ impl Core {
         Wait::WokenOr(Nanos::from_ticks(self.tenth_of_a_second(), self.config.hz), DelayReason::Reclaim)
     }
 
-    /// A write has been submitted.
-    pub(crate) fn note_request_begun(&mut self) {
-        self.io.is_congested |= self.io.write_requests() >= CONGESTED_FROM;
-    }
-
     /// A write has ended.
     pub(crate) fn note_request_ended(&mut self) {
-        if self.io.write_requests() < CONGESTED_TO && std::mem::take(&mut self.io.is_congested) {
+        if self.io.ends_congestion() {
             for task in std::mem::take(&mut self.io.congestion_waiters) {
                 self.wake(task);
             }
         }
+    }
+
+    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
+    /// than devices bear.
+    pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
+        self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
+            && self.is_writeback_over_threshold()
     }
 
     /// All nodes have been shrunk at a priority, in 2010: asks for writes if much was looked at in vain, and waits where that was

@@ -4,8 +4,10 @@
 //!   too many isolated   more pages are in reclaimers' hands than on the list: what is left would look like the whole, and the
 //!                       verdict on it would be that nothing can be reclaimed
 //!                                        once, for a fiftieth of a second, or until someone finds that there are not too many
+//!                       2010: a tenth of a second, again and again
 //!   the gate            less than half of the minimum is free: those who allocate stand back until kswapd has freed some
 //!                       pages, or it might find none for its own work                           until it opens
+//!                       2010: there was none
 //!   no progress         the last priority but one gave nothing, and much is being written
 //!                                        a tick, or until someone gets more than an eighth of what he looks at
 //! ```
@@ -17,9 +19,10 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::ScanControl;
+use crate::reclaim::rules::Stalls;
 use crate::stat::{ByType, ISOLATED, Stat};
 use crate::story::{GfpFlags, Tracepoint};
-use crate::units::{LruType, Nanos, NodeId, TaskId};
+use crate::units::{LruType, MemcgId, Nanos, NodeId, TaskId};
 
 /// For what a reclaimer waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,16 +96,18 @@ impl Core {
     }
 
     /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
-    /// batch gives nothing.
+    /// batch gives nothing. In 2010 it waited until there were not, and a group's reclaimers took what there was.
     pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
-        if sc.by.is_kswapd() || !self.memcgs[sc.by.target].policy.reclaim.isolation_limit {
+        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let is_2010 = rules.stalls == Stalls::CongestionWait;
+        if sc.by.is_kswapd() || !rules.isolation_limit || is_2010 && !sc.by.is_for_machine() {
             return false;
         }
         let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];
         // Its own are those of the round under way, which a kernel would have put back by now.
         let isolated = self.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.isolated[kind as usize];
         let mut allowed = self.node_stat(node, inactive.of(kind)).max(0) as u64;
-        if sc.by.may_enter_fs {
+        if sc.by.may_enter_fs && !is_2010 {
             // Those who can't enter a file system may be waited for by those who can: they may take more.
             allowed >>= 3;
         }
@@ -111,13 +116,18 @@ impl Core {
             self.wake_all(node, |throttled| &mut throttled.isolated);
             return false;
         }
-        sc.must_wait = !sc.has_waited;
+        // Who is to die has nothing to wait for.
+        sc.must_wait = !sc.has_waited || is_2010 && sc.nr_to_reclaim > 0;
         sc.has_waited = true;
         true
     }
 
     /// A reclaimer waits who has found too many pages of a node in others' hands.
     pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
+        if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
+            sc.has_stalled = true;
+            return self.congestion_wait();
+        }
         let task = self.task;
         self.kswapds[node.index()].throttled.isolated.push(task);
         let ticks = u64::from(self.config.hz / 50).max(1);
@@ -163,7 +173,7 @@ impl Core {
     /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
     pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
         let node = self.gate_of(request)?;
-        if self.is_gate_open(node) {
+        if !self.memcgs[MemcgId::ROOT].policy.reclaim.gate || self.is_gate_open(node) {
             return None;
         }
         self.count_node(node, Stat::PgscanDirectThrottle, 1);
@@ -243,7 +253,7 @@ mod tests {
     use super::*;
     use crate::page_alloc::request::{MigrateType, Rights};
     use crate::reclaim::{Reclaimer, Why};
-    use crate::units::{CpuId, MemcgId};
+    use crate::units::CpuId;
     use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, Served, Step};
 
     const NODE: NodeId = NodeId(0);
@@ -301,6 +311,20 @@ mod tests {
         assert!(engine.core.is_gate_open(NODE), "128 / 2 = 64");
         leave_free(&mut engine, 64);
         assert!(!engine.core.is_gate_open(NODE));
+    }
+
+    #[test]
+    fn in_2010_there_was_no_gate() {
+        let mut engine = machine();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        leave_free(&mut engine, 64);
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        engine.enter(task);
+        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_2_6_35();
+        assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)), None);
+        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_6_12();
+        assert!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)).is_some());
     }
 
     /// The example of the specification: a minimum of 331, raised by 512.
@@ -464,6 +488,28 @@ mod tests {
         assert!(!too_many(&mut engine, &mut without_fs));
         let by = Reclaimer { node: Some(NODE), ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, 60) };
         assert!(!too_many(&mut engine, &mut ScanControl::new(by, 32)), "kswapd is never held up");
+    }
+
+    /// As of 2010: all of the 80, and no other end to the wait than that there are fewer.
+    #[test]
+    fn in_2010_too_many_isolated_are_more_than_the_inactive_list_and_waited_for_to_the_end() {
+        let mut engine = machine();
+        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_2_6_35();
+        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, 80);
+        let mut sc = direct();
+        assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut sc));
+        engine.core.count_node(NODE, Stat::NrIsolatedFile, 1);
+        for _ in 0..3 {
+            assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && sc.must_wait);
+            let wait = engine.core.isolated_wait(NODE, &mut sc);
+            assert_eq!(wait, Wait::WokenOr(Nanos(100_000_000), DelayReason::Reclaim));
+            engine.core.leave_stall(&mut sc);
+        }
+        sc.nr_to_reclaim = 0;
+        assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && !sc.must_wait, "it is to die");
+        let mut of_group = ScanControl::new(Reclaimer::new(MemcgId::ROOT, Why::Limit, 60), 32);
+        assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut of_group));
     }
 
     #[test]

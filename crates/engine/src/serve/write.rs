@@ -49,7 +49,7 @@ impl Current<'_> {
     #[cold]
     pub(super) fn gfp_to_write(&self) -> Gfp {
         match self.task.accessed() {
-            Object::File { is_tmpfs: false, .. } if self.core.keeps_node_limits() => Gfp::KERNEL | Gfp::WRITE,
+            Object::File { is_tmpfs: false, .. } => Gfp::KERNEL | Gfp::WRITE,
             _ => Gfp::KERNEL,
         }
     }

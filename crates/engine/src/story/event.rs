@@ -229,6 +229,8 @@ pub enum Because {
     FlusherWrites,
     /// It would have to be written, and a task that needs a page writes none.
     MayNotWrite,
+    /// It would have to be written, and its device has so much to do that whoever submits more may have to sleep.
+    QueueCongested,
     /// Its write has begun; it can go when that has ended.
     WriteBegun,
     /// Its owner said that its contents may be forgotten.

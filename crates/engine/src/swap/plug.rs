@@ -12,6 +12,8 @@
 //! no list, so nothing rotates them to its end. A policy that looks at its batch a second time frees them at once. Those whose
 //! write fails are dirty again.
 //!
+//! Neighbours are one request to the device's queue, too, which may be congested by others.
+//!
 //! Each reclaimer has a plug of its own, in its scan control. The specification has none: the recordings showed it
 //! (`docs/results/fidelity.md`). Not modelled: a limit to the length of a request.
 
@@ -61,7 +63,10 @@ impl Core {
     /// Submits what has been held back.
     pub(crate) fn unplug(&mut self, plug: &mut Plug) {
         plug.requests = 0;
-        self.ops.extend(plug.writes.drain(..).map(Write::op));
+        let mut next = None;
+        for write in plug.writes.drain(..) {
+            self.submit(write, &mut next);
+        }
     }
 
     fn submit_full(&mut self, plug: &mut Plug) {
@@ -75,9 +80,10 @@ impl Core {
         let submitted: Vec<Op> = racing.iter().map(|write| write.op()).collect();
         let mut ended = full_plug(&submitted).into_iter();
         self.full_plug = Some(full_plug);
-        for (write, op) in racing.into_iter().zip(submitted) {
+        let mut next = None;
+        for write in racing {
             match ended.next() {
-                None => self.ops.push(op),
+                None => self.submit(write, &mut next),
                 Some(result) => {
                     if result.is_ok() {
                         let SwapEntry { swap, slot } = write.to;
@@ -87,6 +93,14 @@ impl Core {
                 }
             }
         }
-        self.ops.extend(late.into_iter().map(Write::op));
+        late.into_iter().for_each(|write| self.submit(write, &mut next));
+    }
+
+    /// Submits a write, as part of the request before it if that ends at `next`, where this begins.
+    fn submit(&mut self, write: Write, next: &mut Option<SwapEntry>) {
+        if next.replace(write.next()) != Some(write.to) {
+            self.io.submit_request(write.io);
+        }
+        self.ops.push(write.op());
     }
 }

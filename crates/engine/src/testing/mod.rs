@@ -7,6 +7,7 @@
 mod actions; // what a run consists of, and how to make random ones
 mod batches; // promises of the per-CPU batches that can't be seen from outside
 mod compaction; // promises of compaction
+mod congestion; // promises of how reclaimers stood back for devices in 2010
 mod demotion; // promises of demotion to slower memory
 mod huge_memory; // promises of huge pages
 mod highatomic; // pageblocks for requests that can't wait, written a second time

@@ -66,6 +66,12 @@ impl Core {
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
     }
 
+    /// Whether a tenth more is being written than may be dirty. [machine 9.3: the writeout throttle]
+    pub(crate) fn is_writeback_over_threshold(&self) -> bool {
+        let thresh = self.global_limits().thresh;
+        self.vmstat(Stat::NrWriteback).max(0) as u64 > thresh + thresh / 10
+    }
+
     /// The thresholds of a group, from its statistics as of their last flush.
     pub(super) fn memcg_limits(&self, memcg: MemcgId, global: &Limits) -> Limits {
         let stat = |stat| self.memcg_stat(memcg, stat).max(0) as u64;

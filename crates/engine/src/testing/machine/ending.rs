@@ -106,8 +106,7 @@ impl Machine {
                 self.complete(0, false, false);
             } else {
                 let Some(sleeper) = self.tasks.iter().position(|task| !task.is_at_rest()) else { return };
-                let napping = (0..self.tasks.len()).find(|&task| self.can_go_on(task));
-                let Some(napping) = napping else {
+                let Some(napping) = self.next_to_end_its_wait() else {
                     panic!("task {sleeper} sleeps, but nothing is under way that could wake it")
                 };
                 self.resume(TaskId(napping as u32));

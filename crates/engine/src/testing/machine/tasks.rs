@@ -65,6 +65,15 @@ impl Machine {
         self.is_runnable(task) || matches!(self.tasks[task].state, State::Waiting(_, Some(_)))
     }
 
+    /// The sleeper whose wait ends first by itself.
+    pub(super) fn next_to_end_its_wait(&self) -> Option<usize> {
+        let end = |&task: &usize| match self.tasks[task].state {
+            State::Waiting(_, until) => until,
+            _ => None,
+        };
+        (0..self.tasks.len()).filter(|task| end(task).is_some()).min_by_key(end)
+    }
+
     /// Goes on with a task, and with transfers in order while it sleeps, for so many steps or until it is idle.
     pub(super) fn help(&mut self, task: TaskId, steps: usize) {
         for _ in 0..steps {
@@ -77,7 +86,7 @@ impl Machine {
                 // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
                 State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
                     let runnable = (0..self.tasks.len()).find(|&task| self.is_runnable(task));
-                    let reclaimer = runnable.or((0..self.tasks.len()).find(|&task| self.can_go_on(task)));
+                    let reclaimer = runnable.or(self.next_to_end_its_wait());
                     self.resume(TaskId(reclaimer.expect("somebody goes on") as u32));
                 }
                 State::Sleeping(_) | State::Waiting(..) => self.complete(0, false, false),

@@ -509,6 +509,9 @@ fn judged(verdict: Verdict, because: Because) -> String {
             "it is dirty, and to write files is the flusher's work; it will go to the cold end when it is written".to_string()
         }
         Because::MayNotWrite => "it would have to be written, and this reclaimer writes nothing itself".to_string(),
+        Because::QueueCongested => {
+            "it would have to be written, and its device has so much to do that whoever submits more may have to sleep".to_string()
+        }
         Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
         Because::SlowerMemory => "there is slower memory for what nobody uses".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
