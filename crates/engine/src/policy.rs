@@ -9,7 +9,7 @@ use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, OfflinePages, ProtectionRule,
+    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, OfflinePages, OnSignal, ProtectionRule,
     ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
@@ -144,7 +144,8 @@ impl Policy {
     }
 
     /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
-    /// target, that of cgroup v1 waits for writes, kswapd stays hopeless until enough is free, and pages of a removed group are its parent's.
+    /// target, that of cgroup v1 waits for writes, kswapd stays hopeless until enough is free, pages of a removed group are its parent's,
+    /// and a signal ends a request.
     pub fn mglru_7_1() -> Policy {
         let mut policy = Policy::mglru_6_16();
         policy.generations.pass.abort_scope = AbortScope::All;
@@ -153,6 +154,7 @@ impl Policy {
         policy.reclaim.protection = ProtectionRule::KswapdOnly;
         policy.reclaim.swap_cache_bypass = false;
         policy.reclaim.offline = OfflinePages::Reparent;
+        policy.reclaim.on_signal = OnSignal::Ends;
         policy
     }
 

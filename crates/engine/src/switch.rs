@@ -12,8 +12,8 @@ use crate::lru::{
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, CongestedQueue, DemotionFull, DemotionMems, FileWriteback,
-    FlushRule, FlusherWake, GivesUp, KswapdReset, NoioAnon, OfflinePages, ProtectionRule, Stalls, TreeWalk,
-    V1Throttle,
+    FlushRule, FlusherWake, GivesUp, KswapdReset, NoioAnon, OfflinePages, OnSignal, ProtectionRule, Stalls,
+    TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::DirtyRule;
@@ -268,6 +268,8 @@ pub const SWITCHES: &[Switch] = &[
         "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it."),
     switch!("reclaim.anon_only", AnonOnly: reclaim.anon_only, Some(("regressions/anon-only-takes-files.toml", "or_file")),
         "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.14), takes file memory where no anonymous page can be swapped or demoted (6.15 to 7.1), or takes nothing there (since 7.2)."),
+    switch!("reclaim.on_signal", OnSignal: reclaim.on_signal, None,
+        "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (up to 7.0), or ends after its batch, and its write fails with EINTR (since 7.1 or 7.2). What was reclaimed by then stays reclaimed. No shipped scenario sends a signal."),
     switch!("reclaim.flusher_wake", FlusherWake: reclaim.flusher_wake, Some(("writeback-from-reclaim.toml", "never")),
         "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only)."),
     switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),

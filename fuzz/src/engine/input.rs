@@ -332,6 +332,10 @@ pub(super) enum Action {
     Tick {
         nanos: u64,
     },
+    /// A signal comes for a task, whatever it does.
+    Signal {
+        task: u8,
+    },
     /// Removes a group, and makes another in its place, to which its processes move.
     Replace {
         group: u8,
@@ -350,6 +354,7 @@ impl Action {
         // Two numbers in one byte: a task below 8, and an object.
         let (task, object) = (a & 7, a >> 3);
         Ok(match code {
+            146 => Action::Signal { task },
             147 => Action::Exec { task },
             148 => Action::Replace { group: a },
             95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },

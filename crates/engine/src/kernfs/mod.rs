@@ -20,7 +20,7 @@
 //! | `/sys/fs/cgroup/PATH/memory.oom.group` | read, write: whether its processes are killed together |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
-//! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N`; since 6.15 also `max`, for anonymous memory only |
+//! | `/sys/fs/cgroup/PATH/memory.reclaim` | write: bytes to reclaim, optionally ` swappiness=N`; since 6.15 also `max`, for anonymous memory only; a signal ends it since 7.1 or 7.2 |
 //! | `/sys/block/zramN/{mm_stat,io_stat}` | what the compressed pages of a zram device take, and how many found no memory |
 //! | `/sys/fs/cgroup/PATH/memory.zswap.{current,max,writeback}` | bytes of compressed pages, their limit, whether they may be written to the device |
 //! | `/sys/kernel/debug/zswap/*`, `/sys/module/zswap/parameters/*` | what zswap has stored and rejected; its parameters, read and written |

@@ -202,6 +202,9 @@ impl Core {
                 }
             }
         }
+        if sc.is_interrupted {
+            return self.two_lists_end(lruvec, pass, sc);
+        }
         // At its first priority, reclaim for the whole machine goes on to the end of its small share, so that each group gives
         // something. Reclaim for a group stops when it has enough.
         let is_proportional = sc.by.is_global() && !sc.by.is_kswapd() && sc.priority == PRIORITY_DEFAULT;

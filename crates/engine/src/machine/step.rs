@@ -87,6 +87,11 @@ pub enum Served {
     Exited,
     /// fsync(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),
+    /// A write to a kernel file ended at a signal (EINTR).
+    Interrupted {
+        /// Pages that it has reclaimed until then.
+        reclaimed: u64,
+    },
     /// A write of several commands ended at one that was refused; those before it are done.
     Refused(Box<FileError>),
     /// The access failed.

@@ -48,7 +48,7 @@ pub use rules::{
     AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, OfflinePages,
     ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
 };
-pub(crate) use rules::{CompactGap, KswapdReset, NoioAnon};
+pub(crate) use rules::{CompactGap, KswapdReset, NoioAnon, OnSignal};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub(crate) use shrinker::ShrinkerCall;
@@ -86,6 +86,12 @@ impl Reclaim {
     /// Whatever it has is enough. There is no way out of a call but its end, and so it comes to that.
     pub(crate) fn cut_short(&mut self) {
         self.sc.nr_to_reclaim = 0;
+    }
+
+    /// The same, and not even its pass goes on.
+    fn interrupt(&mut self) {
+        self.cut_short();
+        self.sc.is_interrupted = true;
     }
 }
 
@@ -164,7 +170,8 @@ impl Core {
         }
         if sc.nr_reclaimed == 0 && !sc.compaction_ready {
             let rules = self.memcgs[sc.by.target].policy.reclaim;
-            if rules.drain_before_giving_up && !sc.has_drained && self.lru_add_pending() {
+            if rules.drain_before_giving_up && !sc.is_interrupted && !sc.has_drained && self.lru_add_pending()
+            {
                 self.lru_add_drain();
                 sc.has_drained = true;
                 sc.priority = PRIORITY_DEFAULT;

@@ -303,6 +303,8 @@ impl Core {
             // Reclaimers share the walk and stop when they have what they need: visiting every group of a large tree for a few
             // pages would cost more than the unfairness that this leaves to the next.
             GroupWalk::Shared(_) if sc.is_satisfied() => node.walk = GroupWalk::Over,
+            // A walk of all groups goes on to the last, unless nobody waits for its end any more.
+            GroupWalk::Full(_) if sc.is_interrupted => node.walk = GroupWalk::Over,
             GroupWalk::Full(_) | GroupWalk::Shared(_) | GroupWalk::Over => {}
         }
         if has_aged && !sc.by.is_global() {
@@ -319,8 +321,12 @@ impl Core {
     }
 
     /// Whether reclaim may stop in the middle of a pass over generations: what it was asked for is there, or kswapd finds that others
-    /// have freed enough. Up to 7.0 that was so of reclaim for the machine only.
+    /// have freed enough. Up to 7.0 that was so of reclaim for the machine only. A signal that ends the call ends the pass, too.
+    /// [mglru-2026 2.5]
     pub(crate) fn is_enough(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        if sc.is_interrupted {
+            return true;
+        }
         if !sc.by.is_global() && self.generation_rules(lruvec).pass.abort_scope == AbortScope::Root {
             return false;
         }

@@ -91,6 +91,18 @@ choice! {
 }
 
 choice! {
+    /// What a signal does to a request to `memory.reclaim` that is under way.
+    OnSignal {
+        /// Nothing: the request goes on until it has what it was asked for or gives up, and the signal is answered after that. Up to
+        /// 7.0.
+        GoesOn = "goes_on",
+        /// The request ends after its batch, and its write fails (EINTR). Since 7.1 or 7.2; which of them, our source leaves open.
+        /// It tells of generations. A request knows no lists, so two lists of 2026 have it too.
+        Ends = "ends",
+    }
+}
+
+choice! {
     /// When reclaim asks the flushers to write all that is dirty.
     FlusherWake {
         /// Never: generations as of 6.1 to 6.9.
@@ -236,6 +248,8 @@ pub struct ReclaimRules {
     pub anon_writeback: AnonWriteback,
     /// What a request for anonymous memory only takes.
     pub anon_only: AnonOnly,
+    /// Whether a signal ends a request.
+    pub on_signal: OnSignal,
     /// When flushers are asked to write.
     pub flusher_wake: FlusherWake,
     /// Whether reclaim for a group of cgroup v1 waits then.
@@ -289,6 +303,7 @@ impl ReclaimRules {
             file_writeback: FileWriteback::Never,
             anon_writeback: AnonWriteback::Any,
             anon_only: AnonOnly::Absent,
+            on_signal: OnSignal::GoesOn,
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
@@ -334,6 +349,7 @@ impl ReclaimRules {
     pub(crate) fn generations_7_3() -> ReclaimRules {
         ReclaimRules {
             anon_only: AnonOnly::Strict,
+            on_signal: OnSignal::Ends,
             compact_gap: CompactGap::Capped,
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,

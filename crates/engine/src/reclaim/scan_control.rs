@@ -20,6 +20,8 @@ pub(crate) struct ScanControl {
     /// Who asks, and what it may do.
     pub(crate) by: Reclaimer,
     pub(crate) nr_to_reclaim: u64,
+    /// A signal ends it: it is to let go of what it has in its hands, and be over.
+    pub(crate) is_interrupted: bool,
     pub(crate) nr_reclaimed: u64,
     /// Pages taken from lists to be judged.
     pub(crate) nr_scanned: u64,
@@ -86,6 +88,7 @@ impl ScanControl {
         ScanControl {
             by,
             nr_to_reclaim,
+            is_interrupted: false,
             nr_reclaimed: 0,
             nr_scanned: 0,
             scanned_before: 0,
@@ -139,8 +142,11 @@ impl ScanControl {
     }
 
     /// Nothing was reclaimed at any priority. Picks the next thing that was held back, gentlest first, and starts over;
-    /// false when nothing is left to try.
+    /// false when nothing is left to try, or a signal has ended the call.
     pub(crate) fn try_harder(&mut self, walk: TreeWalk) -> bool {
+        if self.is_interrupted {
+            return false;
+        }
         if !self.all_groups && walk == TreeWalk::Shared {
             // The walk is shared: the part that this call got may have had nothing to give.
             self.all_groups = true;

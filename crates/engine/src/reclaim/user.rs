@@ -3,8 +3,13 @@
 //! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
 //! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
 //! Pages being written become free only later, so a part that frees nothing need not be the last.
+//!
+//! **Signals.** Who has asked may lose interest: its timer goes off, or it is stopped. Up to 7.0 the request went on all the same, for as
+//! long as it took, with its task in the kernel. Since then it ends: the part under way is over after its batch, there is no other, and
+//! what was reclaimed stays reclaimed. A wait that it is in comes to its end first. Limits that are set below what is in use
+//! go on in all eras, as far as we know. [mglru-2026 2.5]
 
-use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl};
+use super::{OnSignal, Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
@@ -17,6 +22,8 @@ pub(crate) struct UserReclaim {
     part: Option<Box<Reclaim>>,
     /// How often nothing may be found.
     retries: u32,
+    /// A signal ends it.
+    is_interrupted: bool,
 }
 
 /// What a step of a request came to.
@@ -29,11 +36,13 @@ pub(crate) enum UserReclaimStep {
     WaitForWriteback,
     /// So many pages were reclaimed.
     Done(u64),
+    /// So many, and a signal has ended it before it had what it wanted.
+    Interrupted(u64),
 }
 
 impl UserReclaim {
     pub(crate) fn new(by: Reclaimer, pages: u64) -> UserReclaim {
-        UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES }
+        UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES, is_interrupted: false }
     }
 
     /// Its task is to die: the part under way is the last.
@@ -47,9 +56,24 @@ impl UserReclaim {
 }
 
 impl Core {
+    /// A signal comes for the task whose request this is.
+    pub(crate) fn user_reclaim_signal(&self, request: &mut UserReclaim) {
+        let rule = self.memcgs[request.by.target].policy.reclaim.on_signal;
+        if request.by.why != Why::Requested || rule == OnSignal::GoesOn {
+            return;
+        }
+        request.is_interrupted = true;
+        if let Some(part) = &mut request.part {
+            part.interrupt();
+        }
+    }
+
     /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
     pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
         while request.left > 0 {
+            if request.is_interrupted && request.part.is_none() {
+                return UserReclaimStep::Interrupted(request.reclaimed);
+            }
             let part = request.part.get_or_insert_with(|| {
                 let pages = (request.left / 4).max(self.config.reclaim_batch);
                 Reclaim::new(ScanControl::new(request.by, pages))
@@ -61,7 +85,7 @@ impl Core {
                     request.part = None;
                     request.left = request.left.saturating_sub(reclaimed);
                     request.reclaimed += reclaimed;
-                    if reclaimed == 0 {
+                    if reclaimed == 0 && !request.is_interrupted {
                         // It has tried at every priority and in every way: nothing changes until a write has ended.
                         if request.retries == 0 || !(self.io.has_writes() || self.is_flushing()) {
                             break;

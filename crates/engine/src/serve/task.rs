@@ -218,6 +218,15 @@ impl Engine {
         }
     }
 
+    /// A signal comes for a task that writes a kernel file, and is not fatal before the write has returned. A request to
+    /// `memory.reclaim` ends by it where its policy says so (`reclaim.on_signal`): the task is resumed as before, and soon is
+    /// served with [`Served::Interrupted`]. Nothing else notices.
+    pub fn signal(&mut self, task: TaskId) {
+        if let Stage::UserReclaim(request) = &mut self.tasks[task.index()].stage {
+            self.core.user_reclaim_signal(request);
+        }
+    }
+
     /// Starts the kernel threads. They wait from the start, and are resumed as all tasks are: when they are named by
     /// [`Engine::take_woken`], and when a wait has an end of its own. To be called once; without, the machine has none.
     pub fn start_kernel_threads(&mut self) -> Vec<ThreadInfo> {
@@ -347,6 +356,7 @@ impl Current<'_> {
                 Step::Wait(Wait::Io)
             }
             UserReclaimStep::Done(reclaimed) => Step::Done(Served::Written { reclaimed }),
+            UserReclaimStep::Interrupted(reclaimed) => Step::Done(Served::Interrupted { reclaimed }),
         }
     }
 

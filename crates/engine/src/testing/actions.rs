@@ -197,6 +197,10 @@ pub(crate) enum Action {
     Fsync {
         task: usize,
     },
+    /// A signal comes for a task, whatever it does. None of the actions made here: who wants signals puts them in between.
+    Signal {
+        task: usize,
+    },
     FlushStats,
     /// Time passes, and the timer interrupts a task.
     Tick {

@@ -3,7 +3,7 @@
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
 //! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
 
-use super::actions::{Action, Setup, action, huge_action, setup, tiered_action, tiered_setup};
+use super::actions::{Action, Setup, TASKS, action, huge_action, setup, tiered_action, tiered_setup};
 use super::machine::{Checks, Machine};
 use super::mutant::Mutant;
 use crate::{MigrateStep, Stat};
@@ -39,6 +39,13 @@ fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
 fn random_run_huge(seed: u64) -> (Setup, Vec<Action>) {
     let (setup, actions) = draw(seed, (setup(), vec(huge_action(), 1..ACTIONS)));
     (setup.with_huge_pages(), actions)
+}
+
+/// The same run with a signal for each task in turn, one after each action.
+fn signalled_run(seed: u64) -> (Setup, Vec<Action>) {
+    let (setup, actions) = random_run(seed);
+    let signals = (0..TASKS).cycle().map(|task| Action::Signal { task });
+    (setup, actions.into_iter().zip(signals).flat_map(|(action, signal)| [action, signal]).collect())
 }
 
 fn run(setup: &Setup, actions: &[Action], mutant: Option<Mutant>, checks: Checks) {
@@ -139,6 +146,11 @@ fn no_sequence_of_operations_loses_a_byte() {
 #[test]
 fn no_sequence_of_operations_loses_a_byte_of_a_huge_page() {
     check(random_run_huge, 120);
+}
+
+#[test]
+fn requests_that_signals_end_lose_no_byte() {
+    check(signalled_run, 300);
 }
 
 #[test]

@@ -403,6 +403,7 @@ impl Machine {
             | Served::Minor(_)
             | Served::Major(_)
             | Served::Written { .. }
+            | Served::Interrupted { .. }
             | Served::Synced(_)
             | Served::Refused(_) => unreachable!("a task makes accesses and writes no kernel file"),
         }

@@ -84,6 +84,10 @@ impl Machine {
                     slot.expect("it was just unmapped").0 = made;
                 }
             }
+            Action::Signal { task } => {
+                let task = usize::from(task) % self.tasks.len();
+                self.engine.signal(TaskId(task as u32));
+            }
             Action::Exec { task } => {
                 let Some(task) = self.idle(task) else { return };
                 let id = TaskId(task as u32);

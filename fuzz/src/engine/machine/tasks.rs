@@ -181,7 +181,13 @@ impl Machine {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Exit => panic!("a killed task goes on: {served:?}"),
                 Doing::Reclaim => {
-                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
+                    assert!(
+                        matches!(
+                            served,
+                            Served::Written { .. } | Served::Interrupted { .. } | Served::Refused(_)
+                        ),
+                        "{served:?}"
+                    );
                     State::Idle
                 }
                 Doing::Exec => {
@@ -198,6 +204,7 @@ impl Machine {
                         State::Idle
                     }
                     Served::Written { .. }
+                    | Served::Interrupted { .. }
                     | Served::Refused(_)
                     | Served::Synced(_)
                     | Served::Opened

@@ -125,6 +125,7 @@ impl Machine {
                     self.fsync(task);
                 }
             }
+            Action::Signal { task } => self.engine.signal(TaskId(task as u32)),
             Action::FlushStats => self.engine.flush_stats(),
             Action::Tick { task, ms } => self.tick(TaskId(task as u32), ms),
             Action::Refuse { step, pattern } => self.engine.refuse_migrations(step, pattern),

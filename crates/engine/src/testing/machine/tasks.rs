@@ -161,7 +161,13 @@ impl Machine {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Exit => panic!("a killed task goes on: {served:?}"),
                 Doing::Reclaim => {
-                    assert!(matches!(served, Served::Written { .. } | Served::Refused(_)), "{served:?}");
+                    assert!(
+                        matches!(
+                            served,
+                            Served::Written { .. } | Served::Interrupted { .. } | Served::Refused(_)
+                        ),
+                        "{served:?}"
+                    );
                     State::Idle
                 }
                 Doing::Fsync => {
@@ -179,6 +185,7 @@ impl Machine {
                         State::Idle
                     }
                     Served::Written { .. }
+                    | Served::Interrupted { .. }
                     | Served::Synced(_)
                     | Served::Refused(_)
                     | Served::Exited

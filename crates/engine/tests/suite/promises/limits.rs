@@ -601,3 +601,61 @@ fn who_flushes_io_finds_what_may_be_forgotten_since_7_2() {
         ));
     }
 }
+
+/// A request for 400 of 600 pages, with a signal after its first step.
+fn signalled(policy: &str, rest: &str) {
+    check(&format!(
+        "
+        config policy={policy} folio_batch=1 charge_stock=1
+        group job
+        file data 600
+        task t in job
+        task manager in job
+        t open data as f
+        t read f 0..600           => 600M
+        manager is signalled
+        {rest}
+    "
+    ));
+}
+
+/// The first pass of two lists, and of generations since 7.2, looks at one page of 600; generations of 7.1 isolate 64.
+#[test]
+fn a_signal_ends_a_request_after_its_batch_and_what_is_reclaimed_stays_so() {
+    for (policy, batch) in [("mglru@7.1", 64), ("mglru@2026", 1), ("classic@2026", 1)] {
+        let left = 600 - batch;
+        signalled(
+            policy,
+            &format!(
+                "manager sets job reclaim 400 => interrupted, reclaimed {batch}
+                 usage job                    => {left}"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_request_after_one_that_a_signal_has_ended_gets_what_it_wants() {
+    signalled(
+        "mglru@2026",
+        "manager sets job reclaim 400 => interrupted, reclaimed 1
+         manager sets job reclaim 400 => reclaimed 425",
+    );
+}
+
+/// More than 400, as each round takes a batch.
+#[test]
+fn up_to_7_0_a_request_goes_on_to_its_end_whatever_signal_comes() {
+    for (policy, reclaimed) in [("classic@6.12", 442), ("mglru@6.12", 448), ("mglru@6.16", 448)] {
+        signalled(policy, &format!("manager sets job reclaim 400 => reclaimed {reclaimed}"));
+    }
+}
+
+#[test]
+fn a_signal_does_not_end_the_reclaim_of_a_limit_below_usage() {
+    signalled(
+        "mglru@2026",
+        "manager sets job max 200     => reclaimed 425
+         usage job                    => 175",
+    );
+}

@@ -17,6 +17,7 @@
 //! | `free` | free pages of the machine |
 //! | `T mlock O`, `T munlock O`, `T munmap O`, `T cold O PAGES`, `T free O PAGES`, `T dontneed FILE PAGES` | |
 //! | `T sets PATH FILE PAGES [OPTIONS]` | writes a limit or `memory.reclaim` (without the `memory.`) |
+//! | `T is signalled` | a signal comes for it after the first step of what it does next, if that takes several |
 //! | `T moves PATH` | its process joins another group |
 //! | `T adj N` | `oom_score_adj` of its process |
 //! | `T flushes io` | its process starts no I/O for its memory, as after `prctl(PR_SET_IO_FLUSHER)` |
@@ -155,6 +156,8 @@ struct Machine {
     /// Who goes on: if it is killed, it ends by itself.
     running: Option<TaskId>,
     has_killed: bool,
+    /// For whom a signal is to come.
+    signalled: Option<TaskId>,
 }
 
 /// A kernel thread, and what it waits for.
@@ -187,6 +190,7 @@ impl Machine {
             log: String::new(),
             running: None,
             has_killed: false,
+            signalled: None,
         }
     }
 
@@ -478,6 +482,10 @@ impl Machine {
                 self.engine.set_oom_score_adj(self.processes[&task], adj.parse().unwrap());
                 String::new()
             }
+            ["is", "signalled"] => {
+                self.signalled = Some(task);
+                String::new()
+            }
             ["moves", path] => {
                 let process = self.processes[&task];
                 self.engine.process_move(process, self.memcg(path));
@@ -590,6 +598,9 @@ impl Machine {
             step = match step {
                 Step::Again => {
                     self.run_flushers();
+                    if self.signalled.take_if(|signalled| *signalled == task).is_some() {
+                        self.engine.signal(task);
+                    }
                     self.engine.resume(task)
                 }
                 Step::Wait(Wait::Delay(span, _)) => {
@@ -623,6 +634,7 @@ impl Machine {
                         Served::Minor(_) => "m".to_owned(),
                         Served::Major(_) => "M".to_owned(),
                         Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
+                        Served::Interrupted { reclaimed } => format!("interrupted, reclaimed {reclaimed}"),
                         Served::Synced(Ok(())) => "synced".to_owned(),
                         Served::Synced(Err(IoError::Device)) => "failed".to_owned(),
                         Served::Exited => "exited".to_owned(),

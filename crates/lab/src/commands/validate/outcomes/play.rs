@@ -173,6 +173,7 @@ impl Play {
                     Served::Refused(refused) => bail!("access {number} was refused: {refused:?}"),
                     Served::Hit(_)
                     | Served::Written { .. }
+                    | Served::Interrupted { .. }
                     | Served::Synced(_)
                     | Served::Exited
                     | Served::Opened
