@@ -433,6 +433,7 @@ impl Machine {
                 Event::Alarm { task, wait } => self.alarm(task, wait),
                 Event::EmptyRing { ring } => self.empty_ring(ring, observer),
                 Event::SlotFree { device } => self.slot_free(device as usize),
+                Event::Timeout { entry } => self.write_times_out(entry as usize),
                 Event::ShellGoesOn(shell) => self.shell_goes_on(shell as usize, observer)?,
                 Event::Timed(index) => self.timed_event(index as usize, observer)?,
             }

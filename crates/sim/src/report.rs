@@ -357,6 +357,8 @@ pub struct FileWrite {
     /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
     /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
     pub done: Option<(Nanos, u64)>,
+    /// A signal has ended it before it had what was asked for: the kernel's `EINTR`.
+    pub is_interrupted: bool,
     /// Of proactive reclaim, by `memory.reclaim` or by `-` commands: pages of its cgroups that refaulted between its end and the
     /// end of the run, whatever had evicted them. So requests that follow each other count the same refaults.
     pub refaulted_since: Option<u64>,
@@ -368,6 +370,6 @@ pub struct FileWrite {
 impl FileWrite {
     /// One that has just begun.
     pub(crate) fn new(at: Nanos, path: String, value: String) -> FileWrite {
-        FileWrite { at, path, value, done: None, refaulted_since: None, error: None }
+        FileWrite { at, path, value, done: None, is_interrupted: false, refaulted_since: None, error: None }
     }
 }

@@ -15,7 +15,7 @@
 use pageout_engine::{CpuId, DelayReason, Memstall, Nanos, Served, Step, TaskId, Wait};
 
 /// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
-pub(crate) const WAITS: u32 = 1 << 29;
+pub(crate) const WAITS: u32 = 1 << 28;
 
 /// Where a runner stands between two engine calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

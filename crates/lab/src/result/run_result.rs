@@ -359,7 +359,8 @@ pub(crate) struct WriteResult {
     pub(crate) took_ns: Option<u64>,
     /// Of proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
     pub(crate) refaulted_pages_since: Option<u64>,
-    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer.
+    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer, or EINTR if its timeout
+    /// ended it.
     pub(crate) error: Option<String>,
 }
 
@@ -573,12 +574,14 @@ fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
     }
 }
 
-/// What the kernel answers to whoever asked for more than could be reclaimed.
+/// What the kernel answers to whoever asked for more than could be reclaimed, or was ended by a signal before that.
 fn fell_short(write: &pageout_sim::FileWrite) -> Option<String> {
     let is_request = matches!(KernelFile::parse(&write.path), Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim");
     let (_, reclaimed) = write.done.filter(|_| is_request)?;
     let asked = write.value.split_whitespace().next()?.parse::<Size>().ok()?.pages_floor();
-    (reclaimed < asked).then(|| format!("{}: {reclaimed} of {asked} pages reclaimed (EAGAIN)", write.path))
+    let errno = if write.is_interrupted { "EINTR: its timeout was over" } else { "EAGAIN" };
+    let is_short = write.is_interrupted || reclaimed < asked;
+    is_short.then(|| format!("{}: {reclaimed} of {asked} pages reclaimed ({errno})", write.path))
 }
 
 /// A kernel file's text; a file that this kernel does not have is empty.

@@ -319,6 +319,31 @@ fn a_setting_nested_too_deep_is_refused() {
 }
 
 #[test]
+fn a_timeout_of_what_no_signal_ends_is_refused_before_the_run() {
+    for (event, does) in [
+        (
+            "write = \"/sys/fs/cgroup/web/memory.max\"\nvalue = \"1MiB\"",
+            "writes /sys/fs/cgroup/web/memory.max",
+        ),
+        ("read = \"/proc/vmstat\"", "reads"),
+        ("rmdir = \"/sys/fs/cgroup/web\"", "removes"),
+    ] {
+        let event = format!("{GOOD}\n[[event]]\nat = \"1ms\"\n{event}\ntimeout = \"1ms\"\n");
+        let directory = with_scenario(&event);
+        let line = event.lines().count();
+        check_failure(
+            &pageout(directory.path(), &["run", "scenario.toml", "--check"]),
+            2,
+            &[
+                &format!("`timeout` is for writes to memory.reclaim; this event {does}"),
+                &format!("scenario.toml:{line}"),
+                "leave it out",
+            ],
+        );
+    }
+}
+
+#[test]
 fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
     for event in
         ["write = \"/sys/fs/cgroup/memory.max\"\nvalue = \"1M\"", "read = \"/sys/fs/cgroup/memory.current\""]

@@ -116,6 +116,10 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].object[].same_filled", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].zero_filled", "task.t.object.0.channel=tmpfs"),
     ("event[].every", "event.0.at=0s"),
+    (
+        "event[].timeout",
+        "event=[{ at = \"1s\", write = \"/sys/fs/cgroup/memory.reclaim\", value = \"1MiB\" }]",
+    ),
 ];
 
 /// The scenario in which `path` is tried, and the key to set in it.

@@ -298,6 +298,25 @@ fn a_request_that_falls_short_says_so() {
 }
 
 #[test]
+fn a_request_whose_timeout_is_over_says_so_where_that_ends_it() {
+    let directory = with_scenario(&format!(
+        "{GOOD}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"1GiB\"\n\
+         timeout = \"5us\"\n"
+    ));
+    let error = |rule: &str| {
+        let set = format!("kernel.reclaim.on_signal={rule}");
+        let result = json(directory.path(), &["run", "scenario.toml", "--set", &set]);
+        result["writes"][0]["error"].as_str().unwrap().to_string()
+    };
+    assert!(
+        error("ends").contains("of 262144 pages reclaimed (EINTR: its timeout was over)"),
+        "{}",
+        error("ends")
+    );
+    assert!(error("goes_on").contains("of 262144 pages reclaimed (EAGAIN)"), "{}", error("goes_on"));
+}
+
+#[test]
 fn limits_of_nothing_and_protection_of_everything_are_told() {
     let directory = with_scenario(GOOD);
     let run = |set: &str| {

@@ -25,11 +25,13 @@ pub(super) enum Event {
     SlotFree { device: u32 },
     /// A shell has done what kept it busy.
     ShellGoesOn(u32),
+    /// The time that a write may take is over: which of all writes it is.
+    Timeout { entry: u32 },
 }
 
 impl Event {
     /// One word, built in registers: an enum is written field by field, and the queue, which moves it as a whole, would
-    /// wait for the stores at every push and pop. Three bits of kind, then 61 of content.
+    /// wait for the stores at every push and pop. Four bits of kind, then 60 of content.
     fn pack(self) -> u64 {
         let (kind, content) = match self {
             Event::Run(task) => (0, u64::from(task)),
@@ -42,13 +44,14 @@ impl Event {
             Event::EmptyRing { ring } => (5, u64::from(ring)),
             Event::SlotFree { device } => (6, u64::from(device)),
             Event::ShellGoesOn(shell) => (7, u64::from(shell)),
+            Event::Timeout { entry } => (8, u64::from(entry)),
         };
-        kind << 61 | content
+        kind << 60 | content
     }
 
     fn unpack(word: u64) -> Event {
         let content = word as u32;
-        match word >> 61 {
+        match word >> 60 {
             0 => Event::Run(content),
             1 => Event::IoDone {
                 io: IoId(content),
@@ -60,6 +63,7 @@ impl Event {
             5 => Event::EmptyRing { ring: content as u16 },
             6 => Event::SlotFree { device: content },
             7 => Event::ShellGoesOn(content),
+            8 => Event::Timeout { entry: content },
             _ => Event::Alarm { task: content, wait: (word >> 32) as u32 & (WAITS - 1) },
         }
     }
@@ -126,6 +130,7 @@ mod tests {
             Event::EmptyRing { ring: u16::MAX },
             Event::SlotFree { device: u32::MAX },
             Event::ShellGoesOn(u32::MAX),
+            Event::Timeout { entry: u32::MAX },
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

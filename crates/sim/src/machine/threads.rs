@@ -89,10 +89,14 @@ impl Machine {
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
             (Err(next), _) => runner.queue_until(settled.admitted, next),
-            (Ok(Served::Written { reclaimed }), &mut Role::Control { entry, shell }) => {
+            (
+                Ok(ref served @ (Served::Written { reclaimed } | Served::Interrupted { reclaimed })),
+                &mut Role::Control { entry, shell },
+            ) => {
                 runner.state = State::Ended;
                 let clock = runner.clock;
-                self.write_done(entry, clock, reclaimed);
+                let is_interrupted = matches!(served, Served::Interrupted { .. });
+                self.write_done(entry, clock, reclaimed, is_interrupted);
                 self.agenda.push(clock, Event::ShellGoesOn(shell as u32));
                 Next::Stop
             }

@@ -7,6 +7,9 @@
 //! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
 //! middle of a write, what else it is to do waits. Of what it does again and again one time waits and further ones are left out, as by a
 //! timer that has gone off before.
+//!
+//! **Signals.** A write may have a timeout. When that is over, a signal comes for its control task, as from timeout(1). The engine
+//! decides what this ends; where it ends nothing, the write goes on, and so does its shell, which waits for it.
 
 use std::collections::VecDeque;
 
@@ -46,6 +49,8 @@ pub enum TimedAction {
         path: String,
         /// What is written, in the file's own format.
         value: String,
+        /// A signal comes for who writes it after so long, if it is not done by then.
+        timeout: Option<Nanos>,
     },
     /// Removes a cgroup by its directory, as rmdir does.
     Remove {
@@ -181,7 +186,7 @@ impl Machine {
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())
             }
-            TimedAction::Write { path, value } => {
+            TimedAction::Write { path, value, timeout } => {
                 let before = self.account();
                 let written =
                     self.write(shell, path, value).map_err(|source| RunError::File { at, source })?;
@@ -190,6 +195,10 @@ impl Machine {
                     return Ok(());
                 };
                 self.shells[shell].is_busy = true;
+                if let Some(timeout) = timeout {
+                    let entry = self.outcome.writes.len() as u32 - 1;
+                    self.agenda.push(at + timeout, Event::Timeout { entry });
+                }
                 // What was turned on may bring a thread along.
                 self.start_kernel_threads();
                 self.follow_scans();
@@ -250,9 +259,22 @@ impl Machine {
         self.thread_add(Runner::new(id, CpuId(0), at), role)
     }
 
+    /// A write has taken as long as it may. If it is still under way, a signal comes for its control task, which notices when it
+    /// goes on.
+    pub(super) fn write_times_out(&mut self, entry: usize) {
+        let writes_it = |thread: &&Thread| {
+            thread.runner.state != State::Ended
+                && matches!(thread.role, Role::Control { entry: other, .. } if other == entry)
+        };
+        if let Some(thread) = self.threads.iter().find(writes_it) {
+            self.engine.signal(thread.runner.id);
+        }
+    }
+
     /// A write is over.
-    pub(super) fn write_done(&mut self, entry: usize, at: Nanos, reclaimed: u64) {
+    pub(super) fn write_done(&mut self, entry: usize, at: Nanos, reclaimed: u64, is_interrupted: bool) {
         self.outcome.writes[entry].done = Some((at, reclaimed));
+        self.outcome.writes[entry].is_interrupted = is_interrupted;
         let memcgs = self.reclaims_from(&self.outcome.writes[entry]);
         if !memcgs.is_empty() {
             let before = self.refaults(&memcgs);

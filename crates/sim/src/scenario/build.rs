@@ -505,7 +505,7 @@ impl Scenario {
                     }
                     _ => value.to_string(),
                 };
-                TimedAction::Write { path, value }
+                TimedAction::Write { path, value, timeout: event.timeout.map(nanos) }
             }
             _ => TimedAction::Read { path },
         };

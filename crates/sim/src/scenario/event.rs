@@ -26,6 +26,10 @@
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
 //!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kswapd rather kills than takes what is younger
 //! ```
+//!
+//! A signal ends a write to `memory.reclaim`. It comes by a `timeout` of the write, as from timeout(1), and not by an event of its own: one
+//! of the same shell would wait for the write that it is to end, and one of another could not name a write whose shell has no name,
+//! nor say which of many it means.
 
 use super::keys::{Accepts, TIME, TIME_MAX};
 use super::section::section;
@@ -46,6 +50,8 @@ section! {
             "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar,
             "What is written; sizes as elsewhere (\"64MiB\").";
+        timeout: Option<TimeSpan>, [absent "none"] in Accepts::Time(1_000, TIME_MAX),
+            "Of a write to memory.reclaim: how long it may take, as with timeout(1). Then a signal comes for its shell. What that does is kernel.reclaim.on_signal: the request ends, and its write fails with EINTR, or it goes on all the same.";
         read: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to read: \"/proc/vmstat\".";
         rmdir: Option<String>, [absent ""] in Accepts::KernelFile,

@@ -1,7 +1,8 @@
 //! A small machine for tests: one 1 GiB node, four CPUs, one NVMe device, memcgs as they are named.
 
 use pageout_engine::{
-    Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Step, SwapKind, SwapSpec, TaskId,
+    Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Policy, Step, SwapKind,
+    SwapSpec, TaskId,
 };
 use pageout_sim::cost::Channel;
 use pageout_sim::device::DeviceSpec;
@@ -20,8 +21,12 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Rig {
-        let mut engine =
-            Engine::new(Config { cpus: 4, kmem: false, page_cluster: 0, ..Config::default() }).unwrap();
+        Rig::of(Config::default().policy)
+    }
+
+    pub(crate) fn of(policy: Policy) -> Rig {
+        let config = Config { cpus: 4, kmem: false, page_cluster: 0, policy, ..Config::default() };
+        let mut engine = Engine::new(config).unwrap();
         let mm = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(mm, CpuId(0));
         let spec = MachineSpec {

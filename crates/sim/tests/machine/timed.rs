@@ -1,6 +1,6 @@
 //! Kernel files read and written at given times.
 
-use pageout_engine::Nanos;
+use pageout_engine::{Nanos, Policy};
 use pageout_sim::{Machine, Report, TimedAction, TimedEvent};
 
 use crate::rig::{Rig, pages};
@@ -8,7 +8,7 @@ use crate::rig::{Rig, pages};
 const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
-    let action = TimedAction::Write { path: path.to_string(), value: value.to_string() };
+    let action = TimedAction::Write { path: path.to_string(), value: value.to_string(), timeout: None };
     TimedEvent { at: Nanos(at), every: None, until: Nanos(u64::MAX), shell: None, action }
 }
 
@@ -108,6 +108,47 @@ fn a_shell_does_one_thing_after_the_other_and_of_what_repeats_one_time_waits() {
     assert!(shared.writes[1..3].iter().any(|write| write.path == "/proc/sys/vm/swappiness"));
     let apart = two_seconds(vec![repeated(Some("script")), once(Some("another"))]);
     assert_eq!(apart.writes[1].at.0, SECOND + EVERY);
+}
+
+#[test]
+fn a_write_whose_timeout_is_over_ends_where_a_signal_ends_it_and_its_shell_goes_on() {
+    const TIMEOUT: u64 = 500_000;
+    let path = "/sys/fs/cgroup/job/memory.reclaim";
+    let shell = Some("script".to_string());
+    let request = |timeout: Option<u64>| {
+        let (path, value) = (path.to_string(), "4M".to_string());
+        let action = TimedAction::Write { path, value, timeout: timeout.map(Nanos) };
+        TimedEvent { action, shell: shell.clone(), ..write(SECOND, "", "") }
+    };
+    let next = TimedEvent { shell: shell.clone(), ..write(SECOND + 1, "/proc/sys/vm/swappiness", "10") };
+    let run = |policy: Policy, timeout: Option<u64>| {
+        let mut rig = Rig::of(policy);
+        let file = rig.file(2_000);
+        rig.reader("reader", "/job", file, pages(0..2_000), 1_150);
+        rig.events = vec![request(timeout), next.clone()];
+        let report = rig.run();
+        let writes = &report.writes;
+        assert_eq!(writes[1].at, writes[0].done.unwrap().0, "the shell is busy until its write has ended");
+        (writes[0].done.unwrap(), writes[0].is_interrupted)
+    };
+
+    let (policy, before) = (Policy::classic_2026(), Policy::classic_6_12());
+    let ((end, reclaimed), is_interrupted) = run(policy, Some(TIMEOUT));
+    assert!(is_interrupted && end.0 >= SECOND + TIMEOUT, "{end:?}, {reclaimed}");
+    assert!(0 < reclaimed && reclaimed < 1024, "{reclaimed}");
+    let ((whole, all), is_interrupted) = run(policy, None);
+    assert!(!is_interrupted && whole > end && all >= 1024, "{whole:?}, {all}");
+    assert_eq!(
+        run(policy, Some(whole.0 - SECOND)),
+        run(policy, None),
+        "what is done in time is not interrupted"
+    );
+    assert_eq!(run(before, Some(TIMEOUT)), run(before, None), "before 7.1 nothing ends it");
+    let ((_, reclaimed), is_interrupted) = run(policy, Some(TIMEOUT / 25));
+    assert!(
+        is_interrupted && reclaimed == 0,
+        "it has found nothing by then, and does not give up but is ended"
+    );
 }
 
 #[test]

@@ -12,6 +12,8 @@ use crate::{PRESSURE_FILES, Resource};
 
 /// The one file among the sysctls that asks for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
+/// The file of a cgroup that asks for reclaim.
+const RECLAIM: &str = "memory.reclaim";
 /// More huge pages than a machine could have.
 const HUGEPAGES_MAX: i64 = 1 << 32;
 
@@ -29,6 +31,7 @@ impl Check<'_> {
                 ));
             }
         }
+        self.event_timeout(prefix, event);
         match (&event.write, &event.read, &event.rmdir) {
             (None, None, None) => {
                 let problem = Problem::new(
@@ -53,6 +56,20 @@ impl Check<'_> {
                 self.report(Problem::new(prefix, message));
             }
         }
+    }
+
+    /// It is for what a signal can end.
+    fn event_timeout(&mut self, prefix: &str, event: &Event) {
+        let Some(path) = event.file().filter(|_| event.timeout.is_some()) else { return };
+        let does = match (KernelFile::parse(path), &event.write, &event.read) {
+            (Some(KernelFile::Memcg { file, .. }), Some(_), _) if file == RECLAIM => return,
+            (_, Some(_), _) => format!("writes {path}"),
+            (_, None, Some(_)) => "reads".to_string(),
+            (_, None, None) => "removes".to_string(),
+        };
+        let message = format!("`timeout` is for writes to {RECLAIM}; this event {does}");
+        let problem = Problem::new(format!("{prefix}.timeout"), message);
+        self.report(problem.help("leave it out, or write to a cgroup's memory.reclaim"));
     }
 
     /// What can be told before the run: the cgroup exists, and nothing in it is sure to be left.
