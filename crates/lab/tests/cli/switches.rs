@@ -48,7 +48,6 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "lru.age_at_default",
             "lru.offline_aging",
             "lru.interface",
-            "reclaim.on_signal",
             "reclaim.congested_queue",
             "reclaim.gives_up",
             "reclaim.clean_only",
