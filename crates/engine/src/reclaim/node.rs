@@ -23,6 +23,9 @@ use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 
+/// How often a walk of the memcg LRU begins anew without having freed a page. Nothing in the source bounds it. Where nothing can be freed and each
+/// group is aged again, it would go on for ever.
+const RESTARTS_IN_VAIN: u32 = 16;
 /// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
 const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 
@@ -32,6 +35,9 @@ pub(crate) struct NodePass {
     walk: GroupWalk,
     /// What the call had reclaimed when it began.
     reclaimed_before: u64,
+    /// What it had reclaimed when the walk last began anew, and how often that was with nothing since.
+    reclaimed_at_restart: u64,
+    restarts_in_vain: u32,
     /// The pass over a group's lists.
     pass: Option<(MemcgId, Pass)>,
     /// Conclusions are drawn from what it has met.
@@ -88,6 +94,8 @@ impl Core {
             pool,
             walk,
             reclaimed_before: sc.nr_reclaimed,
+            reclaimed_at_restart: sc.nr_reclaimed,
+            restarts_in_vain: 0,
             pass: None,
             zswap: None,
             is_noted: false,
@@ -146,7 +154,7 @@ impl Core {
                 }
                 continue;
             }
-            let Some(memcg) = self.next_group(node) else {
+            let Some(memcg) = self.next_group(node, sc) else {
                 // Whatever it may wait for now, nothing is in its hands.
                 self.release_isolated(sc);
                 let target = self.lruvecs.id(sc.by.target, node.pool);
@@ -220,7 +228,7 @@ impl Core {
         inactive > self.compact_gap(block.order)
     }
 
-    fn next_group(&mut self, node: &mut NodePass) -> Option<MemcgId> {
+    fn next_group(&mut self, node: &mut NodePass, sc: &ScanControl) -> Option<MemcgId> {
         match &mut node.walk {
             GroupWalk::Full(order) => order.next(),
             GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
@@ -230,6 +238,12 @@ impl Core {
                 let next = lru.next(walk);
                 if next.is_some() || !restarts || !lru.has_gone_on(walk) {
                     return next;
+                }
+                let is_in_vain = sc.nr_reclaimed == node.reclaimed_at_restart;
+                node.restarts_in_vain = if is_in_vain { node.restarts_in_vain + 1 } else { 0 };
+                node.reclaimed_at_restart = sc.nr_reclaimed;
+                if node.restarts_in_vain > RESTARTS_IN_VAIN {
+                    return None;
                 }
                 *walk = lru.walk();
                 lru.next(walk)

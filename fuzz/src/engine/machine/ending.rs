@@ -131,10 +131,14 @@ impl Machine {
 
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
+        let mut last = 0;
         for _ in 0..SETTLING_STEPS_MAX {
             self.store.keep_up();
             let is_runnable = |task: &Task| matches!(task.state, State::Runnable(_) | State::Repeat(..));
-            if let Some(task) = self.tasks.iter().position(is_runnable) {
+            // In turn, as one of them may go on until another has got on.
+            let in_turn = (last + 1..self.tasks.len()).chain(0..self.tasks.len());
+            if let Some(task) = in_turn.into_iter().find(|&task| is_runnable(&self.tasks[task])) {
+                last = task;
                 self.resume(task);
             } else if self.store.has_operations() {
                 self.store.carry_out_youngest();
