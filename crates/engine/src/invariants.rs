@@ -201,11 +201,8 @@ impl Core {
                 sizes[LruList::Unevictable as usize] += folio.pages();
             }
         }
-        assert_eq!(sizes, lruvec.sizes, "list sizes of {}", self.memcgs.path(lruvec.memcg));
-        for list in LruList::EVICTABLE {
-            let counted = lruvec.stat_local[list.stat() as usize];
-            assert_eq!(counted, lruvec.sizes[list as usize] as i64, "{}", list.stat().name());
-        }
+        let counted = LruList::ALL.map(|list| lruvec.size(list));
+        assert_eq!(sizes, counted, "list sizes of {}", self.memcgs.path(lruvec.memcg));
     }
 
     /// The folios of a list. Each must know that it is there.

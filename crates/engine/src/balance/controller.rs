@@ -31,8 +31,7 @@ impl Core {
         if !has_generations {
             // Two lists have no generations: one has passed when as many pages were evicted as the lists hold.
             lruvec.feedback.evicted_since[kind as usize] += pages;
-            let held =
-                lruvec.sizes[LruList::inactive(kind) as usize] + lruvec.sizes[LruList::active(kind) as usize];
+            let held = lruvec.size(LruList::inactive(kind)) + lruvec.size(LruList::active(kind));
             if lruvec.feedback.evicted_since[kind as usize] > held {
                 lruvec.feedback.evicted_since[kind as usize] = 0;
                 lruvec.feedback.carry_over(slot, kind, smoothing);

@@ -106,7 +106,7 @@ impl Core {
         let memcg = self.lruvecs[lruvec].memcg;
         let protection = self.memcgs.protection(sc.by.target, memcg);
         LruList::EVICTABLE.map(|list| {
-            let size = self.lruvecs[lruvec].sizes[list as usize];
+            let size = self.lruvecs[lruvec].size(list);
             let reach = self.unprotected(memcg, size, protection, sc);
             let mut scan = reach >> sc.priority;
             // Nobody misses what a removed group has left: it goes however gentle the pressure.

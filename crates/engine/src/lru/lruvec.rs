@@ -24,6 +24,15 @@ impl LruList {
     pub(crate) const EVICTABLE: [LruList; 4] =
         [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
 
+    /// All of them.
+    pub(crate) const ALL: [LruList; 5] = [
+        LruList::InactiveAnon,
+        LruList::ActiveAnon,
+        LruList::InactiveFile,
+        LruList::ActiveFile,
+        LruList::Unevictable,
+    ];
+
     pub(crate) fn new(kind: LruType, active: bool) -> LruList {
         match (kind, active) {
             (LruType::Anon, false) => LruList::InactiveAnon,
@@ -98,8 +107,6 @@ pub(crate) struct Lruvec {
     pub(crate) is_switching: bool,
     pub(crate) feedback: Feedback,
     pub(crate) walk: TableWalkState,
-    /// Pages by [`LruList`], live.
-    pub(crate) sizes: [u64; 5],
     /// All dirty pages that reclaim has met here were met before: reclaim for the group, and kswapd.
     pub(crate) is_group_congested: bool,
     pub(crate) is_node_congested: bool,
@@ -113,8 +120,23 @@ pub(crate) struct Lruvec {
     pub(crate) refaults: [u64; 2],
     /// Its compressed pages.
     pub(crate) zswap: ZswapLru,
+    /// Pages on its lists are among them, live.
     pub(crate) stat_local: Counters,
     pub(crate) stat_flushed: Counters,
+}
+
+impl Lruvec {
+    /// Pages on a list.
+    #[inline]
+    pub(crate) fn size(&self, list: LruList) -> u64 {
+        let pages = self.stat_local[list.stat() as usize];
+        pages.try_into().expect("a list holds no fewer than no pages")
+    }
+
+    /// Pages on all of them that reclaim scans.
+    pub(crate) fn evictable(&self) -> u64 {
+        LruList::EVICTABLE.map(|list| self.size(list)).iter().sum()
+    }
 }
 
 /// Index of an lruvec.
@@ -155,7 +177,6 @@ impl Lruvecs {
                 feedback: Feedback::new(slots),
                 walk: TableWalkState::new(slots, generations.max_seq),
                 generations: may_keep_generations.then(|| Box::new(generations)),
-                sizes: [0; 5],
                 is_group_congested: false,
                 is_node_congested: false,
                 cost: [0; 2],

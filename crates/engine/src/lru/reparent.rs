@@ -34,7 +34,7 @@ impl Core {
             } else {
                 self.two_lists_splice(from, to);
             }
-            let unevictable = self.lruvecs[from].sizes[LruList::Unevictable as usize];
+            let unevictable = self.lruvecs[from].size(LruList::Unevictable);
             self.move_size(from, to, LruList::Unevictable, unevictable);
         }
         let pages = self.reown_folios(memcg, parent);
@@ -61,7 +61,7 @@ impl Core {
         for list in LruList::EVICTABLE {
             let group = std::mem::take(&mut self.lruvecs[from].lists[list as usize]);
             self.lruvecs[to].lists[list as usize].append(&mut self.memory.folios, group);
-            let pages = self.lruvecs[from].sizes[list as usize];
+            let pages = self.lruvecs[from].size(list);
             self.move_size(from, to, list, pages);
         }
     }

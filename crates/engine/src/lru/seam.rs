@@ -197,14 +197,14 @@ impl Core {
         {
             return;
         }
+        self.memory.folios[pfn].set(FolioFlags::LRU);
         let lruvec = self.lruvec_of_folio(&folio);
         let lru = self.memcgs[folio.memcg].policy.lru;
         let rule = match lru {
             Lru::Generations => self.generations_place(lruvec, pfn, arrival),
-            Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, arrival),
+            Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, &folio, arrival),
             Lru::Sieve => self.sieve_place(lruvec, pfn, arrival),
         };
-        self.memory.folios[pfn].set(FolioFlags::LRU);
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
@@ -230,8 +230,14 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn list_place(&mut self, lruvec: LruvecId, lru: Lru, pfn: Pfn, arrival: Arrival) -> PlaceRule {
-        let folio = &self.memory.folios[pfn];
+    pub(super) fn list_place(
+        &mut self,
+        lruvec: LruvecId,
+        lru: Lru,
+        pfn: Pfn,
+        folio: &Folio,
+        arrival: Arrival,
+    ) -> PlaceRule {
         let pages = folio.pages() as i64;
         let (list, gauge) = self.list_in(lru, folio);
         let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
@@ -295,8 +301,6 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
-        let size = &mut self.lruvecs[lruvec].sizes[list as usize];
-        *size = size.checked_add_signed(pages).expect("a list holds no fewer than no pages");
         self.count(lruvec, list.stat(), pages);
     }
 }

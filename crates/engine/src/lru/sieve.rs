@@ -61,8 +61,10 @@ impl Core {
             Arrival::Added | Arrival::Rotated => self.sieve_turn(lruvec),
             Arrival::PutBack => !self.lruvecs[lruvec].is_odd_round,
         };
-        self.memory.folios[pfn].change(FolioFlags::ODD_ROUND, is_odd);
-        self.list_place(lruvec, Lru::Sieve, pfn, arrival)
+        let folio = &mut self.memory.folios[pfn];
+        folio.change(FolioFlags::ODD_ROUND, is_odd);
+        let folio = *folio;
+        self.list_place(lruvec, Lru::Sieve, pfn, &folio, arrival)
     }
 
     pub(super) fn sieve_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {

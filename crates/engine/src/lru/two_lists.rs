@@ -89,7 +89,7 @@ impl Core {
     /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
     pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
         let lruvecs = || self.lruvecs.pools().map(|pool| self.lruvecs.id(memcg, pool));
-        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].sizes[list as usize]).sum::<u64>();
+        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].size(list)).sum::<u64>();
         let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
         self.memcgs[memcg].policy.lru == Lru::TwoLists
             && size(LruList::InactiveAnon) == 0
@@ -154,10 +154,8 @@ impl Core {
         if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
             return None;
         }
-        let inactive: u64 = LruType::BOTH
-            .iter()
-            .map(|&kind| self.lruvecs[lruvec].sizes[LruList::inactive(kind) as usize])
-            .sum();
+        let inactive: u64 =
+            LruType::BOTH.iter().map(|&kind| self.lruvecs[lruvec].size(LruList::inactive(kind))).sum();
         let state = &mut self.lruvecs[lruvec].walk;
         if state.scanned_since < inactive {
             return None;
@@ -224,7 +222,7 @@ impl Core {
         {
             return false;
         }
-        sc.skipped_deactivate |= self.lruvecs[lruvec].sizes[LruList::InactiveAnon as usize] == 0;
+        sc.skipped_deactivate |= self.lruvecs[lruvec].size(LruList::InactiveAnon) == 0;
         sc.force_deactivate
     }
 
@@ -354,8 +352,7 @@ impl Core {
                 continue;
             }
             self.tell(pfn, |_| PageEvent::Deactivated { young, why });
-            self.memory.remove_use(pfn, UseBits::ACTIVE);
-            self.memory.add_use(pfn, UseBits::WORKINGSET);
+            self.memory.change_use_bits(pfn, |use_bits| (use_bits - UseBits::ACTIVE) | UseBits::WORKINGSET);
             self.count(lruvec, Stat::Pgdeactivate, pages as i64);
         }
         // Kept and deactivated folios alike go to the head of their list in the order in which they were taken.

@@ -5,6 +5,7 @@
 //! [reclaim 2.10 and its 6.12 form]
 
 use crate::core::Core;
+use crate::lru::lruvec::LruList;
 use crate::machine::step::{OomReport, Wait};
 use crate::memcg::MemcgEvent;
 use crate::oom::{OomCause, Relief};
@@ -254,9 +255,9 @@ impl Core {
         for &id in &subtree {
             let mut reclaimable = 0;
             for pool in self.lruvecs.pools() {
-                let sizes = self.lruvecs[self.lruvecs.id(id, pool)].sizes;
-                lists.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
-                reclaimable += sizes[..4].iter().sum::<u64>();
+                let lruvec = &self.lruvecs[self.lruvecs.id(id, pool)];
+                lists.iter_mut().zip(LruList::ALL).for_each(|(sum, list)| *sum += lruvec.size(list));
+                reclaimable += lruvec.evictable();
             }
             protected += self.memcgs.protection(memcg, id).min.min(reclaimable);
         }

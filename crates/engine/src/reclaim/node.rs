@@ -9,7 +9,7 @@
 //! generations. Whichever it is, a protected group is passed by. [machine 3.5, reclaim 2.10, 4.11]
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::lru::{AbortScope, Lru, Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
@@ -20,7 +20,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{CompactGap, KswapdReset, ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
-use crate::units::{MemcgId, NodeId};
+use crate::units::{LruType, MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 
 /// How often a walk of the memcg LRU begins anew without having freed a page. Nothing in the source bounds it. Where nothing can be freed and each
@@ -328,10 +328,10 @@ impl Core {
 
     /// Pages that reclaim might take from a group on a node.
     pub(crate) fn evictable(&self, lruvec: LruvecId) -> u64 {
-        let sizes = &self.lruvecs[lruvec].sizes;
-        let is_anon_evictable =
-            self.memcgs.free_swap(self.lruvecs[lruvec].memcg, self.memory.swap.free_pages()) > 0;
-        sizes[2] + sizes[3] + if is_anon_evictable { sizes[0] + sizes[1] } else { 0 }
+        let lists = &self.lruvecs[lruvec];
+        let is_anon_evictable = self.memcgs.free_swap(lists.memcg, self.memory.swap.free_pages()) > 0;
+        let of = |kind| lists.size(LruList::inactive(kind)) + lists.size(LruList::active(kind));
+        of(LruType::File) + if is_anon_evictable { of(LruType::Anon) } else { 0 }
     }
 
     /// Whether reclaim may stop in the middle of a pass over generations: what it was asked for is there, or kswapd finds that others

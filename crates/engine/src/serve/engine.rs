@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
 use crate::lru::batch::Rotations;
+use crate::lru::lruvec::LruList;
 use crate::machine::op::{FullPlug, IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
@@ -125,10 +126,9 @@ impl Engine {
 
     /// Pages on a group's lists, live: (inactive, active) of a type.
     pub fn list_sizes(&self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
-        let base = 2 * kind as usize;
-        let sizes =
-            self.core.lruvecs.pools().map(|pool| self.core.lruvecs[self.core.lruvecs.id(memcg, pool)].sizes);
-        sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes[base], sum.1 + sizes[base + 1]))
+        let lruvecs = &self.core.lruvecs;
+        let size = |list| lruvecs.pools().map(|pool| lruvecs[lruvecs.id(memcg, pool)].size(list)).sum();
+        (size(LruList::inactive(kind)), size(LruList::active(kind)))
     }
 
     /// Makes a device known that regular files live on, with the thread that writes them back. `name` tells the threads apart.

@@ -44,7 +44,7 @@ impl Core {
         let (memcg, node) = (counters.memcg, counters.node);
         let updates = &mut self.cpus[self.cpu.index()].updates;
         let made = updates.made + weight;
-        if updates.memcg == Some(memcg) && made < updates.room {
+        if updates.memcg == memcg && made < updates.room {
             updates.made = made;
         } else {
             self.count_slowly(lruvec, stat, n, weight);
@@ -62,12 +62,11 @@ impl Core {
         // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
         self.push_updates(cpu);
         let updates = &mut self.cpus[cpu.index()].updates;
-        (updates.memcg, updates.made) = (Some(memcg), weight);
+        (updates.memcg, updates.made) = (memcg, weight);
         self.push_updates(cpu);
         let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
         let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
         let updates = &mut self.cpus[cpu.index()].updates;
-        updates.memcg = Some(memcg);
         // The batch of all groups is complete when it is exceeded, a group's when it is reached.
         updates.room = room.min(UPDATES_BATCH + 1 - updates.of_all_groups);
     }
@@ -75,7 +74,8 @@ impl Core {
     /// Passes the updates that a CPU has counted on to their group and its ancestors.
     fn push_updates(&mut self, cpu: CpuId) {
         let updates = &mut self.cpus[cpu.index()].updates;
-        let (mut level, made) = (updates.memcg.take(), std::mem::take(&mut updates.made));
+        let (mut level, made) = (Some(updates.memcg), std::mem::take(&mut updates.made));
+        updates.room = 0;
         updates.of_all_groups += made;
         if updates.of_all_groups > UPDATES_BATCH {
             updates.batches += std::mem::take(&mut updates.of_all_groups) / UPDATES_BATCH;

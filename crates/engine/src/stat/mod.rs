@@ -240,9 +240,9 @@ const UPDATES_BATCH: u64 = 64;
 /// than the counting. They are pushed before any of those would have gathered a batch, so nobody can see the difference.
 #[derive(Default)]
 pub(crate) struct Updates {
-    pub(super) memcg: Option<MemcgId>,
+    pub(super) memcg: MemcgId,
     pub(super) made: u64,
-    /// How many complete the first batch, of a group's or of all groups'.
+    /// How many complete the first batch, of a group's or of all groups'. 0: there are none of any group.
     pub(super) room: u64,
     /// Updates of all groups together since they last completed a batch.
     pub(super) of_all_groups: u64,

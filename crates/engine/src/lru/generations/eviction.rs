@@ -402,7 +402,7 @@ impl Core {
 
     /// Where shares choose the type: remembers what each has given. The past counts less and less.
     fn note_taken(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
-        let held: u64 = self.lruvecs[lruvec].sizes[..4].iter().sum();
+        let held = self.lruvecs[lruvec].evictable();
         let taken = &mut self.generations_mut(lruvec).taken;
         taken[kind as usize] += pages;
         if taken[0] + taken[1] > held / 4 {

@@ -32,7 +32,7 @@ impl Core {
             }
             if gauges_count {
                 for list in [LruList::active(kind), LruList::inactive(kind)] {
-                    let pages = self.lruvecs[from].sizes[list as usize];
+                    let pages = self.lruvecs[from].size(list);
                     self.move_size(from, to, list, pages);
                 }
             }
