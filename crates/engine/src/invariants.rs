@@ -57,6 +57,7 @@ impl Core {
     fn page_users(&self) -> BTreeMap<Pfn, u16> {
         let mut users: BTreeMap<Pfn, u16> = BTreeMap::new();
         for (mm_id, mm) in self.memory.mms.iter().enumerate() {
+            mm.table.check_invariants();
             for (page, word) in mm.table.iter() {
                 let Entry::Present(pfn) = word.decode() else { continue };
                 if word.is_zero_page() {

@@ -6,7 +6,7 @@ use crate::lru::Arrival;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
-use crate::memory::table::Word;
+use crate::memory::table::{NODE_SLOTS, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, MmId, OpenFileId, Pfn};
@@ -118,30 +118,41 @@ impl Core {
             self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.work.ptes_walked += around.end - around.start;
-        let mut first = around.start;
-        while first < around.end {
-            let pages = first..(first + u64::from(u64::BITS)).min(around.end);
-            let beyond = u64::from(u64::BITS) - (pages.end - first);
-            // Mostly nothing is to be mapped, so a look at all words comes first, and finds a bit for each page that is.
-            let entries = self.memory.mm(mm).table.words(start + first..start + pages.end);
-            let cached = self.memory.file(file).index.words(pages.clone());
-            // Bits come in from above: that of the page looked at last is the uppermost.
-            let unmapped = cached.zip(entries).fold(0, |bits: u64, (word, entry)| {
-                bits >> 1 | u64::from(word.is_hit() && !entry.is_present()) << (u64::BITS - 1)
-            });
-            let mut unmapped = unmapped >> beyond;
-            while unmapped != 0 {
-                let at = first + u64::from(unmapped.trailing_zeros());
-                unmapped &= unmapped - 1;
-                let pfn = self.memory.file(file).index.word(at).pfn();
-                if at == page {
-                    self.map(mm, start + at, pfn, false);
-                } else {
-                    self.map_entry(mm, start + at, pfn, false);
-                }
-            }
-            first = pages.end;
+        // What is mapped is cached, and both tables count their pages by node, in which pages around lie as a whole unless they are
+        // more. So mostly no words need be looked at: all that is cached is mapped, but for the accessed page when its read is over.
+        let cached = self.memory.file(file).index.pages_of_node(page);
+        let unmapped = cached - self.memory.mm(mm).table.pages_of_node(start + page);
+        if around.end - around.start > NODE_SLOTS {
+            self.map_unmapped(mm, start, file, page, around);
+        } else if unmapped == 0 {
+            debug_assert!(around.clone().all(|at| self.unmapped(mm, start, file, at).is_none()));
+        } else if unmapped == 1
+            && let Some(pfn) = self.unmapped(mm, start, file, page)
+        {
+            self.map(mm, start + page, pfn, false);
+        } else {
+            self.map_unmapped(mm, start, file, page, around);
         }
+    }
+
+    /// Looks at each of these pages, and maps those that are there and not mapped.
+    #[inline(never)]
+    fn map_unmapped(&mut self, mm: MmId, start: u64, file: FileId, page: u64, around: Range<u64>) {
+        for at in around {
+            match self.unmapped(mm, start, file, at) {
+                Some(pfn) if at == page => self.map(mm, start + at, pfn, false),
+                Some(pfn) => self.map_entry(mm, start + at, pfn, false),
+                None => {}
+            }
+        }
+    }
+
+    /// A page of a file that is ready to be used, but not mapped.
+    #[inline]
+    fn unmapped(&self, mm: MmId, start: u64, file: FileId, page: u64) -> Option<Pfn> {
+        let word = self.memory.file(file).index.word(page);
+        let is_mapped = self.memory.mm(mm).table.word(start + page).is_present();
+        (word.is_hit() && !is_mapped).then(|| word.pfn())
     }
 
     /// Makes a folio unevictable: at once if it is on a list, else when it gets there.

@@ -372,6 +372,13 @@ impl Table {
         self.nodes[(page / NODE_SLOTS) as usize] == [0; 2]
     }
 
+    /// How many pages there are, in memory or in swap, in the index node of this page.
+    #[inline]
+    pub(crate) fn pages_of_node(&self, page: u64) -> u8 {
+        let [pages, _] = self.nodes[(page / NODE_SLOTS) as usize];
+        pages
+    }
+
     /// Whether this leaf exists: an upper entry that leads to none is passed by.
     pub(crate) fn leaf_exists(&self, leaf: u64) -> bool {
         self.exists[leaf as usize]
