@@ -170,12 +170,12 @@ impl Runner {
         Next::ComeBack(from)
     }
 
-    /// A device has no room before `until` for what it has submitted. Where it would go on, it comes back then.
-    pub(crate) fn queue_until(&mut self, until: Nanos, next: Next) -> Next {
-        if until <= self.clock || next != Next::GoOn { next } else { self.queue(until) }
+    /// It would go on, but a device may have no room before `until` for what it has submitted: then it comes back when it has.
+    pub(crate) fn queue_until(&mut self, until: Nanos) -> Next {
+        if until <= self.clock { Next::GoOn } else { self.queue(until) }
     }
 
-    #[inline(never)]
+    #[cold]
     fn queue(&mut self, until: Nanos) -> Next {
         let from = self.clock;
         self.io_wait += Nanos(until.0 - from.0);

@@ -252,10 +252,11 @@ impl Task {
         self.marks.pop_front_if(|mark| mark.index <= self.accesses.index)
     }
 
-    /// Whether anything but its accesses decides what it does next.
+    /// Whether anything but the accesses at hand decides what it does next.
     #[inline]
     pub(crate) fn has_more_to_do(&self) -> bool {
-        self.timetable.is_some()
+        self.accesses.pending().is_empty()
+            || self.timetable.is_some()
             || self.begin.next.is_some()
             || !self.marks.is_empty()
             || self.runner.memstall.is_some()

@@ -176,11 +176,6 @@ impl Machine {
         stop: Nanos,
         observer: &mut dyn Observer,
     ) -> Result<Begun, Box<RunError>> {
-        if self.tasks[index].accesses.pending().is_empty()
-            && let Some(begun) = self.refill(index)?
-        {
-            return Ok(begun);
-        }
         if self.tasks[index].has_more_to_do()
             && let Some(begun) = self.before_access(index, observer)?
         {
@@ -224,6 +219,11 @@ impl Machine {
         index: usize,
         observer: &mut dyn Observer,
     ) -> Result<Option<Begun>, Box<RunError>> {
+        if self.tasks[index].accesses.pending().is_empty()
+            && let Some(begun) = self.refill(index)?
+        {
+            return Ok(Some(begun));
+        }
         let task = &mut self.tasks[index];
         if let Some(timetable) = &mut task.timetable {
             let start = timetable.start_of(task.accesses.index);
@@ -256,7 +256,7 @@ impl Machine {
     /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.
     fn run_hits(&mut self, index: usize, stop: Nanos, observer: &mut dyn Observer) -> Option<Next> {
         let Machine { engine, agenda, sched, memory, tasks, .. } = self;
-        let task = &mut tasks[index];
+        let mut task = &mut tasks[index];
         if task.is_miss_next {
             return None;
         }
@@ -287,24 +287,30 @@ impl Machine {
             let longer = self.take_longer(index, hits, begun, span, begun);
             in_user_space = longer_in(in_user_space, span, longer);
             span += longer;
+            task = &mut self.tasks[index];
         }
-        let task = &mut self.tasks[index];
         task.runner.access(span, in_user_space);
         task.last_accesses = hits as u64;
         task.hits += hits as u64;
         let first = task.accesses.index;
         task.accesses.advance(hits);
-        let (id, cpu) = (task.runner.id, task.runner.cpu);
         observer.hits(index, first..first + hits as u64);
         self.count_accesses(hits as u64, observer);
 
         // Hits may still fill a per-CPU batch, whose draining is work.
         if self.engine.has_work() {
-            let settled = self.settle(Some(id), cpu, observer);
-            self.tasks[index].runner.work(settled.spent);
-            self.wake();
+            self.settle_hits(index, observer);
         }
         Some(Next::GoOn)
+    }
+
+    /// Settles hits that were more than a look at words. On its own, so that settling stands only once in the way of a miss.
+    #[inline(never)]
+    fn settle_hits(&mut self, index: usize, observer: &mut dyn Observer) {
+        let Runner { id, cpu, .. } = self.tasks[index].runner;
+        let settled = self.settle(Some(id), cpu, observer);
+        self.tasks[index].runner.work(settled.spent);
+        self.wake();
     }
 
     /// Settles an engine call of a task and takes in the answer.
@@ -316,22 +322,26 @@ impl Machine {
     ) -> Result<Next, Box<RunError>> {
         let Runner { id, cpu, clock: began, .. } = self.tasks[index].runner;
         let settled = self.settle(Some(id), cpu, observer);
-        let task = &mut self.tasks[index];
+        let mut task = &mut self.tasks[index];
         task.runner.work(settled.spent);
         // What a call that goes on is in the middle of is asked of the engine; one that is done is in the middle of nothing.
         if settled.reclaim_calls > 0
             || (task.reclaim_since.is_none() && !matches!(step, Step::Done(_)) && self.engine.in_reclaim(id))
         {
             self.note_reclaim(index, began, settled.reclaim_calls);
+            task = &mut self.tasks[index];
         }
-        if let Some(stalled) = self.tasks[index].runner.end_step(&step, &settled, &self.engine) {
+        if let Some(stalled) = task.runner.end_step(&step, &settled, &self.engine) {
             self.tell_memstall(index as TaskIndex, began, &stalled);
+            task = &mut self.tasks[index];
         }
-        let next = match self.tasks[index].runner.take_step(step) {
+        let mut next = match task.runner.take_step(step) {
             Ok(served) => self.finish_access(index, served, observer)?,
             Err(next) => next,
         };
-        let next = self.tasks[index].runner.queue_until(settled.admitted, next);
+        if next == Next::GoOn {
+            next = self.tasks[index].runner.queue_until(settled.admitted);
+        }
         self.wake();
         Ok(next)
     }
@@ -342,7 +352,7 @@ impl Machine {
         served: Served,
         observer: &mut dyn Observer,
     ) -> Result<Next, Box<RunError>> {
-        let task = &mut self.tasks[index];
+        let mut task = &mut self.tasks[index];
         match served {
             Served::Hit(_) => task.hits += 1,
             Served::Minor(_) if task.is_next_mapped() => task.minor += 1,
@@ -363,8 +373,8 @@ impl Machine {
             let longer = self.take_longer(index, 1, at, span, began);
             in_user_space = longer_in(in_user_space, span, longer);
             span += longer;
+            task = &mut self.tasks[index];
         }
-        let task = &mut self.tasks[index];
         task.runner.access(span, in_user_space);
         task.last_accesses = 1;
         task.accesses.advance(1);

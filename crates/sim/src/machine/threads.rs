@@ -88,7 +88,8 @@ impl Machine {
         }
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
-            (Err(next), _) => runner.queue_until(settled.admitted, next),
+            (Err(Next::GoOn), _) => runner.queue_until(settled.admitted),
+            (Err(next), _) => next,
             (
                 Ok(ref served @ (Served::Written { reclaimed } | Served::Interrupted { reclaimed })),
                 &mut Role::Control { entry, shell },
