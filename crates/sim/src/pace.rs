@@ -78,6 +78,7 @@ impl Timetable {
 
     /// How many accesses from `index` on lie on one line and start by `until`; at least 1. `index` is the one last given to
     /// [`Timetable::start_of`].
+    #[inline(never)]
     pub(crate) fn starting_by(&self, index: u64, until: Nanos) -> u64 {
         let count = match self.segment() {
             Segment::Before(first) => first.0 - index,

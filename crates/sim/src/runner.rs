@@ -206,20 +206,28 @@ impl Runner {
                 self.state = State::Asleep;
                 Err(Next::Stop)
             }
-            Step::Wait(Wait::Woken) => {
+            Step::Wait(wait) => Err(self.wait(wait)),
+        }
+    }
+
+    /// It waits for something that no miss has to wait for.
+    #[cold]
+    fn wait(&mut self, wait: Wait) -> Next {
+        match wait {
+            Wait::Io => unreachable!("a transfer is waited for asleep"),
+            Wait::Woken => {
                 self.begin_wait();
-                Err(Next::Stop)
+                Next::Stop
             }
-            Step::Wait(Wait::WokenOr(span, _)) => {
+            Wait::WokenOr(span, _) => {
                 self.begin_wait();
-                Err(Next::Nap(self.clock + span))
+                Next::Nap(self.clock + span)
             }
-            Step::Wait(Wait::Delay(span, reason)) => Err(self.delay(span, reason)),
+            Wait::Delay(span, reason) => self.delay(span, reason),
         }
     }
 
     /// The engine makes it wait for so long.
-    #[inline(never)]
     fn delay(&mut self, span: Nanos, reason: DelayReason) -> Next {
         self.state = State::Resuming;
         let from = self.clock;

@@ -281,7 +281,15 @@ impl Task {
     /// From when to when the next `hits` accesses last, which take so much `work`. The first may start now. Time between the two ends
     /// that is not work counts as idling before the first.
     pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize, work: Nanos) -> (Nanos, Nanos) {
-        let Some(timetable) = &mut self.timetable else { return (now, now + work) };
+        match self.timetable {
+            None => (now, now + work),
+            Some(_) => self.timed_span_of_hits(now, hits, work),
+        }
+    }
+
+    #[cold]
+    fn timed_span_of_hits(&mut self, now: Nanos, hits: usize, work: Nanos) -> (Nanos, Nanos) {
+        let timetable = self.timetable.as_mut().expect("its accesses have times");
         // Starts lie on one line, so the latest end comes either from the first access pushing all others, or from the last
         // one starting on time.
         let last = timetable.start_of(self.accesses.index + hits as u64 - 1)
@@ -369,7 +377,7 @@ impl HitPrice {
     }
 }
 
-#[inline(never)]
+#[cold]
 fn dearest_of(prices: &[Price]) -> u64 {
     prices.iter().map(|price| price.all.0).max().unwrap_or(0)
 }

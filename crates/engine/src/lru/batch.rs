@@ -343,8 +343,9 @@ impl Core {
         self.mark_accessed_by(pfn, self.mark_of(pfn));
     }
 
-    /// The same, where what its LRU wants to know is at hand.
-    #[inline(always)]
+    /// The same, where what its LRU wants to know is at hand. Never inlined: misses come by here as some hits do, and find the same
+    /// code.
+    #[inline(never)]
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => {
@@ -366,6 +367,15 @@ impl Core {
                     self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
                 }
             }
+            Mark::EveryAccess | Mark::Visited | Mark::Count(_) => self.mark_otherwise(pfn, mark),
+        }
+    }
+
+    /// The same of LRUs other than Linux's two lists.
+    #[inline(never)]
+    fn mark_otherwise(&mut self, pfn: Pfn, mark: Mark) {
+        match mark {
+            Mark::Classic => unreachable!("two lists are marked in two steps"),
             Mark::EveryAccess => self.lru_accessed(pfn),
             Mark::Visited => self.memory.add_use(pfn, UseBits::REFERENCED),
             Mark::Count(References::Frequency) => {

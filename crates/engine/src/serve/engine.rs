@@ -600,6 +600,11 @@ fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
     if into.is_empty() {
         std::mem::swap(from, into);
     } else {
-        into.append(from);
+        append(from, into);
     }
+}
+
+#[cold]
+fn append<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
+    into.append(from);
 }

@@ -131,8 +131,15 @@ impl Current<'_> {
     /// The task takes over a reference. The page that it held before has been lost to a failed read.
     #[inline(always)]
     fn keep(&mut self, pfn: Pfn) {
-        self.let_go();
+        if self.task.attempt.held.is_some() {
+            self.let_go_of_lost();
+        }
         self.task.attempt.held = Some(pfn);
+    }
+
+    #[cold]
+    fn let_go_of_lost(&mut self) {
+        self.let_go();
     }
 
     /// The access has used its page, or is over without it.

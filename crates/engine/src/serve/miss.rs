@@ -623,7 +623,7 @@ impl Core {
 
     /// A swapped page may still, or again, be in the swap cache. tmpfs has to move it out of there, and can't while a write is in
     /// flight.
-    #[inline]
+    #[inline(never)]
     fn find_swapped(&self, entry: SwapEntry, is_tmpfs: bool) -> Found {
         match self.memory.swap.cached(entry) {
             None => Found::Absent(Source::Swap(entry)),

@@ -214,9 +214,14 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
 #[inline]
 fn submit_in_pieces(device: &mut Device, now: Nanos, request: Request) -> Completion {
     let most = device.request_pages_max();
-    if request.blocks <= most {
-        return device.serve_in_turn(now, request);
+    match request.blocks <= most {
+        true => device.serve_in_turn(now, request),
+        false => submit_pieces(device, now, request, most),
     }
+}
+
+#[cold]
+fn submit_pieces(device: &mut Device, now: Nanos, request: Request, most: u32) -> Completion {
     let pieces = pieces(request, most).map(|piece| device.serve_in_turn(now, piece));
     let all = pieces.reduce(|before, last| Completion {
         at: before.at.max(last.at),

@@ -108,7 +108,7 @@ impl Machine {
     }
 
     /// A step of a runner, which began so, has been part of a memstall section, or has ended one.
-    #[inline(never)]
+    #[cold]
     pub(super) fn tell_memstall(&mut self, index: TaskIndex, began: Nanos, stalled: &Stalled) {
         let Stalled { before, during, after, refaults } = *stalled;
         let Runner { id, cpu, clock, .. } = *self.runner_mut(index);

@@ -197,7 +197,6 @@ impl Machine {
 
     /// Gets the next accesses of a task that has made those at hand; or says what it does instead, where a loop or all of them are
     /// over.
-    #[inline(never)]
     fn refill(&mut self, index: usize) -> Result<Option<Begun>, Box<RunError>> {
         let task = &mut self.tasks[index];
         Ok(match task.accesses.refill() {
@@ -213,7 +212,7 @@ impl Machine {
     }
 
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
-    #[inline(never)]
+    #[cold]
     fn before_access(
         &mut self,
         index: usize,
@@ -439,7 +438,7 @@ impl Machine {
     }
 
     /// Measures reclaim calls: from the time of the step in which one begins to the end of the step in which it ends.
-    #[inline(never)]
+    #[cold]
     fn note_reclaim(&mut self, index: usize, began: Nanos, calls: u64) {
         let task = &mut self.tasks[index];
         let ended = task.runner.clock;

@@ -21,7 +21,7 @@ impl Sequences {
     pub(super) fn note(&mut self, file: FileId, page: u64, pages: u32) {
         let slot = file.0 as usize;
         if self.ends.len() <= slot {
-            self.ends.resize(slot + 1, [u64::MAX; STREAMS]);
+            self.make_known(slot);
         }
         let ends = &mut self.ends[slot];
         let stream = ends.iter().position(|&end| end == page);
@@ -33,6 +33,11 @@ impl Sequences {
             ends[at + 1] = ends[at];
         }
         ends[0] = page + u64::from(pages);
+    }
+
+    #[cold]
+    fn make_known(&mut self, file: usize) {
+        self.ends.resize(file + 1, [u64::MAX; STREAMS]);
     }
 }
 
