@@ -94,7 +94,7 @@ choice! {
     /// What a signal does to a request to `memory.reclaim` that is under way.
     OnSignal {
         /// Nothing: the request goes on until it has what it was asked for or gives up, and the signal is answered after that. Up to
-        /// 7.0.
+        /// 7.0, as we infer: our source tells of the change alone.
         GoesOn = "goes_on",
         /// The request ends after its batch, and its write fails (EINTR). Since 7.1 or 7.2; which of them, our source leaves open.
         /// It tells of generations. A request knows no lists, so two lists of 2026 have it too.
