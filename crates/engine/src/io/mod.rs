@@ -391,15 +391,19 @@ impl Core {
         self.release_if_unused(pfn);
     }
 
-    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the data may be readable
-    /// another time.
+    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays, as the data may be readable
+    /// another time, unless its owner has gone meanwhile.
     #[cold]
     fn read_failed(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
             self.page_cache_remove(pfn, Word::EMPTY);
         } else if folio.has(FolioFlags::SWAPCACHE) {
+            let (entry, is_wanted) = (self.memory.swap_entry(pfn), self.is_slot_referenced(pfn));
             self.swap_cache_remove(pfn, None);
+            if !is_wanted {
+                self.free_slot(entry);
+            }
         }
     }
 

@@ -225,6 +225,21 @@ fn a_page_that_could_not_be_read_keeps_its_slot_and_is_read_again() {
 }
 
 #[test]
+fn a_page_that_nobody_wants_any_more_and_that_could_not_be_read_gives_its_slot_back() {
+    check_swapped_out(
+        "
+        t thread u
+        device holds
+        u read heap 0             => W
+        t munmap heap
+        swapped job               => 1
+        io fails                  => swap-in, u E
+        swapped job               => 0
+    ",
+    );
+}
+
+#[test]
 fn tmpfs_leaves_memory_by_way_of_swap_and_comes_back_to_its_file() {
     check(
         "
