@@ -391,18 +391,18 @@ impl Core {
         self.release_if_unused(pfn);
     }
 
-    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays, as the data may be readable
-    /// another time, unless its owner has gone meanwhile.
+    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the data may be readable
+    /// another time. It goes where its owner has let go of it meanwhile, as nobody would give it back later.
     #[cold]
     fn read_failed(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
             self.page_cache_remove(pfn, Word::EMPTY);
         } else if folio.has(FolioFlags::SWAPCACHE) {
-            let (entry, is_wanted) = (self.memory.swap_entry(pfn), self.is_slot_referenced(pfn));
-            self.swap_cache_remove(pfn, None);
-            if !is_wanted {
-                self.free_slot(entry);
+            if self.is_slot_referenced(pfn) {
+                self.swap_cache_remove(pfn, None);
+            } else {
+                self.swap_cache_give_up(pfn);
             }
         }
     }

@@ -127,10 +127,15 @@ impl Core {
         if self.memory.folios[pfn].flags().intersects(busy) || self.is_slot_referenced(pfn) {
             return;
         }
+        self.swap_cache_give_up(pfn);
+        self.memory.folios[pfn].set(FolioFlags::DIRTY);
+    }
+
+    /// Takes a folio out of the swap cache, and gives its slot back, which nothing leads to.
+    pub(crate) fn swap_cache_give_up(&mut self, pfn: Pfn) {
         let entry = self.memory.swap_entry(pfn);
         self.swap_cache_remove(pfn, None);
         self.free_slot(entry);
-        self.memory.folios[pfn].set(FolioFlags::DIRTY);
     }
 
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
@@ -178,9 +183,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Released);
         if folio.has(FolioFlags::SWAPCACHE) {
-            let entry = self.memory.swap_entry(pfn);
-            self.swap_cache_remove(pfn, None);
-            self.free_slot(entry);
+            self.swap_cache_give_up(pfn);
         }
         if folio.has(FolioFlags::LRU) {
             self.lru_unlink(pfn);

@@ -136,8 +136,8 @@ impl Machine {
             self.store.keep_up();
             let is_runnable = |task: &Task| matches!(task.state, State::Runnable(_) | State::Repeat(..));
             // In turn, as one of them may go on until another has got on.
-            let in_turn = (last + 1..self.tasks.len()).chain(0..self.tasks.len());
-            if let Some(task) = in_turn.into_iter().find(|&task| is_runnable(&self.tasks[task])) {
+            let mut in_turn = (last + 1..self.tasks.len()).chain(0..self.tasks.len());
+            if let Some(task) = in_turn.find(|&task| is_runnable(&self.tasks[task])) {
                 last = task;
                 self.resume(task);
             } else if self.store.has_operations() {
