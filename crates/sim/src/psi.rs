@@ -46,6 +46,8 @@ pub(crate) struct Psi {
     tasks: Vec<Option<Task>>,
     /// When a group's worker is due next.
     work_due: Nanos,
+    /// Of some group the worker may stay away.
+    has_idle: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,7 @@ impl Psi {
             cells: Vec::new(),
             tasks: Vec::new(),
             work_due: Nanos(u64::MAX),
+            has_idle: true,
         };
         psi.group_add(MemcgId::ROOT, None);
         psi
@@ -98,6 +101,7 @@ impl Psi {
             self.cells[place] = Cell::new(above);
         }
         self.groups[slot] = Some(Group::new(parent, self.cpus, self.period, self.now));
+        self.has_idle = true;
     }
 
     /// Where the cell of a group on a CPU is.
@@ -195,7 +199,7 @@ impl Psi {
             below = Some(cell.change(at, transition, below.as_ref()));
             next = cell.above.map(|above| above as usize);
         }
-        if transition.runnable {
+        if transition.runnable && self.has_idle {
             self.rouse(memcg, at);
         }
     }
@@ -227,13 +231,16 @@ impl Psi {
     #[cold]
     fn work(&mut self) {
         let due = self.work_due;
-        self.work_due = Nanos(u64::MAX);
+        (self.work_due, self.has_idle) = (Nanos(u64::MAX), false);
         for (group, cells) in self.groups.iter_mut().zip(self.cells.chunks(usize::from(self.cpus))) {
             let Some(group) = group else { continue };
             if group.work_due == Some(due) {
                 group.work(cells, due);
             }
-            self.work_due = group.work_due.map_or(self.work_due, |at| at.min(self.work_due));
+            match group.work_due {
+                Some(at) => self.work_due = self.work_due.min(at),
+                None => self.has_idle = true,
+            }
         }
     }
 

@@ -81,6 +81,9 @@ struct Counts {
     runnable_both: u64,
 }
 
+/// Both counts of a word are 1.
+const ONE_EACH: u64 = 1 << 32 | 1;
+
 /// What each way of being busy adds to the counts.
 static COUNTS: [Counts; 16] = {
     let mut counts = [Counts { iowait_memstall: 0, runnable_both: 0 }; 16];
@@ -149,19 +152,63 @@ struct Tally {
     current: Doing,
 }
 
+/// Combinations by [`Tally::key`].
+static OF_FEW: [u8; 256] = {
+    let mut combinations = [IDLE; 256];
+    let mut key = 0;
+    while key < combinations.len() {
+        combinations[key] = Tally::of_key(key as u8).of_any();
+        key += 1;
+    }
+    combinations
+};
+
 impl Tally {
+    #[inline]
     fn combination(self) -> u8 {
+        match self.key() {
+            Some(key) => OF_FEW[usize::from(key)],
+            None => self.of_any(),
+        }
+    }
+
+    /// A byte that says all, where no count is more than one: most cells have one task that is not asleep.
+    #[inline]
+    fn key(self) -> Option<u8> {
+        let Counts { iowait_memstall, runnable_both } = self.counts;
+        let two_bits = |both: u64| (both | both >> 31) as u8 & 3;
+        ((iowait_memstall | runnable_both) & !ONE_EACH == 0)
+            .then(|| two_bits(iowait_memstall) | two_bits(runnable_both) << 2 | self.current.0 << 4)
+    }
+
+    /// What has this key.
+    const fn of_key(key: u8) -> Tally {
+        let (low, high) = ((key & 5) as u64, (key >> 1 & 5) as u64);
+        Tally {
+            counts: Counts {
+                iowait_memstall: low & 1 | (high & 1) << 32,
+                runnable_both: low >> 2 | high >> 2 << 32,
+            },
+            current: Doing(key >> 4),
+        }
+    }
+
+    const fn of_any(self) -> u8 {
         let Counts { iowait_memstall, runnable_both } = self.counts;
         let (iowait, memstall) = (iowait_memstall as u32, (iowait_memstall >> 32) as u32);
         let (runnable, stalled_runnable) = (runnable_both as u32, (runnable_both >> 32) as u32);
         let on_cpu = self.current.is(ON_CPU);
         let is_any = iowait_memstall | runnable_both != 0;
-        let level = |some: bool, full: bool| u8::from(some) + u8::from(some & full);
-        let memory = level(memstall > 0, (runnable == stalled_runnable) | self.current.is(MEMSTALL));
+        let memory = level(memstall > 0, runnable == stalled_runnable || self.current.is(MEMSTALL));
         let io = level(iowait > 0, runnable == 0);
-        let cpu = level(runnable > u32::from(on_cpu), !on_cpu);
-        u8::from(is_any) + (memory * 3 + io) * 3 + cpu
+        let cpu = level(runnable > on_cpu as u32, !on_cpu);
+        is_any as u8 + (memory * 3 + io) * 3 + cpu
     }
+}
+
+/// 0 for none, 1 for some, 2 for all.
+const fn level(some: bool, full: bool) -> u8 {
+    some as u8 + (some && full) as u8
 }
 
 impl Cell {
@@ -220,4 +267,26 @@ impl Cell {
 pub(super) struct Below {
     tally: Tally,
     combination: u8,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_tasks_are_in_the_combination_that_any_number_is() {
+        for key in 0..=u8::MAX {
+            let tally = Tally::of_key(key);
+            assert_eq!(tally.key(), Some(key));
+            assert_eq!(tally.combination(), tally.of_any(), "{tally:?}");
+        }
+        for counts in [
+            Counts { iowait_memstall: 2, ..Counts::default() },
+            Counts { iowait_memstall: 2 << 32, ..Counts::default() },
+            Counts { runnable_both: 2, ..Counts::default() },
+            Counts { runnable_both: 2 << 32 | 2, ..Counts::default() },
+        ] {
+            assert_eq!(Tally { counts, ..Tally::default() }.key(), None, "{counts:?}");
+        }
+    }
 }
