@@ -36,6 +36,7 @@ mod pgt; // the project's own format
 mod footprint; // what a trace touches
 mod packed; // accesses in memory, four bytes each
 
+mod ahead; // read by another thread, ahead of its user
 mod convert; // any trace, or any stream, to `.pgt`
 mod info; // what a trace holds
 mod interpretation; // what its bytes were taken for
@@ -50,7 +51,7 @@ pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
 pub use load::{Loaded, load, load_within};
-pub use open::{from_reader, header, open, original_ids};
+pub use open::{from_reader, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, PageIds, ReadOptions};
 pub use packed::Packed;
 pub use pgt::{ObjectInfo, TraceHeader};

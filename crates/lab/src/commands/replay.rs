@@ -13,6 +13,7 @@ use pageout_sim::scenario::{
     Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
 use pageout_workload::trace::{self, Footprint, Loaded};
+use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
 
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
@@ -51,12 +52,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
     remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
-    let loaded = trace::load(&args.trace, &options, args.trace_memory.0, &mut |accesses| {
-        bar.set_position(accesses);
-    });
-    bar.finish_and_clear();
-    let loaded = Arc::new(loaded.map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?);
+    let loaded = loaded(args, &options).map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
+    let loaded = Arc::new(loaded);
     let footprint = &loaded.footprint;
     if footprint.accesses == 0 {
         return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", args.trace.display())));
@@ -126,6 +123,23 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         // As in a comparison, the sizes that can be simulated have their figures.
         outcome => output::print(&to_text(args, &loaded, &points)).and(outcome),
     }
+}
+
+/// What the trace touches, and its accesses if it is to be replayed more than once. A `.pgt` says what it touches, so that one replay
+/// can begin at once and read as it goes.
+fn loaded(args: &ReplayArgs, options: &ReadOptions) -> Result<Loaded, TraceError> {
+    let replays = if args.print_scenario { 0 } else { args.memory.len() };
+    if replays <= 1
+        && let Some(footprint) = trace::header(&args.trace, options)?.and_then(|header| header.footprint)
+    {
+        return Ok(Loaded { footprint, accesses: None });
+    }
+    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
+    let loaded = trace::load(&args.trace, options, args.trace_memory.0, &mut |accesses| {
+        bar.set_position(accesses);
+    });
+    bar.finish_and_clear();
+    loaded
 }
 
 /// One size and what came of it; nothing if its run failed.
@@ -371,8 +385,8 @@ fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
         args.policy,
         args.device
     );
-    if footprint.writes > 0 && args.channel != ChannelArg::Anonymous {
-        let writes = figures::count(footprint.writes);
+    if footprint.writes() > 0 && args.channel != ChannelArg::Anonymous {
+        let writes = figures::count(footprint.writes());
         let _ = match args.writes {
             true => writeln!(
                 text,
@@ -387,7 +401,7 @@ fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
             let _ = writeln!(text, "{share}");
         }
     }
-    if loaded.accesses.is_none() {
+    if loaded.accesses.is_none() && points.len() > 1 {
         let _ = writeln!(
             text,
             "the trace takes more than --trace-memory {}, so it was read again for each size",
@@ -489,7 +503,7 @@ fn to_json(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> Value {
         "trace": args.trace.to_string_lossy(),
         "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,
-        "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes },
+        "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes() },
         "distinct_pages": footprint.distinct_pages(),
         "channel": object(args, &Table::default(), None).channel.name(),
         "policy": args.policy,

@@ -702,7 +702,7 @@ mod tests {
         scenario.task[0].object[1].trace = Some(std::path::PathBuf::from("a.u32").into());
         let Err(problem) = scenario.build() else { panic!("nobody knows what 50% are") };
         assert_eq!(problem.key, "memcg[0].memory.max");
-        let object = |distinct_pages| ObjectFootprint { pages: 50, distinct_pages };
+        let object = |distinct_pages| ObjectFootprint { pages: 50, distinct_pages, writes: 0 };
         let footprint = Footprint { objects: vec![object(3)], ..Footprint::default() };
         let loaded = Some(Arc::new(Loaded { footprint, accesses: None }));
         scenario.task[0].object[1].trace.as_mut().unwrap().loaded = loaded;

@@ -67,7 +67,7 @@ fn shared(origins: &[Origin], seed: u64, tables: &ZipfTables) -> Result<Box<dyn 
                     .stream_of(origin.object, seed, tables)
                     .expect("the pattern was checked with the scenario")
             }
-            OriginKind::Trace(path, options) => trace::open(path, options)?,
+            OriginKind::Trace(path, options) => trace::open_ahead(path, options)?,
             OriginKind::InMemory(packed) => Box::new(packed.stream()),
         };
         let shift = if matches!(origin.kind, OriginKind::Pattern(_)) { 0 } else { origin.object };

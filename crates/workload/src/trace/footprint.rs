@@ -12,8 +12,6 @@ pub struct Footprint {
     pub objects: Vec<ObjectFootprint>,
     /// Accesses.
     pub accesses: u64,
-    /// Those that write.
-    pub writes: u64,
 }
 
 /// What a trace touches of an object.
@@ -23,6 +21,8 @@ pub struct ObjectFootprint {
     pub pages: u64,
     /// Distinct pages.
     pub distinct_pages: u64,
+    /// Accesses that write.
+    pub writes: u64,
 }
 
 impl Footprint {
@@ -31,17 +31,23 @@ impl Footprint {
         self.objects.iter().map(|object| object.distinct_pages).sum()
     }
 
+    /// Accesses that write, over all objects.
+    pub fn writes(&self) -> u64 {
+        self.objects.iter().map(|object| object.writes).sum()
+    }
+
     /// Takes accesses in. `seen` is what was taken in before.
     pub(super) fn count(&mut self, accesses: &[Access], seen: &mut SeenPages) {
-        for access in accesses {
-            let (object, page) = (access.object() as usize, access.page());
-            if self.objects.len() <= object {
-                self.objects.resize(object + 1, ObjectFootprint::default());
+        for run in accesses.chunk_by(|one, next| one.object() == next.object()) {
+            let object = run[0].object();
+            let at = object as usize;
+            if self.objects.len() <= at {
+                self.objects.resize(at + 1, ObjectFootprint::default());
             }
-            let of = &mut self.objects[object];
-            of.pages = of.pages.max(page + 1);
-            of.distinct_pages += u64::from(seen.is_first(access.object(), page));
-            self.writes += u64::from(access.is_write());
+            let of = &mut self.objects[at];
+            of.pages = run.iter().fold(of.pages, |pages, access| pages.max(access.page() + 1));
+            of.writes += run.iter().map(|access| u64::from(access.is_write())).sum::<u64>();
+            of.distinct_pages += seen.count_first(object, run.iter().map(|access| access.page()));
         }
         self.accesses += accesses.len() as u64;
     }
@@ -75,27 +81,23 @@ impl SeenPages {
         }
     }
 
-    /// Whether the page was not touched before; now it is.
-    #[inline]
-    fn is_first(&mut self, object: u32, page: u64) -> bool {
-        let in_order = self.in_order.get(object as usize).copied().unwrap_or(0);
-        if page < in_order {
-            return false;
+    /// How many of these pages of an object were not touched before, in their order; now they are.
+    fn count_first(&mut self, object: u32, mut pages: impl Iterator<Item = u64>) -> u64 {
+        let at = object as usize;
+        if self.in_order.len() <= at {
+            self.in_order.resize(at + 1, 0);
         }
+        let (before, mut in_order) = (self.in_order[at], self.in_order[at]);
         // As soon as one page is out of order, no other is taken to be in order: its bit may be set.
-        if page == in_order && self.pieces.is_empty() {
-            self.count_in_order(object);
-            return true;
-        }
-        self.is_first_bit(object, page)
-    }
-
-    fn count_in_order(&mut self, object: u32) {
-        let object = object as usize;
-        if self.in_order.len() <= object {
-            self.in_order.resize(object + 1, 0);
-        }
-        self.in_order[object] += 1;
+        let may_go_on = self.pieces.is_empty();
+        let out_of_order = pages.find(|&page| {
+            let is_next = page == in_order && may_go_on;
+            in_order += u64::from(is_next);
+            page >= in_order
+        });
+        self.in_order[at] = in_order;
+        let rest = out_of_order.into_iter().chain(pages.filter(|&page| page >= in_order));
+        (in_order - before) + rest.map(|page| u64::from(self.is_first_bit(object, page))).sum::<u64>()
     }
 
     #[inline]
@@ -147,7 +149,7 @@ mod tests {
                 accesses.iter().map(|access| (access.object(), access.page())).collect();
             prop_assert_eq!(footprint.distinct_pages(), set.len() as u64);
             prop_assert_eq!(footprint.accesses, accesses.len() as u64);
-            prop_assert_eq!(footprint.writes, accesses.iter().filter(|access| access.is_write()).count() as u64);
+            prop_assert_eq!(footprint.writes(), accesses.iter().filter(|access| access.is_write()).count() as u64);
             for (object, of) in (0..).zip(&footprint.objects) {
                 let pages: Vec<u64> = set.iter().filter(|page| page.0 == object).map(|page| page.1).collect();
                 prop_assert_eq!(of.distinct_pages, pages.len() as u64);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::error::TraceError;
 use super::footprint::{Footprint, SeenPages};
-use super::open::open;
+use super::open::{header, open_ahead};
 use super::options::ReadOptions;
 use super::packed::{Packed, Packer};
 use crate::{Access, AccessStream};
@@ -20,8 +20,8 @@ pub struct Loaded {
     pub accesses: Option<Packed>,
 }
 
-/// Reads the trace at `path` to its end, and keeps its accesses if they take no more than `bytes_max`. `progress` is told
-/// the accesses read so far.
+/// Reads the trace at `path`, and keeps its accesses if they take no more than `bytes_max`. `progress` is told the accesses
+/// read so far. Past that many bytes only what does not say itself what it touches is read to its end.
 pub fn load(
     path: &Path,
     options: &ReadOptions,
@@ -29,10 +29,7 @@ pub fn load(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Loaded, TraceError> {
     let mut packer = Packer::new(bytes_max);
-    let footprint = read(path, options, progress, &mut |accesses| {
-        packer.pack(accesses);
-        true
-    })?;
+    let footprint = read(path, options, progress, &mut packer, true)?;
     Ok(Loaded { footprint, accesses: packer.finish() })
 }
 
@@ -44,27 +41,35 @@ pub fn load_within(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Option<Loaded>, TraceError> {
     let mut packer = Packer::new(bytes_max);
-    let footprint = read(path, options, progress, &mut |accesses| packer.pack(accesses))?;
+    let footprint = read(path, options, progress, &mut packer, false)?;
     Ok(packer.finish().map(|accesses| Loaded { footprint, accesses: Some(accesses) }))
 }
 
-/// Reads to the end, or until `take` says that it is enough. What has been read touches what is returned.
+/// Reads to the end, or until the accesses are past the budget. `counts`: also beyond, if else it is not known what they touch.
 fn read(
     path: &Path,
     options: &ReadOptions,
     progress: &mut dyn FnMut(u64),
-    take: &mut dyn FnMut(&[Access]) -> bool,
+    packer: &mut Packer,
+    counts: bool,
 ) -> Result<Footprint, TraceError> {
-    let mut stream = open(path, options)?;
-    let (mut footprint, mut seen) = (Footprint::default(), SeenPages::new());
+    // A `.pgt` says what it touches. Its reader holds it to that.
+    let said = header(path, options)?.and_then(|header| header.footprint);
+    let mut stream = open_ahead(path, options)?;
+    let (mut counted, mut seen) = (Footprint::default(), SeenPages::new());
+    let mut accesses = 0;
     let mut chunk: Vec<Access> = Vec::with_capacity(CHUNK);
     while stream.fill(&mut chunk, CHUNK)? > 0 {
-        footprint.count(&chunk, &mut seen);
-        if !take(&chunk) {
+        if said.is_none() {
+            counted.count(&chunk, &mut seen);
+        }
+        let is_kept = packer.pack(&chunk);
+        if !is_kept && (said.is_some() || !counts) {
             break;
         }
+        accesses += chunk.len() as u64;
         chunk.clear();
-        progress(footprint.accesses);
+        progress(accesses);
     }
-    Ok(footprint)
+    Ok(said.unwrap_or(counted))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::ahead::Ahead;
 use super::csv::Csv;
 use super::error::{Place, TraceError};
 use super::fio_iolog::FioIolog;
@@ -25,6 +26,11 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>,
     require_regular(path)?;
     let (reader, _) = open_reader(path, options)?;
     Ok(reader)
+}
+
+/// The same, read ahead by a thread of its own.
+pub fn open_ahead(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>, TraceError> {
+    Ok(Box::new(Ahead::new(open(path, options)?)))
 }
 
 /// Replays a trace from any bytes, such as a pipe. `name` is for errors, and for telling the format where neither
@@ -92,7 +98,8 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
     if !is_plain_pgt {
         return Ok(None);
     }
-    let reader = PgtReader::new(detected(&name, Box::new(open_file(path)?), options)?)?;
+    let source = detected(&name, Box::new(open_file(path)?), options)?;
+    let reader = PgtReader::new(source)?.with_page_size(options.page_size)?;
     let length = file.seek(SeekFrom::End(0)).map_err(fail)?;
     let mut source_at = |offset: u64| -> Result<Source, TraceError> {
         file.seek(SeekFrom::Start(offset)).map_err(fail)?;
@@ -103,7 +110,7 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
         Ok(source)
     };
     let end = pgt::read_end(&mut source_at(length.saturating_sub(pgt::END_BYTES as u64))?)?;
-    let tables = pgt::read_tables(&mut source_at(end.tables_offset)?)?;
+    let tables = pgt::read_tables(&mut source_at(end.tables_offset)?, reader.version())?;
     Ok(Some((reader, tables)))
 }
 

@@ -7,7 +7,8 @@
 //!            payload    zstd frame of the raw bytes, each block by itself
 //!   ...
 //!   in order:  kind 1  accesses    up to 65536 an block: see `block`
-//!              kind 2  objects     name (length, UTF-8) and pages of each: what replay sizes things by
+//!              kind 2  objects     name (length, UTF-8) and pages of each: what replay sizes things by; since
+//!                                  version 2 also its distinct pages, and accesses that write
 //!              kind 3  ids         only on request: object, id, index of each page, as the source called it
 //!              kind 4  end         stored plain: accesses u64 | source records u64 | objects u64 | ids u64
 //!                                  | offset of the first block after the accesses u64; then the file ends
@@ -27,10 +28,16 @@ pub(super) use reader::PgtReader;
 pub(super) use tables::{END_BYTES, Tables, read_end, read_tables};
 pub(super) use writer::PgtWriter;
 
+use std::ops::RangeInclusive;
+
+use super::footprint::Footprint;
+
 /// First bytes of a `.pgt`. Like PNG's, they show a transfer that changed line ends or stripped the eighth bit.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
 
-const VERSION: u16 = 1;
+/// What is written, and what is read: version 1 does not say how many distinct pages there are.
+const VERSION: u16 = 2;
+const VERSIONS: RangeInclusive<u16> = 1..=VERSION;
 const HEADER_BYTES: usize = 32;
 
 /// What a `.pgt` says of itself before it is replayed.
@@ -44,6 +51,8 @@ pub struct TraceHeader {
     pub records: u64,
     /// Bytes a page.
     pub page_size: u32,
+    /// What its accesses touch; `None` in files of version 1, which don't say.
+    pub footprint: Option<Footprint>,
 }
 
 /// An object of a `.pgt`.

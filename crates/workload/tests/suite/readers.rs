@@ -641,10 +641,10 @@ fn what_can_be_read_only_once_is_refused() {
 }
 
 /// A file that is gone when the test is.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    fn new(name: &str, bytes: &[u8]) -> Scratch {
+    pub(crate) fn new(name: &str, bytes: &[u8]) -> Scratch {
         let path = std::env::temp_dir().join(format!("pageout-{}-{name}", std::process::id()));
         #[allow(clippy::disallowed_methods)] // a test of reading files needs one
         let mut file = std::fs::File::create(&path).unwrap();

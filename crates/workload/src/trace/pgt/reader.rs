@@ -2,8 +2,9 @@
 
 use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
 use super::tables::{End, Tables, TablesBuilder};
-use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSION};
+use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
 use crate::trace::error::TraceError;
+use crate::trace::footprint::{Footprint, SeenPages};
 use crate::trace::format::Format;
 use crate::trace::intern::OriginalId;
 use crate::trace::options::is_page_size;
@@ -14,11 +15,14 @@ use crate::{Access, AccessStream};
 pub(in crate::trace) struct PgtReader {
     source: Source,
     decoder: BlockDecoder,
+    version: u16,
     page_size: u32,
     /// The block being replayed.
     chunk: Vec<Access>,
     next: usize,
-    accesses_read: u64,
+    /// What has been accessed so far, and which pages that is: the end of the file says it, too.
+    footprint: Footprint,
+    seen: SeenPages,
     /// What the file says of itself, where it could be read ahead of the accesses: then they are held to it.
     ahead: Option<TableOfContents>,
     /// Once the end block has been seen: all that the file says after its accesses.
@@ -29,6 +33,7 @@ pub(in crate::trace) struct PgtReader {
 
 struct TableOfContents {
     end: End,
+    footprint: Option<Footprint>,
     names: Vec<String>,
     pages: Vec<u64>,
 }
@@ -48,8 +53,9 @@ impl PgtReader {
             Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
         } else if crc32fast::hash(m) != crc {
             Some("the checksum of the file header does not match: the file is corrupt here".to_string())
-        } else if version != VERSION {
-            Some(format!("version {version} of the format; this reader knows version {VERSION}"))
+        } else if !VERSIONS.contains(&version) {
+            let known = VERSIONS.end();
+            Some(format!("version {version} of the format; this reader knows versions up to {known}"))
         } else if header[10..12].iter().chain(&header[16..28]).any(|&byte| byte != 0) {
             Some("the file header uses fields that this reader does not know".to_string())
         } else if !is_page_size(page_size) {
@@ -64,10 +70,12 @@ impl PgtReader {
         Ok(PgtReader {
             source,
             decoder,
+            version,
             page_size,
             chunk: Vec::new(),
             next: 0,
-            accesses_read: 0,
+            footprint: Footprint::default(),
+            seen: SeenPages::new(),
             ahead: None,
             tables: None,
             names: Vec::new(),
@@ -86,6 +94,11 @@ impl PgtReader {
         }
     }
 
+    /// The version of the format that it is in.
+    pub(in crate::trace) fn version(&self) -> u16 {
+        self.version
+    }
+
     /// Tells the reader what the end of the file says, so that it can name objects and hold accesses to their sizes.
     pub(in crate::trace) fn set_tables(&mut self, tables: Tables) -> TraceHeader {
         let header = TraceHeader {
@@ -93,9 +106,11 @@ impl PgtReader {
             accesses: tables.end.accesses,
             records: tables.end.records,
             page_size: self.page_size,
+            footprint: tables.footprint,
         };
         self.ahead = Some(TableOfContents {
             end: tables.end,
+            footprint: header.footprint.clone(),
             names: header.objects.iter().map(|object| object.name.clone()).collect(),
             pages: header.objects.iter().map(|object| object.pages).collect(),
         });
@@ -131,13 +146,13 @@ impl PgtReader {
             }
         }
         self.source.count_records(count as u64);
-        self.accesses_read += count as u64;
+        self.footprint.count(&self.chunk, &mut self.seen);
         Ok(())
     }
 
     /// Checks the tables and the counts. The first block of the tables has been decoded already.
     fn read_to_end(&mut self, tables_offset: u64) -> Result<(), TraceError> {
-        let mut builder = TablesBuilder::default();
+        let mut builder = TablesBuilder::new(self.version);
         let (mut header, mut raw) = self.decoder.last();
         let end = loop {
             let added = builder.add(header.kind, header.items, raw);
@@ -147,9 +162,19 @@ impl PgtReader {
             }
         };
         let tables = builder.finish(&mut self.source, end)?;
-        let is_as_announced = self.ahead.as_ref().is_none_or(|ahead| ahead.end == end);
-        if end.accesses != self.accesses_read || end.tables_offset != tables_offset || !is_as_announced {
+        let is_as_announced =
+            self.ahead.as_ref().is_none_or(|ahead| ahead.end == end && ahead.footprint == tables.footprint);
+        if end.accesses != self.footprint.accesses || end.tables_offset != tables_offset || !is_as_announced {
             return Err(self.source.error("the counts of the end block don't agree with the accesses"));
+        }
+        if let Some(said) = &tables.footprint {
+            // A file that is named but never accessed is an object without pages.
+            self.footprint
+                .objects
+                .resize(said.objects.len().max(self.footprint.objects.len()), Default::default());
+            if self.footprint != *said {
+                return Err(self.source.error("the object table does not say what the accesses touch"));
+            }
         }
         if self.ahead.is_none() {
             self.names = tables.objects.iter().map(|object| object.name.clone()).collect();
@@ -192,7 +217,7 @@ impl TraceReader for PgtReader {
     }
 
     fn records_read(&self) -> u64 {
-        self.tables.as_ref().map_or(self.accesses_read, |tables| tables.end.records)
+        self.tables.as_ref().map_or(self.footprint.accesses, |tables| tables.end.records)
     }
 
     fn request_bytes(&self) -> Option<u64> {

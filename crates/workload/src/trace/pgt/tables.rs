@@ -7,6 +7,7 @@ use super::block::{
 };
 use crate::Access;
 use crate::trace::error::TraceError;
+use crate::trace::footprint::{Footprint, ObjectFootprint};
 use crate::trace::intern::OriginalId;
 use crate::trace::source::Source;
 
@@ -52,6 +53,8 @@ impl End {
 /// Everything after the accesses.
 pub(in crate::trace) struct Tables {
     pub(in crate::trace) objects: Vec<ObjectInfo>,
+    /// What the accesses touch; `None` where the version does not say.
+    pub(in crate::trace) footprint: Option<Footprint>,
     /// By object and page; empty unless the ids were kept.
     pub(in crate::trace) ids: Vec<Vec<OriginalId>>,
     pub(in crate::trace) end: End,
@@ -71,9 +74,9 @@ pub(in crate::trace) fn read_end(source: &mut Source) -> Result<End, TraceError>
 }
 
 /// The tables, from a source that is at the first block after the accesses; the file ends with them.
-pub(in crate::trace) fn read_tables(source: &mut Source) -> Result<Tables, TraceError> {
+pub(in crate::trace) fn read_tables(source: &mut Source, version: u16) -> Result<Tables, TraceError> {
     let mut decoder = BlockDecoder::new(source)?;
-    let mut builder = TablesBuilder::default();
+    let mut builder = TablesBuilder::new(version);
     loop {
         let (header, raw) = decoder.read(source)?;
         let added = builder.add(header.kind, header.items, raw);
@@ -85,14 +88,20 @@ pub(in crate::trace) fn read_tables(source: &mut Source) -> Result<Tables, Trace
 }
 
 /// Collects the tables block by block.
-#[derive(Default)]
 pub(super) struct TablesBuilder {
+    version: u16,
     objects: Vec<ObjectInfo>,
+    touched: Vec<ObjectFootprint>,
     ids: Vec<Vec<OriginalId>>,
     id_count: u64,
 }
 
 impl TablesBuilder {
+    /// For a file of this version.
+    pub(super) fn new(version: u16) -> TablesBuilder {
+        TablesBuilder { version, objects: Vec::new(), touched: Vec::new(), ids: Vec::new(), id_count: 0 }
+    }
+
     /// Takes a block in; the end block's counts when it is that.
     pub(super) fn add(&mut self, kind: u32, items: u32, mut raw: &[u8]) -> Result<Option<End>, &'static str> {
         match kind {
@@ -124,6 +133,10 @@ impl TablesBuilder {
         let name = str::from_utf8(name).ok()?.to_string();
         let pages = take_varint(raw).filter(|&pages| pages <= Access::PAGES_MAX)?;
         self.objects.push(ObjectInfo { name, pages });
+        if self.version > 1 {
+            let distinct_pages = take_varint(raw).filter(|&distinct| distinct <= pages)?;
+            self.touched.push(ObjectFootprint { pages, distinct_pages, writes: take_varint(raw)? });
+        }
         Some(())
     }
 
@@ -146,22 +159,27 @@ impl TablesBuilder {
         if source.read_record(&mut [0])? {
             return Err(source.error("there are bytes after the end block"));
         }
-        Ok(Tables { objects: self.objects, ids: self.ids, end })
+        let footprint =
+            (self.version > 1).then_some(Footprint { objects: self.touched, accesses: end.accesses });
+        Ok(Tables { objects: self.objects, footprint, ids: self.ids, end })
     }
 }
 
 /// Appends the blocks of the object table.
 pub(super) fn encode_objects(
     objects: &[ObjectInfo],
+    touched: &[ObjectFootprint],
     encoder: &mut BlockEncoder,
     out: &mut Vec<u8>,
 ) -> std::io::Result<()> {
     let mut raw = Vec::new();
     let mut items = 0;
-    for (index, object) in objects.iter().enumerate() {
+    for (index, (object, of)) in objects.iter().zip(touched).enumerate() {
         put_varint(object.name.len() as u64, &mut raw);
         raw.extend_from_slice(object.name.as_bytes());
         put_varint(object.pages, &mut raw);
+        put_varint(of.distinct_pages, &mut raw);
+        put_varint(of.writes, &mut raw);
         items += 1;
         if raw.len() >= TABLE_BLOCK_BYTES || index + 1 == objects.len() {
             encoder.encode(KIND_OBJECTS, items, &raw, out)?;

@@ -6,6 +6,7 @@ use super::block::{BLOCK_ACCESSES, BlockEncoder, KIND_ACCESSES, KIND_END, encode
 use super::tables::{End, encode_ids, encode_objects};
 use super::{HEADER_BYTES, MAGIC, ObjectInfo, TraceHeader, VERSION};
 use crate::Access;
+use crate::trace::footprint::{Footprint, ObjectFootprint, SeenPages};
 use crate::trace::intern::OriginalId;
 
 /// A name in the object table is cut at this length.
@@ -17,9 +18,9 @@ pub(in crate::trace) struct PgtWriter<'a> {
     page_size: u32,
     /// Bytes written so far.
     offset: u64,
-    accesses: u64,
-    /// Pages of each object so far.
-    pages: Vec<u64>,
+    /// What was accessed so far, and which pages that is.
+    footprint: Footprint,
+    seen: SeenPages,
     pending: Vec<Access>,
     raw: Vec<u8>,
     framed: Vec<u8>,
@@ -39,8 +40,8 @@ impl<'a> PgtWriter<'a> {
             encoder: BlockEncoder::new()?,
             page_size,
             offset: HEADER_BYTES as u64,
-            accesses: 0,
-            pages: Vec::new(),
+            footprint: Footprint::default(),
+            seen: SeenPages::new(),
             pending: Vec::with_capacity(BLOCK_ACCESSES),
             raw: Vec::new(),
             framed: Vec::new(),
@@ -52,13 +53,7 @@ impl<'a> PgtWriter<'a> {
         while !accesses.is_empty() {
             let room = BLOCK_ACCESSES - self.pending.len();
             let (now, later) = accesses.split_at(room.min(accesses.len()));
-            for access in now {
-                let object = access.object() as usize;
-                if object >= self.pages.len() {
-                    self.pages.resize(object + 1, 0);
-                }
-                self.pages[object] = self.pages[object].max(access.page() + 1);
-            }
+            self.footprint.count(now, &mut self.seen);
             self.pending.extend_from_slice(now);
             accesses = later;
             if self.pending.len() == BLOCK_ACCESSES {
@@ -75,7 +70,6 @@ impl<'a> PgtWriter<'a> {
         self.raw.clear();
         encode_accesses(&self.pending, &mut self.raw);
         self.encoder.encode(KIND_ACCESSES, self.pending.len(), &self.raw, &mut self.framed)?;
-        self.accesses += self.pending.len() as u64;
         self.pending.clear();
         self.write_framed()
     }
@@ -97,16 +91,17 @@ impl<'a> PgtWriter<'a> {
         self.write_pending()?;
         let tables_offset = self.offset;
         // A file that is named but never accessed is an object without pages.
-        self.pages.resize(self.pages.len().max(names.len()), 0);
-        let named = |(index, &pages): (usize, &u64)| {
+        let touched = &mut self.footprint.objects;
+        touched.resize(touched.len().max(names.len()), ObjectFootprint::default());
+        let named = |(index, of): (usize, &ObjectFootprint)| {
             let name = names.get(index).map_or_else(|| format!("object-{index}"), |name| cut(name));
-            ObjectInfo { name, pages }
+            ObjectInfo { name, pages: of.pages }
         };
-        let objects: Vec<ObjectInfo> = self.pages.iter().enumerate().map(named).collect();
-        encode_objects(&objects, &mut self.encoder, &mut self.framed)?;
+        let objects: Vec<ObjectInfo> = touched.iter().enumerate().map(named).collect();
+        encode_objects(&objects, touched, &mut self.encoder, &mut self.framed)?;
         let id_count = encode_ids(ids.unwrap_or(&[]), &mut self.encoder, &mut self.framed)?;
         let end = End {
-            accesses: self.accesses,
+            accesses: self.footprint.accesses,
             records,
             objects: objects.len() as u64,
             ids: id_count,
@@ -115,10 +110,56 @@ impl<'a> PgtWriter<'a> {
         BlockEncoder::encode_plain(KIND_END, 1, &end.encode(), &mut self.framed);
         self.write_framed()?;
         self.out.flush()?;
-        Ok(TraceHeader { objects, accesses: self.accesses, records, page_size: self.page_size })
+        Ok(TraceHeader {
+            objects,
+            accesses: self.footprint.accesses,
+            records,
+            page_size: self.page_size,
+            footprint: Some(self.footprint),
+        })
     }
 }
 
 fn cut(name: &str) -> String {
     name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::AccessStream;
+    use crate::trace::options::ReadOptions;
+    use crate::trace::{Format, from_reader};
+
+    /// What is wrong with a file of accesses to pages 3, 5 and 3, where the table was changed.
+    fn fault(change: impl FnOnce(&mut ObjectFootprint)) -> String {
+        let mut bytes = Vec::new();
+        let mut writer = PgtWriter::new(&mut bytes, 4096).expect("a vector takes all");
+        writer.write(&[3, 5, 3].map(|page| Access::new(0, page, page == 5))).expect("a vector takes all");
+        change(&mut writer.footprint.objects[0]);
+        writer.finish(&[], None, 3).expect("a vector takes all");
+        let options = ReadOptions { format: Some(Format::Pgt), ..ReadOptions::default() };
+        let mut stream =
+            from_reader("t.pgt", Box::new(Cursor::new(bytes)), &options).expect("it has a header");
+        let mut accesses = Vec::new();
+        loop {
+            match stream.fill(&mut accesses, 10) {
+                Ok(0) => return String::new(),
+                Ok(_) => {}
+                Err(error) => return error.reason().to_string(),
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_true_is_found_at_the_end() {
+        assert_eq!(fault(|_| ()), "");
+        let told = "the object table does not say what the accesses touch";
+        assert_eq!(fault(|of| of.pages = 7), told);
+        assert_eq!(fault(|of| of.distinct_pages = 3), told);
+        assert_eq!(fault(|of| of.writes = 2), told);
+        assert_eq!(fault(|of| of.distinct_pages = 7), "the object table is not well-formed");
+    }
 }

@@ -1,0 +1,160 @@
+//! A trace that a thread of its own reads, some way ahead of who takes its accesses.
+//!
+//! Reading is decompressing, checking and decoding. A simulation that does it in between takes as much longer; and a machine has more
+//! than one core. Accesses and errors come in the order in which they are read, so nobody can tell the difference but by the time.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use super::error::TraceError;
+use crate::{Access, AccessStream};
+
+/// Accesses that are read at a time.
+const CHUNK: usize = 1 << 16;
+/// Chunks that wait to be taken.
+const WAITING: usize = 2;
+
+pub(super) struct Ahead {
+    /// What was read, up to an empty chunk or an error.
+    chunks: Receiver<Result<Vec<Access>, TraceError>>,
+    /// Chunks that were taken, to be filled again: else each would be memory that the process has not touched before.
+    taken: Sender<Vec<Access>>,
+    chunk: Vec<Access>,
+    next: usize,
+    is_over: bool,
+    len_hint: Option<u64>,
+}
+
+impl Ahead {
+    /// Begins to read. The thread ends early where nobody takes what it reads any more.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "what is read, and in which order, does not depend on the thread"
+    )]
+    pub(super) fn new(stream: Box<dyn AccessStream>) -> Ahead {
+        let len_hint = stream.len_hint();
+        let (send, chunks) = sync_channel(WAITING);
+        let (taken, empties) = channel();
+        thread::spawn(move || read(stream, &send, &empties));
+        Ahead { chunks, taken, chunk: Vec::new(), next: 0, is_over: false, len_hint }
+    }
+
+    /// Takes the next chunk; `false` at the end.
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        if self.is_over {
+            return Ok(false);
+        }
+        let next = self.chunks.recv().expect("the thread that reads a trace ends with an end or an error");
+        self.is_over = next.as_ref().map_or(true, Vec::is_empty);
+        let taken = std::mem::replace(&mut self.chunk, next?);
+        self.next = 0;
+        // Who has read everything needs no more chunks.
+        _ = self.taken.send(taken);
+        Ok(!self.is_over)
+    }
+}
+
+fn read(
+    mut stream: Box<dyn AccessStream>,
+    send: &SyncSender<Result<Vec<Access>, TraceError>>,
+    empties: &Receiver<Vec<Access>>,
+) {
+    loop {
+        let mut chunk = empties.try_recv().unwrap_or_default();
+        chunk.clear();
+        let failed = stream.fill(&mut chunk, CHUNK).err();
+        let is_over = chunk.is_empty() || failed.is_some();
+        // What was read before an error comes before it.
+        let mut is_wanted = chunk.is_empty() && failed.is_some() || send.send(Ok(chunk)).is_ok();
+        if let Some(error) = failed {
+            is_wanted &= send.send(Err(error)).is_ok();
+        }
+        if is_over || !is_wanted {
+            return;
+        }
+    }
+}
+
+impl AccessStream for Ahead {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < max {
+            if self.next == self.chunk.len() && !self.advance()? {
+                break;
+            }
+            let count = (self.chunk.len() - self.next).min(max - filled);
+            out.extend_from_slice(&self.chunk[self.next..self.next + count]);
+            self.next += count;
+            filled += count;
+        }
+        Ok(filled)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        self.len_hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::error::Place;
+
+    /// So many accesses, then an error if it is to fail.
+    struct Counting {
+        left: u64,
+        fails: bool,
+    }
+
+    impl AccessStream for Counting {
+        fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+            let count = self.left.min(max as u64);
+            out.extend((0..count).map(|at| Access::new(0, (self.left - at) % Access::PAGES_MAX, false)));
+            self.left -= count;
+            match count == 0 && self.fails {
+                true => Err(TraceError::new("t", None, Place::default(), "it is torn")),
+                false => Ok(count as usize),
+            }
+        }
+
+        fn len_hint(&self) -> Option<u64> {
+            Some(self.left)
+        }
+    }
+
+    fn counting(accesses: u64, fails: bool) -> Ahead {
+        Ahead::new(Box::new(Counting { left: accesses, fails }))
+    }
+
+    #[test]
+    fn all_accesses_come_in_order_however_they_are_taken() {
+        for (accesses, most) in [(0, 7), (1, 7), (300_000, 70_000), (300_000, 1 << 16), (1 << 17, usize::MAX)]
+        {
+            let mut ahead = counting(accesses, false);
+            assert_eq!(ahead.len_hint(), Some(accesses));
+            let mut pages = Vec::new();
+            while ahead.fill(&mut pages, most).unwrap() > 0 {}
+            assert!(
+                pages.iter().map(|access| access.page()).eq((1..=accesses).rev()),
+                "{accesses} by {most}"
+            );
+            assert_eq!(ahead.fill(&mut pages, most).unwrap(), 0, "and then no more");
+        }
+    }
+
+    #[test]
+    fn an_error_comes_after_what_was_read_before_it() {
+        let mut ahead = counting(100_000, true);
+        let mut pages = Vec::new();
+        assert_eq!(ahead.fill(&mut pages, 100_000).unwrap(), 100_000);
+        assert_eq!(ahead.fill(&mut pages, 1).unwrap_err().reason(), "it is torn");
+        assert_eq!(ahead.fill(&mut pages, 1).unwrap(), 0);
+    }
+
+    #[test]
+    fn who_stops_taking_ends_the_reading() {
+        let mut ahead = counting(u64::MAX, false);
+        assert_eq!(ahead.fill(&mut Vec::new(), 10).unwrap(), 10);
+        drop(ahead);
+    }
+}
