@@ -176,9 +176,9 @@ impl Tally {
     #[inline]
     fn key(self) -> Option<u8> {
         let Counts { iowait_memstall, runnable_both } = self.counts;
-        let two_bits = |both: u64| (both | both >> 31) as u8 & 3;
-        ((iowait_memstall | runnable_both) & !ONE_EACH == 0)
-            .then(|| two_bits(iowait_memstall) | two_bits(runnable_both) << 2 | self.current.0 << 4)
+        let bits = iowait_memstall | runnable_both << 2;
+        let key = (bits | bits >> 31) as u8 & 15 | self.current.0 << 4;
+        ((iowait_memstall | runnable_both) & !ONE_EACH == 0).then_some(key)
     }
 
     /// What has this key.
