@@ -230,6 +230,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         locked: false,
         executable: false,
         opened_by: OpenedBy::Process,
+        per_copy: false,
         share: 1,
         read_only: channel != Channel::Anonymous && !args.writes,
         partial_writes: false,

@@ -232,7 +232,6 @@ impl Scenario {
                     continue;
                 }
                 let key = format!("task[{task_index}].object[{index}]");
-                let name = own_file_name(task, index);
                 let pages = sizes
                     .pages_of(task, index)
                     .ok_or_else(|| problem(&key, "nothing says how large it is"))?;
@@ -241,12 +240,15 @@ impl Scenario {
                     _ => EngineFileKind::Regular,
                 };
                 let bdi = self.bdi(kind, object.device.as_deref());
-                let spec = FileSpec { name: name.clone(), pages, kind, bdi };
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
-                let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
-                let id = id.map_err(|error| problem(&key, error))?;
-                files.insert(name, OpenFile { id, device });
+                for copy in 0..if object.per_copy { task.copies } else { 1 } {
+                    let name = own_file_name(task, index, copy);
+                    let spec = FileSpec { name: name.clone(), pages, kind, bdi };
+                    let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
+                    let id = id.map_err(|error| problem(&key, error))?;
+                    files.insert(name, OpenFile { id, device });
+                }
             }
         }
         Ok(files)
@@ -348,7 +350,7 @@ impl Scenario {
         let id = engine.task_create(process, cpus[0]);
         let mut channels = Vec::new();
         for (at, object) in task.object.iter().enumerate() {
-            let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at));
+            let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at, run.copy));
             let file = files.get(&name).map(|file| file.id);
             let file = file
                 .ok_or_else(|| problem(&format!("{key}.object[{at}]"), format!("there is no file `{name}`")));
@@ -602,9 +604,10 @@ struct OpenFile {
     device: Option<usize>,
 }
 
-/// The name of a file that belongs to one object; the slash keeps it apart from the scenario's own.
-fn own_file_name(task: &Task, index: usize) -> String {
-    format!("{}/object[{index}]", task.name)
+/// The name of a file that belongs to one object, of this copy if each has its own; the slash keeps it apart from the scenario's own.
+fn own_file_name(task: &Task, index: usize, copy: u32) -> String {
+    let of = if task.object[index].per_copy { &task.copy_name(copy) } else { &task.name };
+    format!("{of}/object[{index}]")
 }
 
 /// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.

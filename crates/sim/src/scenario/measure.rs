@@ -27,8 +27,8 @@ impl Touchable<'_> {
         Touchable { files: scenario.files(), by_memcg }
     }
 
-    /// Distinct pages that the tasks in the cgroup `path` and below can touch: those of a file once, of anonymous memory once
-    /// a copy. `None` if a trace among them has not been read.
+    /// Distinct pages that the tasks in the cgroup `path` and below can touch: those of a file once, of anonymous memory and of
+    /// files that each copy has once a copy. `None` if a trace among them has not been read.
     pub(super) fn pages(&self, path: &str) -> Option<u64> {
         let parent = if path == "/" { "" } else { path };
         // Names below the group begin with a slash behind its own, and all of them stand together.
@@ -42,7 +42,9 @@ impl Touchable<'_> {
             for (at, object) in task.object.iter().enumerate() {
                 let times = match (&object.file, object.channel) {
                     (Some(name), _) => u64::from(files.insert(name)),
-                    (None, Channel::Anonymous) => u64::from(task.copies),
+                    (None, channel) if channel == Channel::Anonymous || object.per_copy => {
+                        u64::from(task.copies)
+                    }
                     (None, _) => 1,
                 };
                 if times > 0 {

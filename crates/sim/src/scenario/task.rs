@@ -147,6 +147,8 @@ section! {
             "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
         opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS),
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
+        per_copy: bool, [unless false] in Accepts::Bool,
+            "Each copy of the task has a file of its own, as each job of fio does that is not told one. Without it all copies share the object's file. For objects that name no file; anonymous memory is each copy's own anyway.";
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63),
             "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
         hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool,

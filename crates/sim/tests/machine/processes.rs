@@ -103,6 +103,18 @@ fn threads_read_a_file_by_one_position_or_by_their_own() {
     assert!(together < 20 && apart > 400, "{together} pages seem to be read twice, {apart} are");
 }
 
+#[test]
+fn copies_share_the_file_of_an_object_or_have_one_each() {
+    let read = |more: &str| {
+        let (_, report) = run(&format!(
+            r#"{{"name": "dd", "memcg": "/job", "cpu": 0, "copies": 3, "object": [{{"channel": "file", "size": "50 pages"{more},
+                "workload": {{"pattern": "sequential"}}}}]}}"#
+        ));
+        report.file_pages_read
+    };
+    assert_eq!((read(""), read(r#", "per_copy": true"#)), (50, 150));
+}
+
 /// A reader of a file that is never cached twice, with so many reads in flight; how long it took.
 fn deep(depth: u32) -> (u64, Report) {
     let (_, report) = run(&format!(

@@ -352,6 +352,16 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.opened_by"), message);
             self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
+        if object.per_copy && (object.file.is_some() || channel == Channel::Anonymous) {
+            let (message, help) = match channel {
+                Channel::Anonymous => ("anonymous memory is each copy's own anyway", "leave it out"),
+                _ => (
+                    "a file with a name is shared by all that name it",
+                    "leave out `file`, and say its `size` here",
+                ),
+            };
+            self.report(Problem::new(format!("{prefix}.per_copy"), message).help(help));
+        }
         self.calls_and_advice(prefix, object);
         if object.executable && !matches!(channel, Channel::Mapped) {
             let problem =
