@@ -61,6 +61,8 @@ pub struct TaskSpec {
     pub pace: Pace,
     /// Does not keep the run going: the run is over when all other tasks have ended.
     pub background: bool,
+    /// Objects whose files the task has on their device before it ends: fsync(2), one after the other.
+    pub end_fsync: Vec<ObjectId>,
     /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
     pub flush_before: Vec<u64>,
     /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
@@ -99,6 +101,7 @@ impl TaskSpec {
             weight: 1,
             pace: Pace::Costed,
             background: false,
+            end_fsync: Vec::new(),
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
             opens_files: false,
@@ -135,6 +138,8 @@ pub(crate) struct Task {
     /// `None`: each access is a call for its page.
     pub(crate) calls: Option<Box<[Calls]>>,
     pub(crate) begin: Begin,
+    /// Objects that it has yet to sync when it has made its accesses, the last of them first.
+    pub(crate) syncs_left: Vec<ObjectId>,
     /// What is to be done before certain accesses, in order.
     marks: VecDeque<Mark>,
     /// It takes memory for what it reads before accesses; it has done so for the next one.
@@ -205,6 +210,7 @@ impl Task {
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
+            syncs_left: spec.end_fsync.into_iter().rev().collect(),
             marks: marks.into(),
             opens_files: spec.opens_files,
             has_opened: false,

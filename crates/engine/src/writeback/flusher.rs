@@ -27,6 +27,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::story::{TracedInode, Tracepoint};
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
+use crate::writeback::rules::FlusherChunk;
 use crate::writeback::votes::Votes;
 use crate::writeback::{Wb, WritebackReason};
 
@@ -494,11 +495,18 @@ impl Core {
         let of = self.writeback.wb(wb);
         let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
         let owner = of.memcg;
-        let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
+        let pages = match self.memcgs[MemcgId::ROOT].policy.writeback.flusher_chunk {
+            FlusherChunk::HalfASecond => {
+                let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
+                pages / CHUNK_PAGES * CHUNK_PAGES
+            }
+            // A task that writes has its own measure, and goes by that.
+            FlusherChunk::Pages1024 if work.reason == WritebackReason::Writer => work.budget,
+            FlusherChunk::Pages1024 => CHUNK_PAGES,
+        };
         let inode = &mut self.memory.file_mut(file).inode;
         inode.on = InodeList::Sync;
         let cursor = inode.writeback_index;
-        let pages = pages / CHUNK_PAGES * CHUNK_PAGES;
         let votes = Votes::new(owner, inode.foreign.carried());
         let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes };
         self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {

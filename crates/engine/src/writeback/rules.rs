@@ -12,11 +12,23 @@ choice! {
     }
 }
 
+choice! {
+    /// How much of a file the flusher writes before it turns to the next one.
+    FlusherChunk {
+        /// As much as the device writes in half a second, and 4 MiB at least: seeks are rare, and a round over many files is long.
+        HalfASecond = "half_a_second",
+        /// 1024 pages. 2010.
+        Pages1024 = "1024_pages",
+    }
+}
+
 /// What is done about dirty pages. It is one for all groups: that of the profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WritebackRules {
     /// What happens to who dirties too many.
     pub dirty_throttle: DirtyRule,
+    /// How much of a file is written before the next one.
+    pub flusher_chunk: FlusherChunk,
     /// A page that will be written comes from a node that has few of them, where there is one.
     pub node_limit: bool,
     /// A group that dirties files of others has those written when it is over its limits.
@@ -30,6 +42,7 @@ impl WritebackRules {
     pub fn linux_6_12() -> WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Sleeps,
+            flusher_chunk: FlusherChunk::HalfASecond,
             node_limit: true,
             foreign_flush: true,
             inode_switching: true,
@@ -40,6 +53,7 @@ impl WritebackRules {
     pub fn linux_2_6_35() -> WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Writes,
+            flusher_chunk: FlusherChunk::Pages1024,
             node_limit: false,
             foreign_flush: false,
             inode_switching: false,

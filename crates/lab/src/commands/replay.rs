@@ -231,6 +231,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         executable: false,
         opened_by: OpenedBy::Process,
         per_copy: false,
+        end_fsync: false,
         share: 1,
         read_only: channel != Channel::Anonymous && !args.writes,
         partial_writes: false,

@@ -462,6 +462,11 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
         &["only an open file can be a thread's own", "scenario.toml:13:"],
     );
     check_failure(
+        &run_with("channel = \"file\"", "channel = \"anonymous\"\nend_fsync = true", &[]),
+        2,
+        &["only a regular file has a device", "scenario.toml:13:"],
+    );
+    check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\nper_copy = true", &[]),
         2,
         &["each copy's own anyway", "scenario.toml:13:", "leave it out"],

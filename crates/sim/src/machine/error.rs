@@ -61,6 +61,14 @@ pub enum RunError {
         /// Why.
         source: AccessError,
     },
+    /// The device has failed to save what a task wanted to be sure of.
+    #[error("task `{task}`, {at} into the run: fsync: a write of the file has failed")]
+    Sync {
+        /// The task.
+        task: String,
+        /// When.
+        at: Nanos,
+    },
     /// A task's stream of accesses failed.
     #[error("task `{task}` at access {index}: {source}")]
     Stream {

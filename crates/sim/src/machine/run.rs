@@ -202,6 +202,10 @@ impl Machine {
         Ok(match task.accesses.refill() {
             Ok(Refill::Pending) => None,
             Ok(Refill::LoopOver) => Some(Begun::Step(self.engine.task_exec(task.runner.id))),
+            Ok(Refill::End) if let Some(object) = task.syncs_left.pop() => {
+                let step = self.engine.fsync(task.runner.id, object);
+                Some(Begun::Step(step.expect("the object is one of the task's")))
+            }
             Ok(Refill::End) if task.lifetime == Lifetime::Run => Some(Begun::Next(self.end_task(index))),
             Ok(Refill::End) => Some(Begun::Step(self.engine.task_exit(task.runner.id))),
             Err(source) => {
@@ -396,7 +400,11 @@ impl Machine {
                 let has_exited = self.engine.has_exited(task.runner.id);
                 Ok(if has_exited { self.end_task(index) } else { Next::GoOn })
             }
-            Served::Advised => Ok(Next::GoOn),
+            Served::Advised | Served::Synced(Ok(())) => Ok(Next::GoOn),
+            Served::Synced(Err(_)) => {
+                self.failed_at = task.runner.clock;
+                Err(RunError::Sync { task: task.name.clone(), at: task.runner.clock }.into())
+            }
             Served::Opened => {
                 task.has_opened = true;
                 Ok(Next::GoOn)
@@ -413,7 +421,6 @@ impl Machine {
             | Served::Major(_)
             | Served::Written { .. }
             | Served::Interrupted { .. }
-            | Served::Synced(_)
             | Served::Refused(_) => unreachable!("a task makes accesses and writes no kernel file"),
         }
     }

@@ -442,6 +442,11 @@ impl Scenario {
                     think_time: nanos(task.think_time),
                     weight: task.stands_for,
                     background: task.background,
+                    end_fsync: (0..)
+                        .zip(&task.object)
+                        .filter(|(_, object)| object.end_fsync)
+                        .map(|(at, _)| ObjectId(at))
+                        .collect(),
                     calls: calls.clone(),
                     advice: advice.clone(),
                     // What a process needs is read once.

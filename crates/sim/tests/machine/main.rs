@@ -9,9 +9,10 @@ mod rig;
 mod sharing;
 mod timed;
 
-use pageout_engine::{Nanos, PageCacheEvent, Served, SwapKind};
+use pageout_engine::{Nanos, ObjectId, PageCacheEvent, Served, SwapKind};
 use pageout_sim::device::{DeviceSpec, Direction, Fault, FaultRule};
-use pageout_sim::{Ended, Observer, Progress, RunError};
+use pageout_sim::{Ended, Observer, Progress, Report, RunError};
+use pageout_workload::Access;
 use rig::{Rig, pages};
 
 #[test]
@@ -268,6 +269,32 @@ fn a_bad_block_fails_the_task_that_reads_it() {
     let (machine, result) = rig.start();
     assert!(matches!(result, Err(RunError::Access { index: 70, .. })), "{result:?}");
     assert!(machine.report().devices[0].errors > 0);
+}
+
+/// A task that writes 300 pages of a file, and syncs it at the end if it is to.
+fn writer(end_fsync: bool, faults: Vec<Fault>) -> (Report, Result<(), RunError>) {
+    let mut rig = Rig::new();
+    let file = rig.file(300);
+    rig.spec.devices[0].faults = faults;
+    rig.reader("dd", "/job", file, (0..300).map(|page| Access::new(0, page, true)).collect(), 1);
+    if end_fsync {
+        rig.tasks[0].end_fsync = vec![ObjectId(0)];
+    }
+    let (machine, result) = rig.start();
+    (machine.report(), result.map(|_| ()))
+}
+
+#[test]
+fn who_syncs_at_its_end_has_all_of_its_file_on_the_device() {
+    let (without, _) = writer(false, Vec::new());
+    let (with, result) = writer(true, Vec::new());
+    result.unwrap();
+    assert_eq!((without.devices[0].pages_written, with.devices[0].pages_written), (0, 300));
+    assert!(with.tasks[0].runtime > without.tasks[0].runtime, "it waits for the device");
+    let broken = Fault { direction: Direction::Write, rule: FaultRule::EveryNth(1) };
+    let (_, result) = writer(true, vec![broken]);
+    assert!(matches!(result, Err(RunError::Sync { .. })), "{result:?}");
+    writer(false, vec![Fault { direction: Direction::Write, rule: FaultRule::EveryNth(1) }]).1.unwrap();
 }
 
 #[test]
