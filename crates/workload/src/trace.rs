@@ -22,6 +22,7 @@ mod options; // how to read: page size, sizes, ids, CSV columns
 mod source; // bytes with a position: decompression, fixed records, lines
 
 mod intern; // dense page numbers for sparse ids
+mod chunk; // accesses read many at a time
 mod record; // what one record of a foreign format says
 mod replay; // from records to accesses
 

@@ -6,6 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
+use super::chunk::Chunk;
 use super::error::TraceError;
 use crate::{Access, AccessStream};
 
@@ -19,8 +20,7 @@ pub(super) struct Ahead {
     chunks: Receiver<Result<Vec<Access>, TraceError>>,
     /// Chunks that were taken, to be filled again: else each would be memory that the process has not touched before.
     taken: Sender<Vec<Access>>,
-    chunk: Vec<Access>,
-    next: usize,
+    chunk: Chunk,
     is_over: bool,
     len_hint: Option<u64>,
 }
@@ -36,21 +36,19 @@ impl Ahead {
         let (send, chunks) = sync_channel(WAITING);
         let (taken, empties) = channel();
         thread::spawn(move || read(stream, &send, &empties));
-        Ahead { chunks, taken, chunk: Vec::new(), next: 0, is_over: false, len_hint }
+        Ahead { chunks, taken, chunk: Chunk::default(), is_over: false, len_hint }
     }
 
-    /// Takes the next chunk; `false` at the end.
-    fn advance(&mut self) -> Result<bool, TraceError> {
+    /// Puts the next accesses in place of those that were taken.
+    fn advance(&mut self, accesses: &mut Vec<Access>) -> Result<(), TraceError> {
         if self.is_over {
-            return Ok(false);
+            return Ok(());
         }
         let next = self.chunks.recv().expect("the thread that reads a trace ends with an end or an error");
         self.is_over = next.as_ref().map_or(true, Vec::is_empty);
-        let taken = std::mem::replace(&mut self.chunk, next?);
-        self.next = 0;
         // Who has read everything needs no more chunks.
-        _ = self.taken.send(taken);
-        Ok(!self.is_over)
+        _ = self.taken.send(std::mem::replace(accesses, next?));
+        Ok(())
     }
 }
 
@@ -77,17 +75,10 @@ fn read(
 
 impl AccessStream for Ahead {
     fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let mut filled = 0;
-        while filled < max {
-            if self.next == self.chunk.len() && !self.advance()? {
-                break;
-            }
-            let count = (self.chunk.len() - self.next).min(max - filled);
-            out.extend_from_slice(&self.chunk[self.next..self.next + count]);
-            self.next += count;
-            filled += count;
-        }
-        Ok(filled)
+        let mut chunk = std::mem::take(&mut self.chunk);
+        let filled = chunk.take(out, max, |accesses| self.advance(accesses));
+        self.chunk = chunk;
+        filled
     }
 
     fn len_hint(&self) -> Option<u64> {

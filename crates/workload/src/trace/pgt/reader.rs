@@ -3,6 +3,7 @@
 use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
 use super::tables::{End, Tables, TablesBuilder};
 use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
+use crate::trace::chunk::Chunk;
 use crate::trace::error::TraceError;
 use crate::trace::footprint::{Footprint, SeenPages};
 use crate::trace::format::Format;
@@ -18,8 +19,7 @@ pub(in crate::trace) struct PgtReader {
     version: u16,
     page_size: u32,
     /// The block being replayed.
-    chunk: Vec<Access>,
-    next: usize,
+    chunk: Chunk,
     /// What has been accessed so far, and which pages that is: the end of the file says it, too.
     footprint: Footprint,
     seen: SeenPages,
@@ -72,8 +72,7 @@ impl PgtReader {
             decoder,
             version,
             page_size,
-            chunk: Vec::new(),
-            next: 0,
+            chunk: Chunk::default(),
             footprint: Footprint::default(),
             seen: SeenPages::new(),
             ahead: None,
@@ -117,10 +116,8 @@ impl PgtReader {
         header
     }
 
-    /// Decodes the next block of accesses; leaves the chunk empty at the end.
-    fn advance(&mut self) -> Result<(), TraceError> {
-        self.chunk.clear();
-        self.next = 0;
+    /// Decodes the next block of accesses; none at the end.
+    fn advance(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
         if self.tables.is_some() {
             return Ok(());
         }
@@ -130,23 +127,20 @@ impl PgtReader {
             return self.read_to_end(tables_offset);
         }
         let count = header.items as usize;
-        let decoded =
-            (1..=BLOCK_ACCESSES).contains(&count).then(|| decode_accesses(raw, count, &mut self.chunk));
+        let decoded = (1..=BLOCK_ACCESSES).contains(&count).then(|| decode_accesses(raw, count, chunk));
         if decoded.flatten().is_none() {
-            self.chunk.clear();
             return Err(self.source.error("a block of accesses is not well-formed"));
         }
         if let Some(ahead) = &self.ahead {
             let is_inside = |access: &Access| {
                 ahead.pages.get(access.object() as usize).is_some_and(|&end| access.page() < end)
             };
-            if !self.chunk.iter().all(is_inside) {
-                self.chunk.clear();
+            if !chunk.iter().all(is_inside) {
                 return Err(self.source.error("an access outside the objects of the object table"));
             }
         }
         self.source.count_records(count as u64);
-        self.footprint.count(&self.chunk, &mut self.seen);
+        self.footprint.count(chunk, &mut self.seen);
         Ok(())
     }
 
@@ -186,20 +180,10 @@ impl PgtReader {
 
 impl AccessStream for PgtReader {
     fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let mut filled = 0;
-        while filled < max {
-            if self.next == self.chunk.len() {
-                self.advance()?;
-                if self.chunk.is_empty() {
-                    break;
-                }
-            }
-            let count = (self.chunk.len() - self.next).min(max - filled);
-            out.extend_from_slice(&self.chunk[self.next..self.next + count]);
-            self.next += count;
-            filled += count;
-        }
-        Ok(filled)
+        let mut chunk = std::mem::take(&mut self.chunk);
+        let filled = chunk.take(out, max, |accesses| self.advance(accesses));
+        self.chunk = chunk;
+        filled
     }
 
     fn len_hint(&self) -> Option<u64> {

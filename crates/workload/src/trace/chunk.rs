@@ -1,0 +1,43 @@
+//! Accesses that are read many at a time, and taken as many at a time as somebody asks for.
+
+use super::error::TraceError;
+use crate::Access;
+
+/// What was read last, and how much of it was taken.
+#[derive(Default)]
+pub(super) struct Chunk {
+    accesses: Vec<Access>,
+    next: usize,
+}
+
+impl Chunk {
+    /// Appends up to `max` accesses to `out`, and returns how many. `advance` puts the next ones in place of those that were taken; it
+    /// leaves none at the end.
+    pub(super) fn take(
+        &mut self,
+        out: &mut Vec<Access>,
+        max: usize,
+        mut advance: impl FnMut(&mut Vec<Access>) -> Result<(), TraceError>,
+    ) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < max {
+            if self.next == self.accesses.len() {
+                self.accesses.clear();
+                self.next = 0;
+                if let Err(error) = advance(&mut self.accesses) {
+                    // What was read of it is not to be taken.
+                    self.accesses.clear();
+                    return Err(error);
+                }
+                if self.accesses.is_empty() {
+                    break;
+                }
+            }
+            let count = (self.accesses.len() - self.next).min(max - filled);
+            out.extend_from_slice(&self.accesses[self.next..self.next + count]);
+            self.next += count;
+            filled += count;
+        }
+        Ok(filled)
+    }
+}
