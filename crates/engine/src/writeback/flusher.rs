@@ -595,3 +595,59 @@ impl Chunk {
         self.wrapped.map_or(0, |_| self.cursor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CHUNK_PAGES;
+    use crate::*;
+
+    /// Whose pages the flusher writes, one after the other, where two files have become dirty, each with two chunks and a page more.
+    fn files_in_turn(chunk: FlusherChunk) -> Vec<u32> {
+        let pages = 2 * CHUNK_PAGES + 1;
+        let mut policy = Policy::classic_6_12();
+        policy.writeback.flusher_chunk = chunk;
+        let mut engine =
+            Engine::new(Config { node_pages: vec![1 << 18], policy, ..Config::default() }).unwrap();
+        // A chunk is an eighth of the limit at most, which is set by who dirties more than these files are.
+        let limits = engine.core.global_limits();
+        engine.core.update_dirty_limit(MemcgId::ROOT, &limits);
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let objects = ["first", "second"].map(|name| {
+            let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
+            let file = engine.file_create(FileSpec { name: name.to_owned(), pages, kind, bdi }).unwrap();
+            engine.open(task, file).unwrap()
+        });
+        let mut threads = engine.start_kernel_threads();
+        threads.retain(|thread| thread.name.starts_with("flush-"));
+        for object in objects {
+            for page in 0..pages {
+                assert!(matches!(engine.start(task, Access::new(object, page, true)), Step::Done(_)));
+            }
+        }
+        engine.set_now(Nanos(60_000_000_000));
+        let (mut ops, mut files) = (Vec::new(), Vec::new());
+        loop {
+            let step = engine.resume(threads[0].task);
+            engine.take_ops(&mut ops);
+            for op in ops.drain(..) {
+                if let Op::WriteFile { io, file, .. } = op {
+                    files.push(file.0);
+                    engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            if step != Step::Again {
+                break;
+            }
+        }
+        assert_eq!(files.len() as u64, 2 * pages);
+        files.dedup();
+        files
+    }
+
+    #[test]
+    fn in_2010_the_flusher_turns_to_the_next_file_after_1024_pages_and_later_after_half_a_second() {
+        assert_eq!(files_in_turn(FlusherChunk::Pages1024), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(files_in_turn(FlusherChunk::HalfASecond), [0, 1]);
+    }
+}
