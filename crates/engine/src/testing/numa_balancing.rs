@@ -513,6 +513,51 @@ fn a_mapping_nobody_uses_is_passed_by_until_its_turn_comes() {
     );
 }
 
+/// How many scans come by from one that marks the heap to the next, when ten mappings that nobody uses lie below it and ten above. Of what was
+/// marked a page is used each second, or all of it at once. Nothing is promoted, so that the period stays a second.
+fn scans_between_marks(is_all_at_once: bool) -> Vec<usize> {
+    const IDLE: usize = 10;
+    let mut bench = Bench::with(2, Config { hot_threshold_ms: 1, ..Config::default() });
+    let map = |bench: &mut Bench, pages| bench.engine.map_anon(bench.task, pages, Advice::Normal).unwrap();
+    for _ in 1..IDLE {
+        map(&mut bench, 2);
+    }
+    (bench.heap, bench.pages) = (map(&mut bench, 64), 64);
+    bench.access_all();
+    bench.move_all(SLOW);
+    for _ in 0..IDLE {
+        map(&mut bench, 2);
+    }
+    let (mut marked, mut scans, mut between) = (0, 0, Vec::new());
+    for half in 0..400 {
+        scans += bench.run_for(500).len();
+        let now_marked = bench.stats([Stat::NumaPteUpdates])[0];
+        if now_marked > marked {
+            between.push(scans);
+            (marked, scans) = (now_marked, 0);
+            if is_all_at_once {
+                bench.access_all();
+            }
+        }
+        if !is_all_at_once {
+            bench.access(half / 2 % 64, false);
+        }
+    }
+    between
+}
+
+#[test]
+fn a_mapping_whose_marks_are_all_used_waits_like_one_that_nobody_uses() {
+    let in_use = scans_between_marks(false);
+    assert!(
+        in_use[3..].iter().all(|&scans| scans == 11),
+        "each of those above has a scan of its own: {in_use:?}"
+    );
+    // Two scans have come by without a hint fault in between. So those below have a scan of their own first, too.
+    let forgotten = scans_between_marks(true);
+    assert_eq!(forgotten[3..5], [11, 21], "{forgotten:?}");
+}
+
 #[test]
 fn an_object_larger_than_a_scan_takes_several() {
     let mut bench = Bench::with(1536, Config { scan_size_mb: 2, ..Config::default() });
