@@ -44,7 +44,8 @@ mod report; // what a run was like
 
 pub use calls::Calls;
 pub use machine::{
-    BuildError, Machine, MachineSpec, PRESSURE_FILES, RunError, TimedAction, TimedEvent, TraceRecord,
+    BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,
+    Value,
 };
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};

@@ -42,7 +42,7 @@ mod tracing;
 
 pub use error::{BuildError, RunError};
 pub use pressure::PRESSURE_FILES;
-pub use timed::{TimedAction, TimedEvent};
+pub use timed::{Repeat, TimedAction, TimedEvent, Value};
 pub use tracing::TraceRecord;
 
 use std::collections::BTreeMap;
@@ -444,7 +444,7 @@ impl Machine {
             Event::EmptyRing { ring } => self.empty_ring(ring, observer),
             Event::SlotFree { device } => self.slot_free(device as usize),
             Event::Timeout { entry } => self.write_times_out(entry as usize),
-            Event::ShellGoesOn(shell) => self.shell_goes_on(shell as usize, observer)?,
+            Event::ShellGoesOn(shell) => self.write_is_over(shell as usize, observer)?,
             Event::Timed(index) => self.timed_event(index as usize, observer)?,
             Event::Run(_) | Event::IoDone { .. } => unreachable!("every miss has these"),
         }

@@ -344,6 +344,22 @@ fn a_timeout_of_what_no_signal_ends_is_refused_before_the_run() {
 }
 
 #[test]
+fn a_loop_without_a_rest_and_a_sum_where_there_is_no_number_are_refused() {
+    let sum = "write = \"/proc/sys/vm/swappiness\"\nadd = 1";
+    let to_a_limit = "write = \"/sys/fs/cgroup/web/memory.max\"\nadd = 1";
+    for (event, says) in [
+        (format!("{sum}\ntimes = 3"), "it needs `every`"),
+        (format!("{sum}\ntimes = 3\nevery = \"1ms\"\nuntil = \"1s\""), "this has both"),
+        (format!("{sum}\nvalue = 3"), "`value` is written, or the number in the file and `add` more"),
+        (to_a_limit.to_string(), "memory.max does not show one number"),
+        ("read = \"/proc/vmstat\"\nadd = 1".to_string(), "`add` is for writes; this event reads"),
+    ] {
+        let directory = with_scenario(&format!("{GOOD}\n[[event]]\nat = \"1ms\"\n{event}\n"));
+        check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--check"]), 2, &[says]);
+    }
+}
+
+#[test]
 fn an_event_on_a_limit_of_the_root_is_refused_before_the_run() {
     for event in
         ["write = \"/sys/fs/cgroup/memory.max\"\nvalue = \"1M\"", "read = \"/sys/fs/cgroup/memory.current\""]

@@ -6,7 +6,7 @@
 //!
 //! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
 //! middle of a write, what else it is to do waits. Of what it does again and again one time waits and further ones are left out, as by a
-//! timer that has gone off before.
+//! timer that has gone off before. A loop is one thing: what else its shell is to do waits until it is through.
 //!
 //! **Signals.** A write may have a timeout. When that is over, a signal comes for its control task, as from timeout(1). The engine
 //! decides what this ends; where it ends nothing, the write goes on, and so does its shell, which waits for it.
@@ -30,14 +30,33 @@ use crate::sched::TaskIndex;
 pub struct TimedEvent {
     /// When.
     pub at: Nanos,
-    /// Again after every such period, until the run ends; more than 0.
-    pub every: Option<Nanos>,
-    /// The last time that it may come again.
-    pub until: Nanos,
+    /// And when again.
+    pub repeat: Repeat,
     /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
     pub shell: Option<String>,
     /// What.
     pub action: TimedAction,
+}
+
+/// When something is done again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repeat {
+    /// It is done once.
+    Never,
+    /// As by a timer, until the run ends.
+    Timer {
+        /// Again after every such period; more than 0.
+        every: Nanos,
+        /// The last time that it may come again.
+        until: Nanos,
+    },
+    /// As in a loop of its shell.
+    Loop {
+        /// So many times in all.
+        times: u64,
+        /// The shell rests for so long between the end of one and the next; more than 0.
+        rest: Nanos,
+    },
 }
 
 /// What a timed event does.
@@ -47,8 +66,8 @@ pub enum TimedAction {
     Write {
         /// The file, such as `/sys/fs/cgroup/web/memory.high`.
         path: String,
-        /// What is written, in the file's own format.
-        value: String,
+        /// What is written.
+        value: Value,
         /// A signal comes for who writes it after so long, if it is not done by then.
         timeout: Option<Nanos>,
     },
@@ -64,12 +83,23 @@ pub enum TimedAction {
     },
 }
 
+/// What is written to a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// This, in the file's own format.
+    Text(String),
+    /// The number that the file shows, and so much more.
+    Sum(u64),
+}
+
 /// Who does what events say.
 #[derive(Debug)]
 pub(super) struct Shell {
     name: Option<String>,
     /// In the middle of a write.
     is_busy: bool,
+    /// In the middle of a loop: of this event, and so many more times of it.
+    in_loop: Option<(usize, u64)>,
     /// Events that are due.
     waiting: VecDeque<usize>,
 }
@@ -90,9 +120,17 @@ pub(super) struct Outcome {
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
 }
 
+impl TimedEvent {
+    /// Whether it comes again and again without an end.
+    fn is_timer(&self) -> bool {
+        matches!(self.repeat, Repeat::Timer { .. })
+    }
+}
+
 impl Machine {
     /// Adds a timed event. Those due at the same time happen in the order they were added, before any task that starts then.
-    /// A single event that is due after the last task has ended does not happen; [`crate::Report::timed_left`] counts those.
+    /// A single event that is due after the last task has ended does not happen, and a loop ends with it; [`crate::Report::timed_left`]
+    /// counts those.
     ///
     /// # Panics
     /// When the machine has run.
@@ -100,14 +138,16 @@ impl Machine {
         assert_eq!(self.ended, Ended::NotYet, "an event is added to a machine that has run");
         let (TimedAction::Write { path, .. } | TimedAction::Remove { path } | TimedAction::Read { path }) =
             &event.action;
-        if event.every == Some(Nanos::ZERO) {
+        if let Repeat::Timer { every: Nanos::ZERO, .. } | Repeat::Loop { rest: Nanos::ZERO, .. } =
+            event.repeat
+        {
             return Err(BuildError::ZeroPeriod { path: path.clone() });
         }
-        self.timed_left += usize::from(event.every.is_none());
+        self.timed_left += usize::from(!event.is_timer());
         let named = |shell: &Shell| shell.name.is_some() && shell.name == event.shell;
         let shell = self.shells.iter().position(named).unwrap_or_else(|| {
             let name = event.shell.clone();
-            self.shells.push(Shell { name, is_busy: false, waiting: VecDeque::new() });
+            self.shells.push(Shell { name, is_busy: false, in_loop: None, waiting: VecDeque::new() });
             self.shells.len() - 1
         });
         self.timed.push((event, shell));
@@ -122,48 +162,81 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<(), Box<RunError>> {
         let at = self.agenda.now();
-        let (TimedEvent { every, until, action, .. }, shell) = &self.timed[index];
-        let (every, shell) = (*every, *shell);
-        if let Some(path) = self.removed_file(action) {
+        let (event, shell) = &self.timed[index];
+        let shell = *shell;
+        if let Some(path) = self.removed_file(&event.action) {
             // Whoever comes by again and again finds the directory gone, and stops.
-            return if every.is_some() { Ok(()) } else { Err(RunError::Removed { at, path }.into()) };
+            return if event.is_timer() { Ok(()) } else { Err(RunError::Removed { at, path }.into()) };
         }
-        if let Some(period) = every.filter(|period| at.0.saturating_add(period.0) <= until.0) {
-            self.agenda.push(at + period, Event::Timed(index as u32));
+        if let Repeat::Timer { every, until } = event.repeat
+            && at.0.saturating_add(every.0) <= until.0
+        {
+            self.agenda.push(at + every, Event::Timed(index as u32));
         }
         match &mut self.shells[shell] {
-            Shell { is_busy: false, .. } => self.happen(index, observer),
+            Shell { is_busy: false, in_loop: None, .. } => self.begin_event(index, observer),
+            Shell { is_busy: false, in_loop: Some((looping, _)), .. } if *looping == index => {
+                self.happen(index, observer)
+            }
             Shell { waiting, .. } if !waiting.contains(&index) => {
                 waiting.push_back(index);
-                Ok(())
+                return Ok(());
             }
             Shell { .. } => {
                 self.outcome.left_out += 1;
-                Ok(())
+                return Ok(());
             }
-        }
+        }?;
+        self.shell_goes_on(shell, observer)
     }
 
-    /// A shell has done what kept it busy, and does what has waited for that.
-    pub(super) fn shell_goes_on(
+    /// A write that kept a shell busy is over.
+    pub(super) fn write_is_over(
         &mut self,
         shell: usize,
         observer: &mut dyn Observer,
     ) -> Result<(), Box<RunError>> {
         self.shells[shell].is_busy = false;
-        while !self.shells[shell].is_busy
-            && let Some(index) = self.shells[shell].waiting.pop_front()
-        {
-            self.happen(index, observer)?;
+        self.shell_goes_on(shell, observer)
+    }
+
+    /// A shell goes on with its loop, or does what has waited for it, unless it is busy.
+    fn shell_goes_on(&mut self, shell: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
+        while !self.shells[shell].is_busy {
+            if let Some((index, left)) = &mut self.shells[shell].in_loop {
+                if *left > 0
+                    && let Repeat::Loop { rest, .. } = self.timed[*index].0.repeat
+                {
+                    *left -= 1;
+                    self.agenda.push(self.agenda.now() + rest, Event::Timed(*index as u32));
+                    return Ok(());
+                }
+                self.shells[shell].in_loop = None;
+                self.timed_left -= 1;
+            }
+            let Some(index) = self.shells[shell].waiting.pop_front() else { break };
+            self.begin_event(index, observer)?;
         }
         Ok(())
+    }
+
+    /// A shell begins with an event.
+    fn begin_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
+        let (event, shell) = &self.timed[index];
+        match event.repeat {
+            Repeat::Never => self.timed_left -= 1,
+            Repeat::Timer { .. } => {}
+            Repeat::Loop { times, .. } => {
+                self.shells[*shell].in_loop = Some((index, times.saturating_sub(1)));
+            }
+        }
+        self.happen(index, observer)
     }
 
     /// What an event says happens now.
     fn happen(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
         let at = self.agenda.now();
-        let (TimedEvent { every, action, .. }, shell) = &self.timed[index];
-        self.timed_left -= usize::from(every.is_none());
+        let (TimedEvent { action, .. }, shell) = &self.timed[index];
         let (action, shell) = (action.clone(), *shell);
         if let Some(path) = self.removed_file(&action) {
             return Err(RunError::Removed { at, path }.into());
@@ -188,6 +261,7 @@ impl Machine {
             }
             TimedAction::Write { path, value, timeout } => {
                 let before = self.account();
+                let value = self.value(&path, value).map_err(|source| RunError::File { at, source })?;
                 let written =
                     self.write(shell, path, value).map_err(|source| RunError::File { at, source })?;
                 let Some((index, step)) = written else {
@@ -214,6 +288,23 @@ impl Machine {
         let (TimedAction::Write { path, .. } | TimedAction::Read { path }) = action else { return None };
         let is_gone = self.outcome.removed.iter().any(|directory| path.starts_with(directory.as_str()));
         is_gone.then(|| path.clone())
+    }
+
+    /// What is written, in the file's own format.
+    fn value(&mut self, path: &str, value: Value) -> Result<String, FileError> {
+        match value {
+            Value::Text(text) => Ok(text),
+            Value::Sum(more) => {
+                let text = self.read_file(path)?;
+                let not_a_number = |_| FileError::Invalid {
+                    path: path.to_string(),
+                    value: format!("{} and {more} more", text.trim()),
+                    expected: "a file that shows one number".to_string(),
+                };
+                let number = text.trim().parse::<u64>().map_err(not_a_number)?;
+                Ok(number.saturating_add(more).to_string())
+            }
+        }
     }
 
     /// Begins a write, as a control task that has nothing else to do. `None` if a command was refused: a script would be told, and

@@ -38,7 +38,7 @@ use crate::cost::{self, Costs};
 use crate::device::DeviceSpec;
 use crate::pace::Pace;
 use crate::{Calls, StreamSource, TaskSpec};
-use crate::{Machine, MachineSpec, SchedRules, TimedAction, TimedEvent};
+use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, Value};
 
 impl Scenario {
     /// The machine with everything in it, at time 0. Traces are opened when their task starts to run.
@@ -500,8 +500,13 @@ impl Scenario {
 
     fn timed_event(&self, event: &Event, touchable: &Touchable, key: &str) -> Result<TimedEvent, Problem> {
         let path = event.file().unwrap_or_default().to_string();
+        let timeout = event.timeout.map(nanos);
         let action = match (&event.write, &event.value) {
             _ if event.rmdir.is_some() => TimedAction::Remove { path },
+            (Some(_), None) => {
+                let value = Value::Sum(event.add.expect("checked: a write has a value"));
+                TimedAction::Write { path, value, timeout }
+            }
             (Some(_), Some(value)) => {
                 let value = match KernelFile::parse(&path) {
                     Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
@@ -512,17 +517,16 @@ impl Scenario {
                     }
                     _ => value.to_string(),
                 };
-                TimedAction::Write { path, value, timeout: event.timeout.map(nanos) }
+                TimedAction::Write { path, value: Value::Text(value), timeout }
             }
-            _ => TimedAction::Read { path },
+            (None, _) => TimedAction::Read { path },
         };
-        Ok(TimedEvent {
-            at: nanos(event.at),
-            every: event.every.map(nanos),
-            until: event.until.map_or(Nanos(u64::MAX), nanos),
-            shell: event.shell.clone(),
-            action,
-        })
+        let repeat = match (event.every.map(nanos), event.times) {
+            (None, _) => Repeat::Never,
+            (Some(rest), Some(times)) => Repeat::Loop { times, rest },
+            (Some(every), None) => Repeat::Timer { every, until: event.until.map_or(Nanos(u64::MAX), nanos) },
+        };
+        Ok(TimedEvent { at: nanos(event.at), repeat, shell: event.shell.clone(), action })
     }
 }
 

@@ -44,12 +44,16 @@ section! {
             "Again after every such period until the run ends.";
         until: Option<TimeSpan>, [absent "the end of the run"] in TIME,
             "With `every`: the last time that it may come again.";
+        times: Option<u64>, [absent "until the run ends"] in Accepts::Integer(1, 1 << 32),
+            "With `every`: a loop of its shell. It comes so many times in all, and `every` is the rest between the end of one and the next. What else the shell is to do waits for the end of the loop.";
         shell: Option<String>, [absent "one of its own"] in Accepts::Text,
             "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what else is due waits. Of what repeats one time waits, and further ones are left out.";
         write: Option<String>, [absent ""] in Accepts::KernelFile,
             "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar,
             "What is written; sizes as elsewhere (\"64MiB\").";
+        add: Option<u64>, [absent ""] in Accepts::Integer(1, 1 << 32),
+            "Of a write to a sysctl or to nr_hugepages, instead of `value`: the number that the file shows is written, and so much more, as by echo $(($(cat FILE) + 1)).";
         timeout: Option<TimeSpan>, [absent "none"] in Accepts::Time(1_000, TIME_MAX),
             "Of a write to memory.reclaim: how long it may take, as with timeout(1). Then a signal comes for its shell. What that does is kernel.reclaim.on_signal: the request ends, and its write fails with EINTR, or it goes on all the same.";
         read: Option<String>, [absent ""] in Accepts::KernelFile,

@@ -2,7 +2,7 @@
 
 use pageout_engine::{CpuId, Nanos};
 use pageout_sim::scenario::Scenario;
-use pageout_sim::{Pressure, Report, TimedAction, TimedEvent};
+use pageout_sim::{Pressure, Repeat, Report, TimedAction, TimedEvent};
 use pageout_workload::Access;
 use pageout_workload::rng::SplitMix64;
 
@@ -168,13 +168,7 @@ fn pressure_is_read_by_events_in_the_kernels_format() {
     rig.reader("reader", "/job", file, pages((0..100_000).rev()), 1);
     for path in ["/proc/pressure/io", "/sys/fs/cgroup/job/io.pressure", "/sys/fs/cgroup/cpu.pressure"] {
         let action = TimedAction::Read { path: path.to_string() };
-        rig.events.push(TimedEvent {
-            at: Nanos(2_100_000_000),
-            every: None,
-            until: Nanos(u64::MAX),
-            shell: None,
-            action,
-        });
+        rig.events.push(TimedEvent { at: Nanos(2_100_000_000), repeat: Repeat::Never, shell: None, action });
     }
     let report = rig.run();
     let [machine, job, cpu] = &report.reads[..] else { panic!("{:?}", report.reads) };

@@ -1,22 +1,22 @@
 //! Kernel files read and written at given times.
 
 use pageout_engine::{Nanos, Policy};
-use pageout_sim::{Machine, Report, TimedAction, TimedEvent};
+use pageout_sim::{Machine, Repeat, Report, TimedAction, TimedEvent, Value};
 
 use crate::rig::{Rig, pages};
 
 const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
-    let action = TimedAction::Write { path: path.to_string(), value: value.to_string(), timeout: None };
-    TimedEvent { at: Nanos(at), every: None, until: Nanos(u64::MAX), shell: None, action }
+    let value = Value::Text(value.to_string());
+    let action = TimedAction::Write { path: path.to_string(), value, timeout: None };
+    TimedEvent { at: Nanos(at), repeat: Repeat::Never, shell: None, action }
 }
 
 fn read(at: u64, path: &str) -> TimedEvent {
     TimedEvent {
         at: Nanos(at),
-        every: None,
-        until: Nanos(u64::MAX),
+        repeat: Repeat::Never,
         shell: None,
         action: TimedAction::Read { path: path.to_string() },
     }
@@ -33,8 +33,8 @@ fn two_seconds(events: Vec<TimedEvent>) -> Report {
 
 #[test]
 fn reads_are_in_the_report_in_order_of_time() {
-    let every =
-        TimedEvent { every: Some(Nanos(SECOND / 2)), ..read(SECOND / 4, "/sys/fs/cgroup/job/memory.stat") };
+    let repeat = Repeat::Timer { every: Nanos(SECOND / 2), until: Nanos(u64::MAX) };
+    let every = TimedEvent { repeat, ..read(SECOND / 4, "/sys/fs/cgroup/job/memory.stat") };
     let report = two_seconds(vec![read(SECOND, "/proc/vmstat"), every, read(100 * SECOND, "/proc/vmstat")]);
     let times: Vec<u64> = report.reads.iter().map(|read| read.at.0 / (SECOND / 4)).collect();
     assert_eq!(times[..5], [1, 3, 4, 5, 7]);
@@ -45,8 +45,7 @@ fn reads_are_in_the_report_in_order_of_time() {
 #[test]
 fn an_event_comes_again_no_later_than_it_may() {
     let every = TimedEvent {
-        every: Some(Nanos(SECOND / 4)),
-        until: Nanos(SECOND),
+        repeat: Repeat::Timer { every: Nanos(SECOND / 4), until: Nanos(SECOND) },
         ..read(SECOND / 2, "/sys/fs/cgroup/job/memory.stat")
     };
     let report = two_seconds(vec![every]);
@@ -74,14 +73,48 @@ fn a_write_to_memory_reclaim_reclaims_beside_the_task() {
 }
 
 #[test]
+fn a_loop_rests_after_each_of_its_times_and_its_shell_waits_for_its_end() {
+    const REST: u64 = 20_000;
+    let path = "/sys/fs/cgroup/job/memory.reclaim";
+    let in_script = |event: TimedEvent| TimedEvent { shell: Some("script".to_string()), ..event };
+    let looped = TimedEvent {
+        repeat: Repeat::Loop { times: 5, rest: Nanos(REST) },
+        ..in_script(write(SECOND, path, "1M"))
+    };
+    let after = in_script(write(SECOND + 1, "/proc/sys/vm/swappiness", "10"));
+    let cut_short = TimedEvent {
+        repeat: Repeat::Loop { times: 2, rest: Nanos(100 * SECOND) },
+        ..read(SECOND, "/proc/vmstat")
+    };
+    let report = two_seconds(vec![looped, after, cut_short]);
+    let times: Vec<(u64, u64)> =
+        report.writes.iter().map(|write| (write.at.0, write.done.unwrap().0.0)).collect();
+    assert_eq!(times.len(), 6);
+    assert!(times[..5].windows(2).all(|two| two[1].0 == two[0].1 + REST), "{times:?}");
+    assert_eq!((report.writes[5].path.as_str(), times[5].0), ("/proc/sys/vm/swappiness", times[4].1));
+    assert_eq!((report.timed_left_out, report.timed_left), (0, 1), "the run was over before the other loop");
+}
+
+#[test]
+fn what_is_added_is_more_than_the_file_shows() {
+    let more = |at: u64, path: &str| TimedEvent {
+        action: TimedAction::Write { path: path.to_string(), value: Value::Sum(15), timeout: None },
+        ..write(at, path, "")
+    };
+    let swappiness = "/proc/sys/vm/swappiness";
+    let report =
+        two_seconds(vec![write(0, swappiness, "70"), more(SECOND / 2, swappiness), more(SECOND, swappiness)]);
+    let written: Vec<&str> = report.writes.iter().map(|write| write.value.as_str()).collect();
+    assert_eq!(written, ["70", "85", "100"]);
+}
+
+#[test]
 fn a_shell_does_one_thing_after_the_other_and_of_what_repeats_one_time_waits() {
     const EVERY: u64 = 20_000;
     let path = "/sys/fs/cgroup/job/memory.reclaim";
-    let every = Some(Nanos(EVERY));
-    let until = Nanos(SECOND + 10 * EVERY);
+    let repeat = Repeat::Timer { every: Nanos(EVERY), until: Nanos(SECOND + 10 * EVERY) };
     let repeated = |shell: Option<&str>| TimedEvent {
-        every,
-        until,
+        repeat,
         shell: shell.map(str::to_string),
         ..write(SECOND, path, "1M")
     };
@@ -117,7 +150,7 @@ fn a_write_whose_timeout_is_over_ends_where_a_signal_ends_it_and_its_shell_goes_
     let shell = Some("script".to_string());
     let request = |timeout: Option<u64>| {
         let (path, value) = (path.to_string(), "4M".to_string());
-        let action = TimedAction::Write { path, value, timeout: timeout.map(Nanos) };
+        let action = TimedAction::Write { path, value: Value::Text(value), timeout: timeout.map(Nanos) };
         TimedEvent { action, shell: shell.clone(), ..write(SECOND, "", "") }
     };
     let next = TimedEvent { shell: shell.clone(), ..write(SECOND + 1, "/proc/sys/vm/swappiness", "10") };
@@ -161,7 +194,8 @@ fn lowering_a_limit_reclaims_down_to_it() {
 #[test]
 fn an_event_that_would_recur_without_end_is_refused() {
     let rig = Rig::new();
-    let event = TimedEvent { every: Some(Nanos(0)), ..read(0, "/proc/vmstat") };
+    let repeat = Repeat::Timer { every: Nanos(0), until: Nanos(u64::MAX) };
+    let event = TimedEvent { repeat, ..read(0, "/proc/vmstat") };
     let error = Machine::new(rig.engine, rig.spec).unwrap().event_add(event).unwrap_err();
     assert_eq!(error.to_string(), "an event on /proc/vmstat recurs every 0 ns");
 }

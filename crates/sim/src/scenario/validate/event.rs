@@ -31,6 +31,7 @@ impl Check<'_> {
                 ));
             }
         }
+        self.event_times(prefix, event);
         self.event_timeout(prefix, event);
         match (&event.write, &event.read, &event.rmdir) {
             (None, None, None) => {
@@ -40,20 +41,64 @@ impl Check<'_> {
                 );
                 self.report(problem.help("for example: read = \"/proc/vmstat\""));
             }
+            (Some(path), None, None) if event.add.is_some() => self.event_add(prefix, path, event),
             (Some(path), None, None) => self.event_write(prefix, path, event.value.as_ref()),
             (None, None, Some(path)) => self.event_rmdir(prefix, event, path),
             (None, Some(path), None) => {
-                if event.value.is_some() {
-                    self.report(Problem::new(
-                        format!("{prefix}.value"),
-                        "`value` is for writes; this event reads",
-                    ));
-                }
+                self.nothing_is_written(prefix, event, "reads");
                 self.event_read(prefix, path);
             }
             _ => {
                 let message = "an event does one thing: it writes a file, reads one, or removes a cgroup";
                 self.report(Problem::new(prefix, message));
+            }
+        }
+    }
+
+    /// A loop is of the shell that has it, and ends by its count.
+    fn event_times(&mut self, prefix: &str, event: &Event) {
+        if event.times.is_none() {
+            return;
+        }
+        let key = format!("{prefix}.times");
+        if event.every.is_none() {
+            let problem = Problem::new(key, "`times` says how often something comes again: it needs `every`");
+            self.report(problem.help("for example: every = \"100ms\""));
+        } else if event.until.is_some() {
+            let problem = Problem::new(key, "a loop ends after `times`, a timer at `until`: this has both");
+            self.report(problem.help("leave one of them out"));
+        }
+    }
+
+    /// What would be written is given where nothing is.
+    fn nothing_is_written(&mut self, prefix: &str, event: &Event, does: &str) {
+        for (name, is_given) in [("value", event.value.is_some()), ("add", event.add.is_some())] {
+            if is_given {
+                let message = format!("`{name}` is for writes; this event {does}");
+                self.report(Problem::new(format!("{prefix}.{name}"), message));
+            }
+        }
+    }
+
+    /// It is for files that show one number, whatever is in them.
+    fn event_add(&mut self, prefix: &str, path: &str, event: &Event) {
+        let key = format!("{prefix}.add");
+        if event.value.is_some() {
+            let problem = Problem::new(key, "`value` is written, or the number in the file and `add` more");
+            return self.report(problem.help("leave one of them out"));
+        }
+        let file = self.kernel_file(&format!("{prefix}.write"), path);
+        let is_number = |name: &str| {
+            let key = Key::find(&format!("sysctl.{name}"));
+            key.is_some_and(|key| matches!(key.accepts, Accepts::Integer(..)))
+        };
+        match file {
+            None | Some(KernelFile::Hugepages(_)) => {}
+            Some(KernelFile::Sysctl(name)) if is_number(&name) => {}
+            Some(_) => {
+                let message =
+                    format!("{path} does not show one number; `add` is for sysctls and nr_hugepages");
+                self.report(Problem::new(key, message).help("give what is written as `value`"));
             }
         }
     }
@@ -78,9 +123,7 @@ impl Check<'_> {
         if event.every.is_some() {
             self.report(Problem::new(format!("{prefix}.every"), "a cgroup is removed once"));
         }
-        if event.value.is_some() {
-            self.report(Problem::new(format!("{prefix}.value"), "`value` is for writes; this event removes"));
-        }
+        self.nothing_is_written(prefix, event, "removes");
         let memcg = path.strip_prefix("/sys/fs/cgroup").filter(|memcg| memcg.len() > 1);
         let Some(memcg) = memcg.filter(|memcg| memcg.starts_with('/')) else {
             let problem = Problem::new(key, format!("`{path}` is no directory of a cgroup"));
