@@ -32,6 +32,7 @@ pub mod latency; // histograms of how long things took
 mod account; // what the CPU time of the kernel's work went to
 mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
+mod reclaim_time; // how long a task is in reclaim
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
 mod calls; // how much a read(2) or write(2) asks for

@@ -167,6 +167,8 @@ pub struct Machine {
     /// Operations carried out that took time of a CPU.
     carried: Carried,
     reclaim: LatencyHistogram,
+    /// Of shells.
+    reclaim_for_writes: LatencyHistogram,
     /// By memcg of a task, in order of the first task of each, and where in it each is.
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,
     group_of: BTreeMap<MemcgId, usize>,
@@ -237,6 +239,7 @@ impl Machine {
             reclaim_calls: 0,
             carried: Carried::default(),
             reclaim: LatencyHistogram::default(),
+            reclaim_for_writes: LatencyHistogram::default(),
             reclaim_by_memcg: Vec::new(),
             group_of: BTreeMap::new(),
             outcome: timed::Outcome::default(),
@@ -324,6 +327,7 @@ impl Machine {
             accesses: self.accesses,
             tasks,
             reclaim: self.reclaim.summary(),
+            reclaim_for_writes: self.reclaim_for_writes.summary(),
             reclaim_by_memcg: by_memcg.map(|(path, histogram)| (path.clone(), histogram.summary())).collect(),
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
             threads: self.thread_reports(),
@@ -583,7 +587,7 @@ impl Machine {
             cpu_time: spent.cpu_time,
             user_time: spent.user_time,
             cpu_wait: spent.cpu_wait,
-            reclaim_time: task.reclaim_time_by(until),
+            reclaim_time: task.reclaim_time.by(until),
             io_wait: spent.io_wait,
             delayed: spent.delayed,
             idle: spent.idle,

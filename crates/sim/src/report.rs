@@ -19,7 +19,9 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Direct reclaim calls of all tasks: how long each held its task up, from the step it began in to the one it ended in.
     pub reclaim: LatencySummary,
-    /// The same by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
+    /// The same of shells, which reclaim for what they write to kernel files: for huge pages, below a limit, or because they ask for it.
+    pub reclaim_for_writes: LatencySummary,
+    /// Those of tasks by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
     /// The devices, in the order they were added.
     pub devices: Vec<DeviceReport>,

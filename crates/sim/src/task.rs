@@ -11,6 +11,7 @@ use crate::calls::Calls;
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
 use crate::pace::{Pace, PaceError, Timetable};
+use crate::reclaim_time::ReclaimTime;
 use crate::runner::{Runner, Spent};
 use crate::scenario::Lifetime;
 
@@ -149,11 +150,7 @@ pub(crate) struct Task {
     pub(crate) is_miss_next: bool,
     /// The CPU time beyond which its next timer tick may bring a scan of its memory; never, as long as nobody scans.
     pub(crate) scan_due: Nanos,
-    /// Since when it has been in a reclaim call.
-    pub(crate) reclaim_since: Option<Nanos>,
-    pub(crate) reclaim_time: Nanos,
-    /// When its last reclaim call ended: ahead of the machine's time if the call's step was long.
-    pub(crate) reclaim_until: Nanos,
+    pub(crate) reclaim_time: ReclaimTime,
     /// Span from the end of what it waits for to its start.
     pub(crate) start: Nanos,
     /// When it started or will; at the end of time while it waits for others.
@@ -217,9 +214,7 @@ impl Task {
             is_miss_next: false,
             scan_due: NEVER,
             last_accesses: 0,
-            reclaim_since: None,
-            reclaim_time: Nanos::ZERO,
-            reclaim_until: Nanos::ZERO,
+            reclaim_time: ReclaimTime::default(),
             started,
             hits: 0,
             minor: 0,
@@ -239,13 +234,6 @@ impl Task {
     /// Whether an object is a mapping.
     pub(crate) fn is_mapped(&self, object: u32) -> bool {
         self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
-    }
-
-    /// Time in reclaim up to `now`: without what lies behind it of the last call, and with what lies before it of one under way.
-    pub(crate) fn reclaim_time_by(&self, now: Nanos) -> Nanos {
-        let ahead = self.reclaim_until.0.saturating_sub(now.0);
-        let under_way = self.reclaim_since.map_or(0, |since| now.0.saturating_sub(since.0));
-        Nanos(self.reclaim_time.0 - ahead + under_way)
     }
 
     /// Whether something is to be done before the next access.

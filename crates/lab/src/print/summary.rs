@@ -86,7 +86,15 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text.push('\n');
         text += "whole machine\n";
         text += &story(&result.vmstat);
-        text += &reclaim_line(&result.reclaim, false);
+        let for_writes = &result.reclaim_for_writes;
+        text += &reclaim_line(
+            "direct reclaim",
+            &result.reclaim,
+            if for_writes.count > 0 { " by tasks" } else { "" },
+        );
+        if for_writes.count > 0 {
+            text += &reclaim_line("reclaim for writes to kernel files", for_writes, "");
+        }
         text += &pressure_line(&result.pressure, result.end_ns);
     }
     text += &threads_line(&result.threads, result.end_ns);
@@ -264,7 +272,9 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     if !events.is_empty() {
         text += &output::wrap(&format!("memory.events: {}", events.join(", ")), output::width(), "  ");
     }
-    text += &reclaim_line(&memcg.reclaim, counter(&memcg.counters, "pgscan_direct") > 0);
+    let others_reclaimed = counter(&memcg.counters, "pgscan_direct") > 0;
+    let whose = if others_reclaimed { " by its own tasks" } else { "" };
+    text += &reclaim_line("direct reclaim", &memcg.reclaim, whose);
     text += &pressure_line(&memcg.pressure, result.end_ns);
     let delayed: u64 =
         result.tasks.iter().filter(|task| task.memcg == memcg.path).map(|task| task.delayed_ns).sum();
@@ -359,14 +369,13 @@ fn threads_line(threads: &[ThreadResult], end_ns: u64) -> String {
     if busy.is_empty() { String::new() } else { format!("\nkernel threads: {}\n", busy.join(", ")) }
 }
 
-/// `others_reclaimed`: pages of the group were scanned by tasks of other groups, at a limit that they share.
-fn reclaim_line(reclaim: &Latency, others_reclaimed: bool) -> String {
+/// `whose`: who did none, where others did. Pages of a group are scanned by tasks of other groups, too, at a limit that they share.
+fn reclaim_line(name: &str, reclaim: &Latency, whose: &str) -> String {
     if reclaim.count == 0 {
-        let whose = if others_reclaimed { " by its own tasks" } else { "" };
-        return format!("  no direct reclaim{whose}\n");
+        return format!("  no {name}{whose}\n");
     }
     format!(
-        "  direct reclaim: {} calls, p50 {}, p99 {}, max {}, {} in all\n",
+        "  {name}: {} calls, p50 {}, p99 {}, max {}, {} in all\n",
         figures::count(reclaim.count),
         figures::time(reclaim.p50_ns),
         figures::time(reclaim.p99_ns),

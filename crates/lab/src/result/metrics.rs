@@ -218,6 +218,9 @@ impl List {
     fn machine(&mut self, result: &RunResult, all: bool) {
         self.group = "machine".to_string();
         self.latency("direct reclaim", &result.reclaim);
+        if result.reclaim_for_writes.count > 0 {
+            self.latency("reclaim for writes to kernel files", &result.reclaim_for_writes);
+        }
         let PressureResult { memory, io, cpu } = result.pressure;
         for (name, stall) in [("memory", memory), ("io", io), ("cpu", cpu)] {
             self.add(&format!("stalled for {name}, some"), stall.some_ns as f64, Unit::Nanoseconds);

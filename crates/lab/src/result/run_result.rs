@@ -45,6 +45,8 @@ pub(crate) struct RunResult {
     pub(crate) tiers: Option<TiersResult>,
     /// Direct reclaim calls of all tasks.
     pub(crate) reclaim: Latency,
+    /// The same of shells, for what they write to kernel files.
+    pub(crate) reclaim_for_writes: Latency,
     /// The CPUs, in order.
     pub(crate) cpus: Vec<CpuResult>,
     /// Kernel threads, in the order in which they were started.
@@ -427,6 +429,7 @@ impl RunResult {
             },
             tiers: report.tiers.clone().map(TiersResult::from),
             reclaim: report.reclaim.into(),
+            reclaim_for_writes: report.reclaim_for_writes.into(),
             cpus: report
                 .cpus
                 .iter()

@@ -329,7 +329,9 @@ impl Machine {
         task.runner.work(settled.spent);
         // What a call that goes on is in the middle of is asked of the engine; one that is done is in the middle of nothing.
         if settled.reclaim_calls > 0
-            || (task.reclaim_since.is_none() && !matches!(step, Step::Done(_)) && self.engine.in_reclaim(id))
+            || (!task.reclaim_time.is_under_way()
+                && !matches!(step, Step::Done(_))
+                && self.engine.in_reclaim(id))
         {
             self.note_reclaim(index, began, settled.reclaim_calls);
             task = &mut self.tasks[index];
@@ -444,25 +446,16 @@ impl Machine {
         Some(step.expect("the object is an open file of the task"))
     }
 
-    /// Measures reclaim calls: from the time of the step in which one begins to the end of the step in which it ends.
+    /// Measures reclaim calls of which so many have ended in a task's step.
     #[cold]
     fn note_reclaim(&mut self, index: usize, began: Nanos, calls: u64) {
         let task = &mut self.tasks[index];
-        let ended = task.runner.clock;
-        let total = Nanos(ended.0 - task.reclaim_since.unwrap_or(began).0);
-        // More than one call ending in a step is rare; they get equal parts.
-        if let Some(span) = total.0.checked_div(calls) {
-            task.reclaim_since = None;
-            task.reclaim_time += total;
-            task.reclaim_until = ended;
-            let (.., histogram) = &mut self.reclaim_by_memcg[task.group];
-            for _ in 0..calls {
-                self.reclaim.record(Nanos(span));
-                histogram.record(Nanos(span));
-            }
-        }
-        if task.reclaim_since.is_none() && self.engine.in_reclaim(task.runner.id) {
-            task.reclaim_since = Some(if calls > 0 { ended } else { began });
+        let is_in_one = self.engine.in_reclaim(task.runner.id);
+        let span = task.reclaim_time.step(began, task.runner.clock, calls, is_in_one);
+        let (.., histogram) = &mut self.reclaim_by_memcg[task.group];
+        for _ in 0..calls {
+            self.reclaim.record(span);
+            histogram.record(span);
         }
     }
 

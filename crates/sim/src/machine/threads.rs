@@ -6,12 +6,13 @@
 //!
 //! A kernel thread is bound to no CPU; a control task is, to the first.
 
-use pageout_engine::{MemcgId, Served, Step, ThreadInfo};
+use pageout_engine::{MemcgId, Nanos, Served, Step, ThreadInfo};
 
 use super::agenda::Event;
 use super::{Machine, RunError};
 use crate::account::Account;
 use crate::observe::Observer;
+use crate::reclaim_time::ReclaimTime;
 use crate::report::ThreadReport;
 use crate::runner::{Next, Runner, State};
 use crate::sched::{Placement, TaskIndex};
@@ -25,6 +26,8 @@ pub(super) struct Thread {
     pub(super) role: Role,
     /// Of its work.
     pub(super) account: Account,
+    /// Of one that writes for a shell.
+    pub(super) reclaim_time: ReclaimTime,
 }
 
 /// What a thread is for.
@@ -50,7 +53,8 @@ impl Machine {
         let index = THREAD + self.threads.len() as TaskIndex;
         let placement = Placement { cpu: runner.cpu, migrates: matches!(role, Role::Kernel(_)), nice: 0 };
         self.enlist(runner.id, MemcgId::ROOT, placement, index);
-        self.threads.push(Thread { runner, role, account: Account::default() });
+        let (account, reclaim_time) = (Account::default(), ReclaimTime::default());
+        self.threads.push(Thread { runner, role, account, reclaim_time });
         index
     }
 
@@ -81,6 +85,10 @@ impl Machine {
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let began = runner.clock;
         runner.work(settled.spent);
+        if matches!(role, Role::Control { .. }) {
+            self.note_reclaim_for_write(index, began, settled.reclaim_calls);
+        }
+        let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         if matches!(role, Role::Kernel(_))
             && let Some(stalled) = runner.end_step(&step, &settled, &self.engine)
         {
@@ -112,6 +120,16 @@ impl Machine {
         };
         self.wake();
         Ok(next)
+    }
+
+    /// Measures reclaim calls of which so many have ended in a step of a thread that writes for a shell.
+    fn note_reclaim_for_write(&mut self, index: TaskIndex, began: Nanos, calls: u64) {
+        let Thread { runner, reclaim_time, .. } = &mut self.threads[(index - THREAD) as usize];
+        let is_in_one = self.engine.in_reclaim(runner.id);
+        let span = reclaim_time.step(began, runner.clock, calls, is_in_one);
+        for _ in 0..calls {
+            self.reclaim_for_writes.record(span);
+        }
     }
 
     /// What the kernel's threads did.
