@@ -42,6 +42,7 @@ Exit codes:
   2  the input is no good: the command line, a scenario, a trace, a dump, a recording
   3  the result could not be written: disk full, no permission
   4  the result is not what the scenario expects, or not what the real kernel did (validate)
+  130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
 Of several runs that fail, one with bad input makes it 2.
 A reader that goes away early (`pageout ... | head`) is no error.";
 

@@ -18,18 +18,28 @@ pub(crate) enum Failure {
     ReaderGone,
     /// The result is not what was expected of it: by the scenario, or by those who recorded a real kernel.
     Unexpected(anyhow::Error),
+    /// A signal, of this number, has ended what was to be done.
+    Interrupted(i32, anyhow::Error),
 }
 
 impl Failure {
     /// The code the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(match *self {
             Failure::ReaderGone => 0,
             Failure::Workload(_) => 1,
             Failure::Input(_) => 2,
             Failure::Output(_) => 3,
             Failure::Unexpected(_) => 4,
+            // As shells have it.
+            Failure::Interrupted(signal, _) => 128 + u8::try_from(signal).unwrap_or(0),
         })
+    }
+
+    /// A run was told to end by a signal.
+    pub(crate) fn interrupted(signal: i32) -> Failure {
+        let name = if signal == 2 { "SIGINT" } else { "SIGTERM" };
+        Failure::Interrupted(signal, anyhow::anyhow!("interrupted by {name}"))
     }
 
     /// The same failure in other words.
@@ -38,6 +48,7 @@ impl Failure {
         match self {
             Failure::Input(_) => Failure::Input(error),
             Failure::Unexpected(_) => Failure::Unexpected(error),
+            &Failure::Interrupted(signal, _) => Failure::Interrupted(signal, error),
             _ => Failure::Workload(error),
         }
     }
@@ -46,6 +57,13 @@ impl Failure {
     pub(crate) fn several(heading: &str, failures: &[Failure]) -> Failure {
         let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
         let error = anyhow::anyhow!("{heading}\n  {}", told.join("\n  "));
+        let signal = |failure: &Failure| match *failure {
+            Failure::Interrupted(signal, _) => Some(signal),
+            _ => None,
+        };
+        if let Some(signal) = failures.iter().find_map(signal) {
+            return Failure::Interrupted(signal, error);
+        }
         match failures.iter().any(|failure| matches!(failure, Failure::Input(_))) {
             true => Failure::Input(error),
             false => Failure::Workload(error),
@@ -84,9 +102,10 @@ impl From<anyhow::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Workload(error) | Failure::Input(error) | Failure::Unexpected(error) => {
-                f.write_str(&told(error))
-            }
+            Failure::Workload(error)
+            | Failure::Input(error)
+            | Failure::Unexpected(error)
+            | Failure::Interrupted(_, error) => f.write_str(&told(error)),
             Failure::Output(error) => {
                 write!(f, "cannot write the result: {error}; what was written is not complete")
             }

@@ -181,6 +181,10 @@ fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &Output
             output::remark(&incomplete(scenario, &partial));
             output::no_result(options, error.into(), json!(partial))
         }
+        Stopped::Interrupted(signal, partial) => {
+            output::remark(&incomplete(scenario, &partial));
+            output::no_result(options, Failure::interrupted(signal), json!(partial))
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! A file that has no name of its own until it is whole, and leaves nothing behind if it never is.
 //!
-//! It grows beside its final place, under a temporary name. Errors remove it on their way out. Signals that end the program
-//! would leave it behind. So a thread waits for them while the file is there: it removes the file, then lets the signal do what it
-//! would have done.
+//! It grows beside its final place, under a temporary name. Errors remove it on their way out, and signals that end the program do
+//! ([`super::signals`]).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,6 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tempfile::TempPath;
+
+use super::signals;
 
 /// The file, open for writing.
 pub(crate) struct Unfinished {
@@ -40,7 +41,7 @@ impl Unfinished {
         let name = Name::default();
         // Held meanwhile, so that a signal either comes before there is a file or finds it.
         let mut none_yet = name.lock();
-        remove_on_signals(name.clone())?;
+        signals::remove_if_one_comes(Arc::clone(&name.0))?;
         let (file, path) = builder.tempfile_in(directory)?.into_parts();
         *none_yet = Some(path);
         drop(none_yet);
@@ -71,35 +72,4 @@ impl Write for Unfinished {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// Waits for signals from here to the program's end: once a signal has been asked for, nothing else would obey it.
-#[cfg(unix)]
-fn remove_on_signals(name: Name) -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
-    let ignored = ignored_signals();
-    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    let mut signals = signal_hook::iterator::Signals::new(wanted)?;
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            name.lock().take();
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn remove_on_signals(_: Name) -> io::Result<()> {
-    Ok(())
-}
-
-/// Signals that whoever started the program had it ignore, as nohup does, a bit each from the first on. Where there is no
-/// way to know, none.
-#[cfg(unix)]
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use indicatif::ProgressBar;
 use pageout_engine::Nanos;
 use pageout_sim::scenario::{Problem, Scenario};
-use pageout_sim::{Machine, Observer, Progress, RunError, TraceRecord};
+use pageout_sim::{Ended, Machine, Observer, Progress, RunError, TraceRecord};
 
 use crate::failure::Failure;
+use crate::print::signals;
 use crate::result::run_result::RunResult;
 use crate::result::samples::Samples;
 use crate::result::timeline::Timeline;
@@ -20,6 +21,8 @@ pub(crate) enum Stopped {
     NotBuilt(Problem),
     /// The workload failed; the figures are those up to then.
     Failed(RunError, Box<RunResult>),
+    /// A signal has ended it, and likewise.
+    Interrupted(i32, Box<RunResult>),
 }
 
 impl From<Stopped> for Failure {
@@ -29,6 +32,7 @@ impl From<Stopped> for Failure {
                 Failure::Input(anyhow::anyhow!("{}: {}", problem.key, problem.message))
             }
             Stopped::Failed(error, _) => error.into(),
+            Stopped::Interrupted(signal, _) => Failure::interrupted(signal),
         }
     }
 }
@@ -59,13 +63,19 @@ pub(crate) fn simulate_on<'a>(
     bar: &'a ProgressBar,
     over_time: OverTime<'a>,
 ) -> Result<RunResult, Stopped> {
+    let _listening = signals::listen();
     let mut observer = Watcher { bar, seen: 0, over_time };
-    let ended = match scenario.until {
-        Some(until) => machine.run_until(Nanos(until.0), &mut observer),
-        None => machine.run(&mut observer),
+    let ended = match (scenario.until, signals::came()) {
+        (_, Some(_)) => Ok(Ended::Interrupted),
+        (Some(until), None) => machine.run_until(Nanos(until.0), &mut observer),
+        (None, None) => machine.run(&mut observer),
     };
     let result = RunResult::of(scenario, &mut machine);
     match ended {
+        Ok(Ended::Interrupted) => {
+            let signal = signals::came().expect("only a signal has it end before its time");
+            Err(Stopped::Interrupted(signal, Box::new(result)))
+        }
         Ok(_) => Ok(result),
         Err(error) => Err(Stopped::Failed(error, Box::new(result))),
     }
@@ -127,6 +137,9 @@ impl Observer for Watcher<'_> {
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         self.bar.inc(progress.accesses - self.seen);
         self.seen = progress.accesses;
-        ControlFlow::Continue(())
+        match signals::came() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     }
 }

@@ -24,6 +24,7 @@ mod regressions; // the bank of known bugs
 mod reproduce; // published tables beside ours
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print
+mod signals; // what a signal leaves of a simulation
 mod scale; // what is too large, and what is only large
 mod switches; // what shows each switch
 mod tiers; // fast and slow memory

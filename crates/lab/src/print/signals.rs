@@ -1,0 +1,105 @@
+//! Signals that end a program, where it has something to do before: a run to stop and to tell of, or files to remove.
+//!
+//! ```text
+//!   the first SIGINT or SIGTERM, while runs listen ─▶ each ends when it looks next, and what it has so far is printed
+//!   any other, SIGHUP, or the second ───────────────▶ unfinished files are removed, and the signal does what it would have done
+//! ```
+//! One thread waits for them, from when somebody first asks for it to the program's end: once a signal has been asked for, nothing else
+//! would obey it. A signal that whoever started the program had it ignore stays ignored, as under nohup.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempPath;
+
+/// What there is to do before a signal ends the program.
+struct Pending {
+    is_waited_for: bool,
+    /// Files that are not finished.
+    files: Vec<Arc<Mutex<Option<TempPath>>>>,
+    /// Runs under way that end by themselves when a signal has come.
+    listening: usize,
+    /// The signal that has asked them to.
+    came: Option<i32>,
+}
+
+static PENDING: Mutex<Pending> =
+    Mutex::new(Pending { is_waited_for: false, files: Vec::new(), listening: 0, came: None });
+
+fn pending() -> MutexGuard<'static, Pending> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run under way that looks at [`came`] from time to time.
+pub(crate) struct Listening(());
+
+/// A run begins to listen, until this is dropped. Where signals can't be waited for, they end it as ever.
+pub(crate) fn listen() -> Listening {
+    let _ = wait_for_signals();
+    pending().listening += 1;
+    Listening(())
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        pending().listening -= 1;
+    }
+}
+
+/// The signal that has asked runs to end, if one has.
+pub(crate) fn came() -> Option<i32> {
+    pending().came
+}
+
+/// Has a file removed when a signal ends the program: nothing, once its name is taken from it.
+pub(crate) fn remove_if_one_comes(file: Arc<Mutex<Option<TempPath>>>) -> io::Result<()> {
+    wait_for_signals()?;
+    let mut pending = pending();
+    // Others that have their name by now need nothing any more.
+    pending.files.retain(|file| Arc::strong_count(file) > 1);
+    pending.files.push(file);
+    Ok(())
+}
+
+#[cfg(unix)]
+fn wait_for_signals() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let mut state = pending();
+    if state.is_waited_for {
+        return Ok(());
+    }
+    let ignored = ignored_signals();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = signal_hook::iterator::Signals::new(wanted)?;
+    state.is_waited_for = true;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let mut pending = pending();
+            if pending.listening > 0 && pending.came.is_none() && signal != SIGHUP {
+                pending.came = Some(signal);
+                super::output::remark("\nending with what there is so far; once more to end at once");
+                continue;
+            }
+            for file in &pending.files {
+                file.lock().unwrap_or_else(PoisonError::into_inner).take();
+            }
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn wait_for_signals() -> io::Result<()> {
+    Ok(())
+}
+
+/// Signals that whoever started the program had it ignore, as nohup does, a bit each from the first on. Where there is no
+/// way to know, none.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
