@@ -71,6 +71,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].session.visit_ops", "task.t.session.visits=1"),
     ("task[].session.visit_ops", ENDLESS),
     ("task[].depth", "task.t.object.0.channel=tmpfs"),
+    ("event[].times", "event.0.every=1s"),
+    ("event[].add", "event=[{ at = \"1s\", write = \"/proc/sys/vm/swappiness\" }]"),
     ("event[].until", "event.0.every=1s"),
     ("event[].until", "event.0.at=0ns"),
     ("task[].object[].request_size", "task.t.object.0.channel=tmpfs"),
