@@ -43,7 +43,7 @@ Exit codes:
   3  the result could not be written: disk full, no permission
   4  the result is not what the scenario expects, or not what the real kernel did (validate)
   130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
-Of several runs that fail, one with bad input makes it 2.
+Of several runs that fail, one that was interrupted makes it 130 or 143, or else one with bad input 2.
 A reader that goes away early (`pageout ... | head`) is no error.";
 
 /// Which program this is: figures of speed mean nothing without its profile, nor bug reports without its commit.

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use serde::{Serialize, Serializer};
 
+use crate::print::signals;
+
 /// A failure sorted by whose business it is; the exit codes are part of the documented interface.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -38,8 +40,7 @@ impl Failure {
 
     /// A run was told to end by a signal.
     pub(crate) fn interrupted(signal: i32) -> Failure {
-        let name = if signal == 2 { "SIGINT" } else { "SIGTERM" };
-        Failure::Interrupted(signal, anyhow::anyhow!("interrupted by {name}"))
+        Failure::Interrupted(signal, anyhow::anyhow!("interrupted by {}", signals::name(signal)))
     }
 
     /// The same failure in other words.
@@ -53,7 +54,8 @@ impl Failure {
         }
     }
 
-    /// Failures of several runs as one. One run's bad input makes it a fault of the input, as it is where that run is alone.
+    /// Failures of several runs as one. A signal that ended one has ended all that came after it. Otherwise one run's bad input makes it a
+    /// fault of the input, as it is where that run is alone.
     pub(crate) fn several(heading: &str, failures: &[Failure]) -> Failure {
         let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
         let error = anyhow::anyhow!("{heading}\n  {}", told.join("\n  "));

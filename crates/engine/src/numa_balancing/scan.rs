@@ -8,8 +8,9 @@
 //!   2 MiB at a time, until a scan size of pages was changed, or eight times that was looked at
 //!        each entry: in slow memory, not shared, not dirty in a file ─▶ PROT_NONE, and the time is kept
 //! ```
-//! Who used a mapping is forgotten when two scans have passed it by without a hint fault in between. Then it waits for its turn like one
-//! that nobody uses: of those a scan takes one.
+//! A scan's time belongs to memory in use. So who used a mapping is forgotten when two scans have passed it by without a hint fault in
+//! between. Then it waits for its turn like one that nobody uses. A scan takes one such mapping.
+//!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
 use super::{MmScan, ThreadScan, VmaScan};

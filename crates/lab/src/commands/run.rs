@@ -177,13 +177,10 @@ fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
 fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &OutputOptions) -> Outcome {
     match stopped {
         Stopped::NotBuilt(problem) => Err(Failure::Input(Diagnostics(vec![source.locate(problem)]).into())),
-        Stopped::Failed(error, partial) => {
-            output::remark(&incomplete(scenario, &partial));
-            output::no_result(options, error.into(), json!(partial))
-        }
-        Stopped::Interrupted(signal, partial) => {
-            output::remark(&incomplete(scenario, &partial));
-            output::no_result(options, Failure::interrupted(signal), json!(partial))
+        Stopped::Failed(_, ref partial) | Stopped::Interrupted(_, ref partial) => {
+            output::remark(&incomplete(scenario, partial));
+            let so_far = json!(partial);
+            output::no_result(options, stopped.into(), so_far)
         }
     }
 }

@@ -6,6 +6,6 @@ pub(crate) mod table; // aligned columns
 pub(crate) mod output; // whole results, or none
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come
-pub(crate) mod signals; // what signals that end the program have to wait for
+pub(crate) mod signals; // what is done before a signal ends the program
 pub(crate) mod unfinished; // files that have a name when they are whole
 pub(crate) mod progress; // a bar where someone sees it

@@ -1,11 +1,11 @@
-//! Signals that end a program, where it has something to do before: a run to stop and to tell of, or files to remove.
+//! What the program does before a signal ends it: it stops its runs and tells of them, or removes unfinished files.
 //!
 //! ```text
 //!   the first SIGINT or SIGTERM, while runs listen ─▶ each ends when it looks next, and what it has so far is printed
 //!   any other, SIGHUP, or the second ───────────────▶ unfinished files are removed, and the signal does what it would have done
 //! ```
-//! One thread waits for them, from when somebody first asks for it to the program's end: once a signal has been asked for, nothing else
-//! would obey it. A signal that whoever started the program had it ignore stays ignored, as under nohup.
+//! One thread waits for signals. It begins when somebody first asks for it, and goes on to the program's end: nothing else would obey a
+//! signal that has been asked for. Whoever starts the program may have it ignore a signal, as nohup does. Such a signal stays ignored.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,18 @@ pub(crate) fn came() -> Option<i32> {
     pending().came
 }
 
-/// Has a file removed when a signal ends the program: nothing, once its name is taken from it.
+/// What a signal is called.
+#[cfg(unix)]
+pub(crate) fn name(signal: i32) -> &'static str {
+    signal_hook::low_level::signal_name(signal).unwrap_or("a signal")
+}
+
+#[cfg(not(unix))]
+pub(crate) fn name(_: i32) -> &'static str {
+    "a signal"
+}
+
+/// Has a file removed when a signal ends the program, unless its name has been taken out by then.
 pub(crate) fn remove_if_one_comes(file: Arc<Mutex<Option<TempPath>>>) -> io::Result<()> {
     wait_for_signals()?;
     let mut pending = pending();

@@ -446,7 +446,7 @@ impl Machine {
         Some(step.expect("the object is an open file of the task"))
     }
 
-    /// Measures reclaim calls of which so many have ended in a task's step.
+    /// Measures the reclaim calls that have ended in a task's step.
     #[cold]
     fn note_reclaim(&mut self, index: usize, began: Nanos, calls: u64) {
         let task = &mut self.tasks[index];

@@ -86,7 +86,9 @@ impl Machine {
         let began = runner.clock;
         runner.work(settled.spent);
         if matches!(role, Role::Control { .. }) {
-            self.note_reclaim_for_write(index, began, settled.reclaim_calls);
+            // One whose call is done is in the middle of nothing.
+            let is_in_one = !matches!(step, Step::Done(_)) && self.engine.in_reclaim(id);
+            self.note_reclaim_for_write(index, began, settled.reclaim_calls, is_in_one);
         }
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         if matches!(role, Role::Kernel(_))
@@ -122,10 +124,9 @@ impl Machine {
         Ok(next)
     }
 
-    /// Measures reclaim calls of which so many have ended in a step of a thread that writes for a shell.
-    fn note_reclaim_for_write(&mut self, index: TaskIndex, began: Nanos, calls: u64) {
+    /// Measures the reclaim calls that have ended in a step of a thread that writes for a shell. It may be in another one.
+    fn note_reclaim_for_write(&mut self, index: TaskIndex, began: Nanos, calls: u64, is_in_one: bool) {
         let Thread { runner, reclaim_time, .. } = &mut self.threads[(index - THREAD) as usize];
-        let is_in_one = self.engine.in_reclaim(runner.id);
         let span = reclaim_time.step(began, runner.clock, calls, is_in_one);
         for _ in 0..calls {
             self.reclaim_for_writes.record(span);

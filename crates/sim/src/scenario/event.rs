@@ -44,7 +44,7 @@ section! {
             "Again after every such period until the run ends.";
         until: Option<TimeSpan>, [absent "the end of the run"] in TIME,
             "With `every`: the last time that it may come again.";
-        times: Option<u64>, [absent "until the run ends"] in Accepts::Integer(1, 1 << 32),
+        times: Option<u64>, [absent "no loop"] in Accepts::Integer(1, 1 << 32),
             "With `every`: a loop of its shell. It comes so many times in all, and `every` is the rest between the end of one and the next. What else the shell is to do waits for the end of the loop.";
         shell: Option<String>, [absent "one of its own"] in Accepts::Text,
             "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what else is due waits. Of what repeats one time waits, and further ones are left out.";
