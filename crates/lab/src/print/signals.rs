@@ -4,13 +4,20 @@
 //!   the first SIGINT or SIGTERM, while runs listen ─▶ each ends when it looks next, and what it has so far is printed
 //!   any other, SIGHUP, or the second ───────────────▶ unfinished files are removed, and the signal does what it would have done
 //! ```
+//! timeout(1) sends its signal to the program and then to its group, so to the program twice. What comes that soon after the first one is
+//! not the second.
+//!
 //! One thread waits for signals. It begins when somebody first asks for it, and goes on to the program's end: nothing else would obey a
 //! signal that has been asked for. Whoever starts the program may have it ignore a signal, as nohup does. Such a signal stays ignored.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tempfile::TempPath;
+
+/// Nobody asks twice within so long.
+const SAME: Duration = Duration::from_millis(100);
 
 /// What there is to do before a signal ends the program.
 struct Pending {
@@ -19,8 +26,8 @@ struct Pending {
     files: Vec<Arc<Mutex<Option<TempPath>>>>,
     /// Runs under way that end by themselves when a signal has come.
     listening: usize,
-    /// The signal that has asked them to.
-    came: Option<i32>,
+    /// The signal that has asked them to, and when it came.
+    came: Option<(i32, Instant)>,
 }
 
 static PENDING: Mutex<Pending> =
@@ -48,7 +55,7 @@ impl Drop for Listening {
 
 /// The signal that has asked runs to end, if one has.
 pub(crate) fn came() -> Option<i32> {
-    pending().came
+    pending().came.map(|(signal, _)| signal)
 }
 
 /// What a signal is called.
@@ -87,10 +94,14 @@ fn wait_for_signals() -> io::Result<()> {
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let mut pending = pending();
-            if pending.listening > 0 && pending.came.is_none() && signal != SIGHUP {
-                pending.came = Some(signal);
-                super::output::remark("\nending with what there is so far; once more to end at once");
-                continue;
+            match pending.came {
+                None if pending.listening > 0 && signal != SIGHUP => {
+                    pending.came = Some((signal, Instant::now()));
+                    super::output::remark("\nending with what there is so far; once more to end at once");
+                    continue;
+                }
+                Some((first, at)) if first == signal && at.elapsed() < SAME => continue,
+                _ => {}
             }
             for file in &pending.files {
                 file.lock().unwrap_or_else(PoisonError::into_inner).take();

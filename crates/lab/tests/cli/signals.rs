@@ -48,6 +48,16 @@ fn a_run_that_is_interrupted_prints_what_it_has_so_far() {
 }
 
 #[test]
+fn a_signal_that_comes_twice_at_once_as_from_timeout_is_one() {
+    let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 100000000000"));
+    let mut timeout = Command::new("timeout");
+    timeout.args(["2", env!("CARGO_BIN_EXE_pageout"), "run", "scenario.toml", "--quiet"]);
+    let output = timeout.current_dir(&directory).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("interrupted by SIGTERM"), "{told}");
+}
+
+#[test]
 fn an_interrupted_run_leaves_its_timeline_and_json_that_says_so() {
     let (directory, mut run) = endless(&["--timeline", "rows.csv", "--timeline-every", "1ms", "--json"]);
     // It simulates when its file has rows.
