@@ -45,6 +45,8 @@ bitflags::bitflags! {
         const CHARGED = 1 << 13;
         /// The kernel's own: no folio of anybody, and nothing of it that a machine could see.
         const KERNEL = 1 << 14;
+        /// It has left fast memory, and nobody has been seen to use it since.
+        const DEPARTED = 1 << 15;
     }
 }
 

@@ -64,6 +64,8 @@ const TRANSITIONS: &[Transition] = &[
         "a page leaves its index once"),
     row(FolioFlags::RECLAIM, To::Set, FolioFlags::CHARGED, NOTHING,
         "it is about a folio's place on a group's lists, or about reading on behind it: of a free frame it means nothing"),
+    row(FolioFlags::DEPARTED, To::Set, FolioFlags::CHARGED, NOTHING,
+        "it is about whose page it is: a free frame has left nothing"),
     row(FolioFlags::PINNED, To::Set, FolioFlags::INDEXED, NOTHING,
         "buffers and devices hold pages of files"),
 ];

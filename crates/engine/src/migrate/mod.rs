@@ -116,6 +116,7 @@ impl Core {
             self.memory.folios[to].clear(FolioFlags::DIRTY);
         }
         if node != folio.node {
+            self.memory.folios[to].clear(FolioFlags::DEPARTED);
             self.move_gauges(to, &folio);
         }
         self.memory.folios[from] = Folio::new(folio.node, folio.order);

@@ -50,6 +50,9 @@ impl Core {
         } else {
             space.table.update(page, Word::clear_prot_none);
         }
+        if self.is_governed() && self.tiers.node_is_top_tier(to) {
+            self.note_use(pfn, to);
+        }
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.is_regular(pfn);
         if self.config.pghot_listens_to(Source::HintFault) {
@@ -185,7 +188,7 @@ impl Core {
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
         let candidates = self.promotion_candidates(to);
         self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
-            || self.config.promotion_governor_ms > 0 && !self.governor_admits(to, now_ms)
+            || self.is_governed() && !self.governor_admits(to, now_ms)
     }
 
     fn governor_admits(&mut self, to: NodeId, now_ms: u64) -> bool {
@@ -202,7 +205,8 @@ impl Core {
         let at_once = zones.iter().map(|zone| promo(zone) - zone.mark(Watermark::High)).sum();
         // Below its promo mark kswapd may be making it, and who takes it from under its hands has it make more.
         let is_free = |zone: &Zone| zone.watermark_ok(0, promo(zone) + 1, ZoneType::Movable, Rights::empty());
-        let arrival = Arrival { now_ms, traffic, at_once, has_room: zones.iter().any(is_free) };
+        let has_room = zones.iter().any(is_free);
+        let arrival = Arrival { now_ms, traffic, at_once, has_room, gains: self.exchange_gains(to) };
         let length_ms = self.config.promotion_governor_ms.into();
         self.numa_balancing.governors[to.index()].admits(length_ms, &arrival)
     }

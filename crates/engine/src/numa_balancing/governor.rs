@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   is there room?  yes ─▶ a page may come: nobody leaves for it
+//!                   no  ─▶ is a gain shown (gain.rs)? yes ─▶ it may come, and nothing is governed
 //!                   no  ─▶ so all room that was made has been taken. Twice what kswapd makes room for, or more, in a window or more:
 //!       demoted >= 0.8 promoted   exchange    three windows of it are a habit: what may leave in a window is halved, and is halved again
 //!                                             after each window that refuses anyone (a 64th of what came before at least)
@@ -10,13 +11,15 @@
 //!   a window that refused nobody              an eighth more, until nothing is governed
 //! ```
 //! A node whose pages are all in use gains nothing by taking others in for them: each promotion is paid for twice, by its own copy and by that
-//! of the page that leaves. A hot set that moves looks the same for as long as it moves, so two windows are free.
+//! of the page that leaves. By traffic alone a hot set that moves looks the same for as long as it moves. What tells them apart is how
+//! soon those that leave are used again. Until enough of them are known two windows are free.
 //!
 //! What is governed is how often room is made, not who takes it. kswapd makes room for a thousand pages at once, and what nobody took of that
 //! would lie idle for minutes: fast memory that serves no access. And traffic is judged when that room is used up, or what comes between
 //! two runs of kswapd would look like room.
 //!
-//! *When not to use it:* where a hot set as large as fast memory moves all the time, and what moves it is worth more than copies cost.
+//! *When not to use it:* where pages of slow memory are looked for so seldom that a hot set has moved on before its gain is shown
+//! (balancing alone, whose scans come a minute apart).
 
 /// Demotions that make an exchange, in tenths of promotions, and fewer than which are room.
 const EXCHANGE_TENTHS: u64 = 8;
@@ -45,6 +48,8 @@ pub(crate) struct Arrival {
     pub(crate) at_once: u64,
     /// Nobody has to leave for them.
     pub(crate) has_room: bool,
+    /// Who leaves for them is used less.
+    pub(crate) gains: bool,
 }
 
 /// What a node of the top tier lets in.
@@ -100,6 +105,12 @@ impl Governor {
             (self.window_ms, self.has_refused) = (arrival.now_ms, false);
         }
         if arrival.has_room {
+            return true;
+        }
+        if arrival.gains {
+            (self.judged_ms, self.before, self.judged) =
+                (arrival.now_ms, arrival.traffic, Traffic::default());
+            (self.budget, self.exchanges) = (None, 0);
             return true;
         }
         self.judge(window_ms, arrival);
@@ -170,11 +181,13 @@ mod tests {
         second: u64,
         free: u64,
         bulk: u64,
+        gains: bool,
     }
 
     impl Node {
         fn new(bulk: u64) -> Node {
-            Node { governor: Governor::default(), traffic: Traffic::default(), second: 0, free: 0, bulk }
+            let (governor, traffic) = (Governor::default(), Traffic::default());
+            Node { governor, traffic, second: 0, free: 0, bulk, gains: false }
         }
 
         /// How many of those that want to come in a second do. Where nobody need leave for them there is always room.
@@ -183,7 +196,8 @@ mod tests {
             for at in 0..wanted {
                 let has_room = self.free > 0 || !leaves;
                 let now_ms = 1000 * self.second + 1000 * at / wanted;
-                let arrival = Arrival { now_ms, traffic: self.traffic, at_once: 10, has_room };
+                let arrival =
+                    Arrival { now_ms, traffic: self.traffic, at_once: 10, has_room, gains: self.gains };
                 if !self.governor.admits(1000, &arrival) {
                     continue;
                 }
@@ -254,6 +268,19 @@ mod tests {
         assert!(node.governor.budget.is_some_and(|budget| budget.pages < 100), "{:?}", node.governor);
         node.seconds(40, 3200, false);
         assert_eq!(node.governor.budget, None);
+    }
+
+    #[test]
+    fn who_is_used_sooner_than_those_who_leave_comes_at_once() {
+        let mut node = Node::new(1);
+        node.seconds(14, 3200, true);
+        assert!(node.second(3200, true) <= 26);
+        node.gains = true;
+        assert!(node.second(3200, true) >= 1599);
+        assert_eq!(node.governor.budget, None);
+        node.gains = false;
+        let came = node.seconds(2, 3200, true);
+        assert!(came.iter().all(|&came| came >= 1599), "it has to become a habit again: {came:?}");
     }
 
     #[test]

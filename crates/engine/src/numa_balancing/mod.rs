@@ -15,7 +15,9 @@
 //! *When not to use it:* an access that faults pays for finding out, and a promotion runs in the middle of it. Memory that is hot for
 //! longer than a scan period is found this way; a hot set that moves faster is not.
 
+mod departure; // what has left fast memory is used again
 mod fault; // an access meets a marked entry
+mod gain; // whether those that come are used more than those that leave
 mod governor; // slower, where as many pages leave as come
 mod period; // how often
 mod scan; // whose entries are marked, and when
@@ -25,6 +27,8 @@ use crate::config::Config;
 use crate::memory::folio::PerFrame;
 use crate::switch::choice;
 use crate::units::{Nanos, Pfn};
+pub(crate) use departure::is_asked_when_read;
+use gain::Gain;
 use governor::Governor;
 use period::{Faults, ScanKnobs};
 use threshold::{AccessTime, PromotionControl, PromotionKnobs};
@@ -48,19 +52,23 @@ pub(crate) struct NumaBalancing {
     nodes: Vec<PromotionControl>,
     /// By node.
     governors: Vec<Governor>,
+    /// By node.
+    gains: Vec<Gain>,
     /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.
     access_times: PerFrame<u32>,
+    /// The governor's window in which that was, by its lowest bits.
+    mark_windows: PerFrame<u16>,
     /// Some entry has been marked: from then on who misses has to look.
     has_marked: bool,
 }
 
 impl NumaBalancing {
     pub(crate) fn new(nodes: usize) -> NumaBalancing {
-        let governors = vec![Governor::default(); nodes];
         NumaBalancing {
             nodes: vec![PromotionControl::default(); nodes],
-            governors,
+            governors: vec![Governor::default(); nodes],
+            gains: vec![Gain::default(); nodes],
             ..NumaBalancing::default()
         }
     }

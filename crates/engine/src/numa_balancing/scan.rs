@@ -13,6 +13,7 @@
 //!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
+use super::gain::Whose;
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
@@ -88,10 +89,7 @@ impl Core {
     fn scan_mm(&mut self, mm: MmId, thread: TaskId) {
         let MmScan { mut seq, mut offset, .. } = self.memory.mm(mm).scan;
         let vmas = self.memory.mm(mm).vmas.len();
-        let find = |core: &Core, offset: u64| {
-            core.memory.mm(mm).vmas.partition_point(|vma| vma.range().end <= offset)
-        };
-        let mut at = find(self, offset);
+        let mut at = self.vma_from(mm, offset);
         if at == vmas {
             (seq, offset, at) = (seq + 1, 0, 0);
         }
@@ -139,8 +137,13 @@ impl Core {
                 return self.end_scan(mm, seq + 1, 0);
             }
             is_forced = true;
-            at = find(self, offset);
+            at = self.vma_from(mm, offset);
         }
+    }
+
+    /// The first mapping that ends behind a page, by its place in the order of addresses.
+    pub(super) fn vma_from(&self, mm: MmId, page: u64) -> usize {
+        self.memory.mm(mm).vmas.partition_point(|vma| vma.range().end <= page)
     }
 
     fn end_scan(&mut self, mm: MmId, seq: u32, offset: u64) {
@@ -149,7 +152,7 @@ impl Core {
     }
 
     /// Whether pages of a mapping may move for those who use it. Program text is shared by all who run it.
-    fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
+    pub(super) fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
         let mm = self.memory.mm(mm);
         let vma: &Vma = &mm.vmas[vma];
         // Who says where memory is to be means it.
@@ -212,7 +215,10 @@ impl Core {
                 continue;
             }
             if self.memory.mm(mm).table.is_leaf_huge(leaf) {
-                if self.mark_huge(mm, leaf * LEAF_PAGES, is_single, stored) {
+                self.work.ptes_walked += 1;
+                let word = self.memory.mm(mm).table.word(leaf * LEAF_PAGES);
+                if self.may_mark(word, is_single) {
+                    self.mark_in_scan(mm, leaf * LEAF_PAGES, word, stored);
                     marked += HUGE_PAGE_PAGES;
                     entries += 1;
                 }
@@ -222,42 +228,51 @@ impl Core {
             self.work.ptes_walked += pages.end - pages.start;
             for page in pages {
                 let word = self.memory.mm(mm).table.word(page);
-                if !self.may_mark(word, is_single) {
-                    continue;
+                if self.may_mark(word, is_single) {
+                    self.mark_in_scan(mm, page, word, stored);
+                    marked += 1;
+                    entries += 1;
                 }
-                let space = self.memory.mm_mut(mm);
-                space.table.update(page, Word::set_prot_none);
-                if let Some(tlb) = &mut space.tlb {
-                    tlb.drop_page(page);
-                }
-                self.numa_balancing.exchange_access_time(word.pfn(), stored);
-                marked += 1;
-                entries += 1;
             }
         }
-        if marked > 0 {
-            self.numa_balancing.has_marked = true;
-            self.rare_work().ptes_marked += entries;
-            self.count_node(self.current_node(), Stat::NumaPteUpdates, marked as i64);
-        }
+        self.count_marked(marked, entries);
         marked
     }
 
-    /// Marks the one entry of a huge page, which counts as its pages.
-    fn mark_huge(&mut self, mm: MmId, page: u64, is_single: bool, stored: u32) -> bool {
-        self.work.ptes_walked += 1;
-        let word = self.memory.mm(mm).table.word(page);
-        if !self.may_mark(word, is_single) {
-            return false;
+    fn mark_in_scan(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
+        self.mark_entry(mm, page, word, stored);
+        let here = self.current_node();
+        if self.is_governed() && self.tiers.node_is_top_tier(here) {
+            self.note_mark(word.pfn(), here, Whose::Stays);
         }
-        self.update_huge(mm, page, Word::set_prot_none);
+    }
+
+    /// Marks an entry, that of a huge page for all its pages, and keeps the time.
+    pub(super) fn mark_entry(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
+        if word.is_huge() {
+            self.update_huge(mm, page, Word::set_prot_none);
+            self.count_node(self.current_node(), Stat::NumaHugePteUpdates, 1);
+        } else {
+            let space = self.memory.mm_mut(mm);
+            space.table.update(page, Word::set_prot_none);
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
         self.numa_balancing.exchange_access_time(word.pfn(), stored);
-        self.count_node(self.current_node(), Stat::NumaHugePteUpdates, 1);
-        true
+    }
+
+    /// So many pages were marked, by so many entries.
+    pub(super) fn count_marked(&mut self, pages: u64, entries: u64) {
+        if pages > 0 {
+            self.numa_balancing.has_marked = true;
+            self.rare_work().ptes_marked += entries;
+            self.count_node(self.current_node(), Stat::NumaPteUpdates, pages as i64);
+        }
     }
 
     /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.
-    fn may_mark(&self, word: Word, is_single: bool) -> bool {
+    pub(super) fn may_mark(&self, word: Word, is_single: bool) -> bool {
         if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
             return false;
         }

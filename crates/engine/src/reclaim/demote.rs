@@ -142,6 +142,7 @@ impl Core {
             self.free_folio(to);
             return false;
         }
+        self.note_departure(to, folio.node);
         // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
         sc.isolated[folio.lru_type() as usize] -= folio.pages();
         self.migrate_put_back(to);

@@ -13,6 +13,7 @@ use crate::memory::Memory;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Entry, MappedWords, Marked, Table};
+use crate::numa_balancing::is_asked_when_read;
 use crate::pghot::Source;
 use crate::promotion::LowerTierFrames;
 use crate::serve::engine::Engine;
@@ -93,6 +94,8 @@ struct Watch<'a> {
     sets_aside: bool,
     /// Each page is reported.
     reports: bool,
+    /// Some pages say how soon they are used.
+    asks: bool,
     /// A task with something set aside has to be asked at the end of its call.
     has_aside: bool,
     /// The run ends before an access after which there is something to do.
@@ -104,13 +107,16 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Whether the run ends before this access.
     fn stops_before(&self, access: &Access, found: Option<(Pfn, bool)>) -> bool {
-        self.stops_at_call_end && access.ends_call() && (self.has_aside || self.is_slow(found).is_some())
+        self.stops_at_call_end
+            && access.ends_call()
+            && (self.has_aside || self.is_slow(access.page, found).is_some())
     }
 
     /// The page that is to be looked at closely after its access.
-    fn is_slow(&self, found: Option<(Pfn, bool)>) -> Option<(Pfn, bool)> {
+    fn is_slow(&self, page: u64, found: Option<(Pfn, bool)>) -> Option<(Pfn, bool)> {
         let (pfn, is_in_use) = found?;
-        let is_wanted = self.reports || (self.sets_aside && is_in_use);
+        let is_wanted =
+            self.reports || (self.sets_aside && is_in_use) || (self.asks && is_asked_when_read(page));
         (is_wanted && self.lower_tiers.holds(pfn)).then_some((pfn, is_in_use))
     }
 }
@@ -214,6 +220,7 @@ impl Engine {
         let mut watch = Watch {
             sets_aside: promotes && self.core.may_set_aside(aside),
             reports: self.core.config.pghot_listens_to(Source::MarkAccessed),
+            asks: self.core.is_governed(),
             has_aside: !aside.is_empty(),
             stops_at_call_end,
             looked_up: 0,
@@ -305,7 +312,7 @@ fn file_hits<const WATCHED: bool, A: Copy>(
                 break Stopped::NoHit;
             }
             watch.looked_up += u64::from(found.is_some_and(|(_, is_in_use)| is_in_use));
-            slow = watch.is_slow(found);
+            slow = watch.is_slow(page, found);
         }
         let marked = if is_overwrite {
             index.overwrite(page)

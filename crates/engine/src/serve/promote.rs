@@ -74,6 +74,9 @@ impl Current<'_> {
     #[cold]
     pub(super) fn read_slow_page(&mut self, pfn: Pfn, is_in_use: bool) {
         self.core.report_read(pfn);
+        if self.core.is_governed() {
+            self.core.note_read(pfn);
+        }
         if is_in_use && self.core.promotes_page_cache() {
             self.core.promotion_candidate(pfn, &mut self.task.aside);
         }

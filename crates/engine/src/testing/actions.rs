@@ -59,6 +59,8 @@ pub(crate) struct Tiers {
     pub(crate) page_cache: bool,
     /// kmigrated does, and hint faults tell it.
     pub(crate) tracking: bool,
+    /// A governor watches what has left.
+    pub(crate) governed: bool,
 }
 
 impl Setup {
@@ -367,8 +369,14 @@ pub(crate) fn huge_action() -> impl Strategy<Value = Action> {
 
 /// A machine with fast and slow memory, on which what is used goes up and what is not goes down.
 pub(crate) fn tiered_setup() -> impl Strategy<Value = Setup> {
-    (setup(), 60..120u64, any::<bool>(), any::<bool>()).prop_map(|(setup, fast, page_cache, tracking)| {
-        let tiers = Some(Tiers { fast, page_cache, tracking });
+    let tiers = (60..120u64, any::<[bool; 3]>()).prop_map(|(fast, [page_cache, tracking, governed])| Tiers {
+        fast,
+        page_cache,
+        tracking,
+        governed,
+    });
+    (setup(), tiers).prop_map(|(setup, tiers)| {
+        let tiers = Some(tiers);
         // Limits that let both groups fill fast memory.
         let limits = setup.limits.map(|pages| 4 * pages);
         Setup { demotes: true, memory: 4096, limits, tiers, ..setup }

@@ -1,5 +1,6 @@
 //! Promises of demotion: what goes to slower memory, what does not, and what becomes of that.
 
+use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::stat::Stat;
 use crate::*;
@@ -120,6 +121,34 @@ fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
         let kept = bench.access_all();
         let lost = 2 * PAGES - kept;
         assert_eq!(reclaimed - demoted as u64, lost, "all that was demoted is found");
+        bench.engine.check_invariants();
+    }
+}
+
+/// Where a governor wants to know how soon it is used.
+#[test]
+fn what_is_demoted_is_marked_and_its_next_use_is_seen_once() {
+    for policy in profiles() {
+        let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
+        let config = &mut bench.engine.core.config;
+        (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
+        bench.reclaim(2 * PAGES);
+        let [marked] = bench.stats([Stat::NumaPteUpdates]);
+        let departed = |bench: &Bench| {
+            let core = &bench.engine.core;
+            let folios = core.folios_in_use(NodeId(1)).into_iter();
+            folios.filter(|&pfn| core.memory.folios[pfn].has(FolioFlags::DEPARTED)).count() as i64
+        };
+        let demoted = bench.used(NodeId(1)) as i64;
+        assert_eq!(departed(&bench), demoted, "what is still there");
+        assert!(marked > 0 && marked <= demoted, "{marked} entries of {demoted} pages: files are not mapped");
+        bench.engine.check_invariants();
+        for _ in 0..2 {
+            bench.access_all();
+            assert_eq!(bench.stats([Stat::NumaHintFaults]), [marked], "each mark is a fault, and no more");
+        }
+        let unseen = departed(&bench);
+        assert!(unseen <= demoted - marked, "pages of files between those that are asked: {unseen}");
         bench.engine.check_invariants();
     }
 }

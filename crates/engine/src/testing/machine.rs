@@ -102,6 +102,7 @@ impl Machine {
             layout: Layout { memory_types: types, ..Layout::default() },
             demotion_enabled: setup.demotes,
             numa_balancing: if setup.tiers.is_some() { 2 } else { 0 },
+            promotion_governor_ms: if setup.tiers.is_some_and(|tiers| tiers.governed) { 1000 } else { 0 },
             pagecache_promotion_enabled: setup.tiers.is_some_and(|tiers| tiers.page_cache),
             pghot_record_fma_enable: setup.tiers.map_or(0, |tiers| tiers.tracking.into()),
             pghot_record_hintfaults_enable: setup.tiers.map_or(0, |tiers| tiers.tracking.into()),

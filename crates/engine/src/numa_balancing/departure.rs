@@ -1,0 +1,103 @@
+//! Pages that have left fast memory, and how soon they are used again: what the governor goes by. (`promotion_governor_ms`; in no kernel)
+//!
+//! A page that is demoted is marked as the scanner marks pages. So its next use is seen, whether it comes through a mapping (a hint fault)
+//! or a file descriptor (the read itself). The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
+//!
+//! Neighbours in a file are read together, and would all say the same. Of 64 pages that nothing maps one is asked.
+
+use super::gain::Whose;
+use crate::core::Core;
+use crate::memory::folio::FolioFlags;
+use crate::units::{NodeId, Pfn};
+
+/// Of so many pages of a file in a row the first is asked: as many as a large request reads.
+const NEIGHBOURS: u64 = 64;
+
+impl Core {
+    /// Whether promotion has a governor.
+    #[inline]
+    pub(crate) fn is_governed(&self) -> bool {
+        self.config.promotion_governor_ms > 0
+    }
+
+    /// The number of the window that is under way.
+    fn governor_window(&self) -> u64 {
+        self.now.0 / 1_000_000 / u64::from(self.config.promotion_governor_ms)
+    }
+
+    /// A folio has been demoted from a node, and is still in the hands of who did it.
+    pub(crate) fn note_departure(&mut self, pfn: Pfn, from: NodeId) {
+        if !self.is_governed() || !self.config.is_memory_tiering() || !self.tiers.node_is_top_tier(from) {
+            return;
+        }
+        self.memory.folios[pfn].set(FolioFlags::DEPARTED);
+        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
+        if self.mark_mappings(pfn, stored) || self.is_asked(pfn) {
+            self.note_mark(pfn, from, Whose::Left);
+        }
+    }
+
+    /// Marks the entries that lead to a folio, where the scanner might. False if there are none.
+    fn mark_mappings(&mut self, pfn: Pfn, stored: u32) -> bool {
+        let folio = self.memory.folios[pfn];
+        if folio.mapped == 0 {
+            return false;
+        }
+        let mut entries = 0;
+        for at in 0..self.rmap_len(&folio) {
+            let (mm, page) = self.rmap_entry(&folio, at);
+            let word = self.memory.mm(mm).table.word_if_any(page);
+            let leads_here = word.is_present() && word.pfn() == pfn;
+            if leads_here && self.is_scannable(mm, self.vma_from(mm, page)) && self.may_mark(word, false) {
+                self.mark_entry(mm, page, word, stored);
+                entries += 1;
+            }
+        }
+        self.count_marked(entries * folio.pages(), entries);
+        entries > 0
+    }
+
+    /// A page has been marked whose use would bring it to a node.
+    pub(super) fn note_mark(&mut self, pfn: Pfn, to: NodeId, whose: Whose) {
+        let (window, pages) = (self.governor_window(), self.memory.folios[pfn].pages());
+        self.numa_balancing.mark_windows.populate(pfn);
+        self.numa_balancing.mark_windows[pfn] = window as u16;
+        self.numa_balancing.gains[to.index()].marked(whose, window, pages);
+    }
+
+    /// A page that was marked is used on a node.
+    pub(super) fn note_use(&mut self, pfn: Pfn, to: NodeId) {
+        let window = self.governor_window();
+        let windows_ago = (window as u16).wrapping_sub(self.numa_balancing.mark_windows.get(pfn));
+        let folio = &mut self.memory.folios[pfn];
+        let whose = if folio.has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays };
+        folio.clear(FolioFlags::DEPARTED);
+        self.numa_balancing.gains[to.index()].used(whose, window, windows_ago, folio.pages());
+    }
+
+    /// A page of slow memory is read through a file descriptor. Each read is the mark of the next one.
+    pub(crate) fn note_read(&mut self, pfn: Pfn) {
+        let to = self.current_node();
+        if self.tiers.node_is_top_tier(to) && self.is_asked(pfn) {
+            self.note_use(pfn, to);
+            self.note_mark(pfn, to, Whose::Stays);
+        }
+    }
+
+    /// Whether a page that nothing maps says how soon it is used.
+    fn is_asked(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        folio.mapped == 0 && folio.has(FolioFlags::INDEXED) && is_asked_when_read(folio.index.into())
+    }
+
+    /// Whether pages that come to a node are used sooner than those that leave it.
+    pub(super) fn exchange_gains(&self, to: NodeId) -> bool {
+        self.numa_balancing.gains[to.index()].is_shown()
+    }
+}
+
+/// Whether a page of a file says how soon it is used, where nothing maps it.
+#[inline]
+pub(crate) fn is_asked_when_read(page: u64) -> bool {
+    page.is_multiple_of(NEIGHBOURS)
+}

@@ -1,0 +1,183 @@
+//! What an exchange gains: whether pages of slow memory are used sooner than those that have left fast memory for others.
+//! [tiering 9.3, beyond all kernels]
+//!
+//! ```text
+//!   of pages that are marked in a window, how many are used before the next one ends?
+//!       they leave fast memory, and are marked as they do ──────────▶ left ┐
+//!       they are in slow memory: the scanner marks them, or a read ─▶ stay ┴▶ compared when both have had their time
+//! ```
+//! Pages that are all hot answer alike, wherever they are. Of a hot set that has moved, those that leave are cold, and those that come are
+//! not: where pages that stay are used in time twice as often as pages that have left, an exchange gains. Who leaves for good is never
+//! used, and its silence counts.
+//!
+//! Those that have left are remembered for some tens of windows. Where the governor lets hardly any go, nothing else could tell it that a
+//! hot set moves.
+
+/// Uses that chance needs to be ruled out by.
+const ENOUGH: u64 = 32;
+/// What is remembered is halved when it is of so many pages.
+const REMEMBERED: u64 = 4096;
+/// And what is known of those that have left each time so many windows are over.
+const FORGET_WINDOWS: u64 = 32;
+/// In time so many times as often is sooner.
+const SOONER: u64 = 2;
+
+/// Whose mark it is: of a page that has left fast memory, for the first time since, or of another page of slow memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    Left,
+    Stays,
+}
+
+/// Pages that were marked, and how many of them were used in time.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Marks {
+    marked: u64,
+    used: u64,
+}
+
+impl Marks {
+    fn halve(&mut self, times: u32) {
+        self.marked = self.marked.checked_shr(times).unwrap_or(0);
+        self.used = self.used.checked_shr(times).unwrap_or(0);
+    }
+}
+
+/// Marks of one kind of pages.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Answers {
+    /// Of windows whose marks have had their time.
+    known: Marks,
+    /// Of the window before the one under way.
+    last: Marks,
+    /// Of the one under way.
+    this: Marks,
+}
+
+impl Answers {
+    /// A window is over.
+    fn turn(&mut self) {
+        self.known.marked += self.last.marked;
+        self.known.used += self.last.used;
+        while self.known.marked >= REMEMBERED {
+            self.known.halve(1);
+        }
+        self.last = std::mem::take(&mut self.this);
+    }
+}
+
+/// What a node of the top tier knows of pages that have left it, and of those that could come.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Gain {
+    left: Answers,
+    stay: Answers,
+    /// The number of the window that is under way.
+    window: u64,
+}
+
+impl Gain {
+    fn answers(&mut self, whose: Whose, window: u64) -> &mut Answers {
+        // After two nothing is under way any more.
+        for _ in 0..window.saturating_sub(self.window).min(2) {
+            self.left.turn();
+            self.stay.turn();
+        }
+        let forgotten = (window / FORGET_WINDOWS).saturating_sub(self.window / FORGET_WINDOWS);
+        self.left.known.halve(forgotten.try_into().unwrap_or(u32::MAX));
+        self.window = window;
+        match whose {
+            Whose::Left => &mut self.left,
+            Whose::Stays => &mut self.stay,
+        }
+    }
+
+    /// Pages are marked in a window, by its number.
+    pub(crate) fn marked(&mut self, whose: Whose, window: u64, pages: u64) {
+        self.answers(whose, window).this.marked += pages;
+    }
+
+    /// Pages are used that were marked so many windows ago.
+    pub(crate) fn used(&mut self, whose: Whose, window: u64, windows_ago: u16, pages: u64) {
+        let answers = self.answers(whose, window);
+        match windows_ago {
+            0 => answers.this.used += pages,
+            1 => answers.last.used += pages,
+            _ => {}
+        }
+    }
+
+    /// Whether it has been shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        let (left, stay) = (self.left.known, self.stay.known);
+        // If those that have left were used like the others, `expected` of them would have been.
+        let expected = left.marked * stay.used / stay.marked.max(1);
+        expected >= ENOUGH && SOONER * left.used <= expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In each of some windows so many pages are marked, and so many of these are used in the same one: first of those that have left,
+    /// then of the others.
+    fn windows(gain: &mut Gain, windows: std::ops::Range<u64>, left: (u64, u64), stay: (u64, u64)) {
+        for window in windows {
+            for (whose, (marked, used)) in [(Whose::Left, left), (Whose::Stays, stay)] {
+                gain.marked(whose, window, marked);
+                gain.used(whose, window, 0, used);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_are_all_hot_answer_alike_and_nothing_is_shown() {
+        let mut gain = Gain::default();
+        windows(&mut gain, 0..50, (400, 28), (2460, 172));
+        assert!(!gain.is_shown(), "{gain:?}");
+    }
+
+    #[test]
+    fn those_that_have_left_and_are_silent_show_it_when_they_have_had_their_time() {
+        let mut gain = Gain::default();
+        windows(&mut gain, 7..9, (100, 0), (100, 90));
+        assert!(!gain.is_shown(), "both windows may still be answered: {gain:?}");
+        windows(&mut gain, 9..10, (0, 0), (0, 0));
+        assert!(gain.is_shown(), "{gain:?}");
+    }
+
+    #[test]
+    fn a_use_counts_up_to_the_end_of_the_window_after_its_mark() {
+        for (windows_ago, is_alike) in [(0, true), (1, true), (2, false), (u16::MAX, false)] {
+            let mut gain = Gain::default();
+            windows(&mut gain, 10..11, (100, 0), (100, 90));
+            gain.used(Whose::Left, 10 + u64::from(windows_ago.min(3)), windows_ago, 90);
+            windows(&mut gain, 14..15, (0, 0), (0, 0));
+            assert_eq!(!gain.is_shown(), is_alike, "{windows_ago} windows ago: {gain:?}");
+        }
+    }
+
+    #[test]
+    fn chance_shows_nothing() {
+        let mut gain = Gain::default();
+        windows(&mut gain, 0..3, (ENOUGH - 1, 0), (10, 10));
+        windows(&mut gain, 3..5, (0, 0), (0, 0));
+        assert!(gain.is_shown(), "three windows are enough: {gain:?}");
+        let mut gain = Gain::default();
+        windows(&mut gain, 0..1, (ENOUGH - 1, 0), (10, 10));
+        windows(&mut gain, 1..5, (0, 0), (0, 0));
+        assert!(!gain.is_shown(), "one is not: {gain:?}");
+    }
+
+    #[test]
+    fn those_that_have_left_are_remembered_while_none_leave_and_are_forgotten_in_the_end() {
+        let mut gain = Gain::default();
+        windows(&mut gain, 0..3, (200, 4), (1000, 20));
+        assert!(!gain.is_shown());
+        windows(&mut gain, 3..20, (0, 0), (0, 0));
+        windows(&mut gain, 20..24, (0, 0), (2000, 1800));
+        assert!(gain.is_shown(), "the hot set has moved: {gain:?}");
+        windows(&mut gain, 1000..1001, (0, 0), (0, 0));
+        assert!(!gain.is_shown(), "{gain:?}");
+    }
+}
