@@ -25,6 +25,23 @@ fn a_misspelt_key_names_file_line_and_nearest_match() {
 }
 
 #[test]
+fn an_unknown_key_of_the_kernel_shows_its_neighbours_or_where_it_belongs_and_not_all_keys() {
+    for (key, parts) in [
+        (
+            "sysctl.vm.swappiness = 10",
+            ["`sysctl.vm.swappiness` is a key of the scenario, not of `kernel`", "above all sections"],
+        ),
+        ("lru.agin = 1", ["did you mean `lru.aging`?", "keys here: lru.lists, "]),
+        ("colour = 1", ["keys here: profile, ", "lru.*, reclaim.*"]),
+    ] {
+        let output = run_with("[[memcg]]", &format!("[kernel]\n{key}\n\n[[memcg]]"), &[]);
+        check_failure(&output, 2, &[&["unknown key", "scenario.toml:4:"], &parts[..]].concat());
+        let message = super::text(&output.stderr);
+        assert!(message.len() < 1500, "{message}");
+    }
+}
+
+#[test]
 fn a_misspelt_name_is_answered_with_the_nearest() {
     let output = run_with("memcg = \"/web\"", "memcg = \"/wbe\"", &[]);
     check_failure(

@@ -111,6 +111,26 @@ impl Scenario {
     }
 }
 
+/// Keys that are shown one by one; of more, groups are.
+const SHOWN_MAX: usize = 24;
+
+/// Keys of a section, for who has written one that is none of them: those of its group, or each group as one.
+fn shown(given: &str, known: &[String]) -> String {
+    let group = |name: &str| name.split_once('.').map(|(group, _)| format!("{group}."));
+    let is_beside = |name: &&String| group(given).is_some_and(|group| name.starts_with(&group));
+    if known.len() <= SHOWN_MAX {
+        return known.join(", ");
+    }
+    let beside: Vec<&str> = known.iter().filter(is_beside).map(String::as_str).collect();
+    if !beside.is_empty() {
+        return beside.join(", ");
+    }
+    let mut names: Vec<String> =
+        known.iter().map(|name| group(name).map_or_else(|| name.clone(), |group| group + "*")).collect();
+    names.dedup();
+    names.join(", ")
+}
+
 /// A limit below this can't hold the pages of one fault and one batch of reclaim; the kernel would loop into OOM at once.
 pub(super) const LIMIT_PAGES_MIN: u64 = 32;
 
@@ -256,10 +276,15 @@ impl Check<'_> {
                 self.value(&path, key.accepts, value);
             } else {
                 let known = Key::names_under(&format!("{general}."));
-                let problem = Problem::new(path, format!("unknown key `{name}`"))
-                    .help(format!("keys here: {}", known.join(", ")))
-                    .nearest(name, known);
-                self.report(problem);
+                let help = match Key::find(name) {
+                    Some(_) => format!(
+                        "`{name}` is a key of the scenario, not of `{prefix}`: write it above all sections"
+                    ),
+                    None => format!("keys here: {}", shown(name, &known)),
+                };
+                self.report(
+                    Problem::new(path, format!("unknown key `{name}`")).help(help).nearest(name, known),
+                );
             }
         }
     }
