@@ -84,10 +84,11 @@ impl Core {
         }
     }
 
-    /// Whether a page that nothing maps says how soon it is used.
+    /// Whether a page that nothing maps says how soon it is used. Where nobody looks at reads its silence would say nothing.
     fn is_asked(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
-        folio.mapped == 0 && folio.has(FolioFlags::INDEXED) && is_asked_when_read(folio.index.into())
+        let is_read = folio.mapped == 0 && folio.has(FolioFlags::INDEXED);
+        is_read && self.watches_reads() && is_asked_when_read(folio.index.into())
     }
 
     /// Whether pages that come to a node are used sooner than those that leave it.

@@ -50,7 +50,7 @@ impl Core {
         } else {
             space.table.update(page, Word::clear_prot_none);
         }
-        if self.is_governed() && self.tiers.node_is_top_tier(to) {
+        if self.is_governed() && self.tiers.node_is_top_tier(to) && !self.tiers.node_is_top_tier(node) {
             self.note_use(pfn, to);
         }
         // A store to a page of a file has more to do than this.

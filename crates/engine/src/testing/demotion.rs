@@ -6,6 +6,7 @@ use crate::stat::Stat;
 use crate::*;
 
 const FAST: NodeId = NodeId(0);
+const SLOW: NodeId = NodeId(1);
 
 /// A machine of one fast node and slow ones, with a heap and a file that were touched once, all on the fast node.
 struct Bench {
@@ -95,6 +96,13 @@ impl Bench {
     fn used(&self, node: NodeId) -> u64 {
         self.engine.core.folios_in_use(node).len() as u64
     }
+
+    /// Pages of slow memory that have left fast memory, and have not been seen to be used since.
+    fn unseen(&self) -> u64 {
+        let core = &self.engine.core;
+        let folios = core.folios_in_use(SLOW).into_iter();
+        folios.filter(|&pfn| core.memory.folios[pfn].has(FolioFlags::DEPARTED)).count() as u64
+    }
 }
 
 fn profiles() -> impl Iterator<Item = Policy> {
@@ -134,22 +142,43 @@ fn what_is_demoted_is_marked_and_its_next_use_is_seen_once() {
         (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
         bench.reclaim(2 * PAGES);
         let [marked] = bench.stats([Stat::NumaPteUpdates]);
-        let departed = |bench: &Bench| {
-            let core = &bench.engine.core;
-            let folios = core.folios_in_use(NodeId(1)).into_iter();
-            folios.filter(|&pfn| core.memory.folios[pfn].has(FolioFlags::DEPARTED)).count() as i64
-        };
-        let demoted = bench.used(NodeId(1)) as i64;
-        assert_eq!(departed(&bench), demoted, "what is still there");
-        assert!(marked > 0 && marked <= demoted, "{marked} entries of {demoted} pages: files are not mapped");
+        let demoted = bench.used(SLOW);
+        assert_eq!(bench.unseen(), demoted, "what is still there");
+        assert!(
+            marked > 0 && marked as u64 <= demoted,
+            "{marked} entries of {demoted} pages: files are not mapped"
+        );
         bench.engine.check_invariants();
         for _ in 0..2 {
             bench.access_all();
             assert_eq!(bench.stats([Stat::NumaHintFaults]), [marked], "each mark is a fault, and no more");
         }
-        let unseen = departed(&bench);
-        assert!(unseen <= demoted - marked, "pages of files between those that are asked: {unseen}");
+        assert!(bench.unseen() <= demoted - marked as u64, "all that was mapped has been seen");
         bench.engine.check_invariants();
+    }
+}
+
+/// Of what was demoted, how much says how soon it is used: all that is mapped, and a page in 64 of files, if reads are looked at.
+#[test]
+fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
+    for watched in [false, true] {
+        let mut bench = Bench::new(Policy::classic_6_12(), true, &[(4096, 2880)]);
+        let config = &mut bench.engine.core.config;
+        (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
+        config.pagecache_promotion_enabled = watched;
+        bench.reclaim(PAGES);
+        let core = &bench.engine.core;
+        let of_file = core.folios_in_use(SLOW).into_iter().map(|pfn| core.memory.folios[pfn]);
+        let asked = of_file.filter(|folio| folio.has(FolioFlags::INDEXED) && folio.index.is_multiple_of(64));
+        let asked = asked.count() as u64;
+        assert!(asked > 0, "one of them went");
+        let unseen = bench.unseen();
+        let (open, _) = bench.objects[1];
+        for page in 0..PAGES {
+            let step = bench.engine.start(bench.task, Access::new(open, page, false));
+            bench.run(step);
+        }
+        assert_eq!(unseen - bench.unseen(), if watched { asked } else { 0 });
     }
 }
 
