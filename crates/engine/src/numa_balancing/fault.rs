@@ -192,6 +192,7 @@ impl Core {
     }
 
     fn governor_admits(&mut self, to: NodeId, now_ms: u64) -> bool {
+        let gains = self.exchange_gains(to);
         let vmstat = &self.vmstat[to.index()];
         let count = |stat: Stat| vmstat[stat as usize] as u64;
         let demoted =
@@ -206,7 +207,7 @@ impl Core {
         // Below its promo mark kswapd may be making it, and who takes it from under its hands has it make more.
         let is_free = |zone: &Zone| zone.watermark_ok(0, promo(zone) + 1, ZoneType::Movable, Rights::empty());
         let has_room = zones.iter().any(is_free);
-        let arrival = Arrival { now_ms, traffic, at_once, has_room, gains: self.exchange_gains(to) };
+        let arrival = Arrival { now_ms, traffic, at_once, has_room, gains };
         let length_ms = self.config.promotion_governor_ms.into();
         self.numa_balancing.governors[to.index()].admits(length_ms, &arrival)
     }

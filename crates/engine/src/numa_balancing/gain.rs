@@ -10,8 +10,9 @@
 //! not: where pages that stay are used in time twice as often as pages that have left, an exchange gains. Who leaves for good is never
 //! used, and its silence counts.
 //!
-//! Those that have left are remembered for some tens of windows. Where the governor lets hardly any go, nothing else could tell it that a
-//! hot set moves.
+//! Those that have left are remembered for some tens of windows, as the governor lets hardly any go. What it has let go by then may have
+//! been hot: memory that fills up demotes hot and cold pages alike. So there is a second sign. Where pages that stay are used in time twice as
+//! often as when the governor set in, other pages are hot by now, and all begins anew.
 
 /// Uses that chance needs to be ruled out by.
 const ENOUGH: u64 = 32;
@@ -37,6 +38,11 @@ struct Marks {
 }
 
 impl Marks {
+    /// How many of so many others would be used if they were used like these.
+    fn expected(&self, marked: u64) -> u64 {
+        marked * self.used / self.marked.max(1)
+    }
+
     fn halve(&mut self, times: u32) {
         self.marked = self.marked.checked_shr(times).unwrap_or(0);
         self.used = self.used.checked_shr(times).unwrap_or(0);
@@ -71,6 +77,9 @@ impl Answers {
 pub(crate) struct Gain {
     left: Answers,
     stay: Answers,
+    /// Those that stay, of the last window with enough of them that had its time; and the same when the governor set in.
+    latest: Marks,
+    governed: Option<Marks>,
     /// The number of the window that is under way.
     window: u64,
 }
@@ -79,6 +88,9 @@ impl Gain {
     fn answers(&mut self, whose: Whose, window: u64) -> &mut Answers {
         // After two nothing is under way any more.
         for _ in 0..window.saturating_sub(self.window).min(2) {
+            if self.stay.last.marked >= ENOUGH {
+                self.latest = self.stay.last;
+            }
             self.left.turn();
             self.stay.turn();
         }
@@ -106,11 +118,22 @@ impl Gain {
         }
     }
 
-    /// Whether it has been shown.
-    pub(crate) fn is_shown(&self) -> bool {
+    /// Whether it has been shown. `is_governed`: fewer may come than would.
+    pub(crate) fn is_shown(&mut self, is_governed: bool) -> bool {
         let (left, stay) = (self.left.known, self.stay.known);
-        // If those that have left were used like the others, `expected` of them would have been.
-        let expected = left.marked * stay.used / stay.marked.max(1);
+        if is_governed {
+            let Marks { marked, used } = *self.governed.get_or_insert(self.latest);
+            // One more might have been used than was: of few nothing is certain.
+            let before = Marks { marked, used: used + 1 };
+            let Marks { marked, used } = self.latest;
+            if used >= ENOUGH && used >= SOONER * before.expected(marked) {
+                (self.governed, self.left.known) = (None, Marks::default());
+                return true;
+            }
+        } else {
+            self.governed = None;
+        }
+        let expected = stay.expected(left.marked);
         expected >= ENOUGH && SOONER * left.used <= expected
     }
 }
@@ -134,16 +157,16 @@ mod tests {
     fn pages_that_are_all_hot_answer_alike_and_nothing_is_shown() {
         let mut gain = Gain::default();
         windows(&mut gain, 0..50, (400, 28), (2460, 172));
-        assert!(!gain.is_shown(), "{gain:?}");
+        assert!(!gain.is_shown(false), "{gain:?}");
     }
 
     #[test]
     fn those_that_have_left_and_are_silent_show_it_when_they_have_had_their_time() {
         let mut gain = Gain::default();
         windows(&mut gain, 7..9, (100, 0), (100, 90));
-        assert!(!gain.is_shown(), "both windows may still be answered: {gain:?}");
+        assert!(!gain.is_shown(false), "both windows may still be answered: {gain:?}");
         windows(&mut gain, 9..10, (0, 0), (0, 0));
-        assert!(gain.is_shown(), "{gain:?}");
+        assert!(gain.is_shown(false), "{gain:?}");
     }
 
     #[test]
@@ -153,7 +176,7 @@ mod tests {
             windows(&mut gain, 10..11, (100, 0), (100, 90));
             gain.used(Whose::Left, 10 + u64::from(windows_ago.min(3)), windows_ago, 90);
             windows(&mut gain, 14..15, (0, 0), (0, 0));
-            assert_eq!(!gain.is_shown(), is_alike, "{windows_ago} windows ago: {gain:?}");
+            assert_eq!(!gain.is_shown(false), is_alike, "{windows_ago} windows ago: {gain:?}");
         }
     }
 
@@ -162,22 +185,35 @@ mod tests {
         let mut gain = Gain::default();
         windows(&mut gain, 0..3, (ENOUGH - 1, 0), (10, 10));
         windows(&mut gain, 3..5, (0, 0), (0, 0));
-        assert!(gain.is_shown(), "three windows are enough: {gain:?}");
+        assert!(gain.is_shown(false), "three windows are enough: {gain:?}");
         let mut gain = Gain::default();
         windows(&mut gain, 0..1, (ENOUGH - 1, 0), (10, 10));
         windows(&mut gain, 1..5, (0, 0), (0, 0));
-        assert!(!gain.is_shown(), "one is not: {gain:?}");
+        assert!(!gain.is_shown(false), "one is not: {gain:?}");
     }
 
     #[test]
     fn those_that_have_left_are_remembered_while_none_leave_and_are_forgotten_in_the_end() {
         let mut gain = Gain::default();
         windows(&mut gain, 0..3, (200, 4), (1000, 20));
-        assert!(!gain.is_shown());
+        assert!(!gain.is_shown(false));
         windows(&mut gain, 3..20, (0, 0), (0, 0));
         windows(&mut gain, 20..24, (0, 0), (2000, 1800));
-        assert!(gain.is_shown(), "the hot set has moved: {gain:?}");
+        assert!(gain.is_shown(false), "the hot set has moved: {gain:?}");
         windows(&mut gain, 1000..1001, (0, 0), (0, 0));
-        assert!(!gain.is_shown(), "{gain:?}");
+        assert!(!gain.is_shown(false), "{gain:?}");
+    }
+
+    #[test]
+    fn where_pages_that_stay_are_hotter_than_when_the_governor_set_in_all_begins_anew() {
+        let mut gain = Gain::default();
+        windows(&mut gain, 0..4, (500, 100), (1000, 50));
+        assert!(!gain.is_shown(true), "those that have left are hot: {gain:?}");
+        windows(&mut gain, 4..20, (0, 0), (1000, 70));
+        assert!(!gain.is_shown(true), "as before, but for chance: {gain:?}");
+        windows(&mut gain, 20..23, (0, 0), (1000, 120));
+        assert!(gain.is_shown(true), "{gain:?}");
+        assert_eq!(gain.left.known, Marks::default(), "who left before says nothing now");
+        assert!(!gain.is_shown(false), "that was once");
     }
 }

@@ -121,6 +121,11 @@ impl Governor {
         admits
     }
 
+    /// Whether fewer may come than would.
+    pub(crate) fn governs(&self) -> bool {
+        self.budget.is_some()
+    }
+
     /// All room that was made has been taken.
     fn judge(&mut self, window_ms: u64, arrival: &Arrival) {
         let Arrival { now_ms, traffic, at_once, .. } = *arrival;

@@ -432,18 +432,25 @@ size = "80MiB"
 workload = { pattern = "chain", parts = [{ of = { pattern = "fill" } }, { of = { pattern = "hot_set", ops = 375_000, hot_pages_fraction = 0.1, hot_access_fraction = 0.9, move_every = 125_000, write_ratio = 0.2 } }] }
 "#;
 
+/// Whether hint faults are recorded, or page tables are scanned.
 #[test]
 fn the_governor_does_not_take_a_hot_set_that_moves_for_thrash() {
-    let directory = with_scenario(SHIFTING);
-    let time = |windows_ms: u32| {
-        let setting = format!("kernel.numa.promotion_governor_ms={windows_ms}");
-        let result =
-            check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json", "--set", &setting]));
-        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
-        result["tasks"][0]["runtime_ns"].as_f64().unwrap()
-    };
-    let (without, with) = (time(0), time(1000));
-    assert!(with < 1.03 * without, "{with} ns, {without} without a governor");
+    let scans = SHIFTING
+        .replace("pghot_record_hintfaults_enable", "pghot_record_pgtscans_enable")
+        .replace("[kernel]", "[kernel]\nprofile = \"mglru@6.12\"");
+    for scenario in [SHIFTING, &scans] {
+        let (without, with) = (governed_time(scenario, 0), governed_time(scenario, 1000));
+        assert!(with < 1.03 * without, "{with} ns, {without} without a governor");
+    }
+}
+
+fn governed_time(scenario: &str, window_ms: u32) -> f64 {
+    let directory = with_scenario(scenario);
+    let setting = format!("kernel.numa.promotion_governor_ms={window_ms}");
+    let arguments = ["run", "scenario.toml", "--json", "--set", &setting];
+    let result = check_success(&pageout(directory.path(), &arguments));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    result["tasks"][0]["runtime_ns"].as_f64().unwrap()
 }
 
 /// Pages of a file that come and go, on memory that is too small for them, and some that are used more than others.
