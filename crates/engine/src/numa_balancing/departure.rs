@@ -94,7 +94,7 @@ impl Core {
     /// Whether pages that come to a node are used sooner than those that leave it.
     pub(super) fn exchange_gains(&mut self, to: NodeId) -> bool {
         let is_governed = self.numa_balancing.governors[to.index()].governs();
-        self.numa_balancing.gains[to.index()].is_shown(is_governed)
+        self.numa_balancing.gains[to.index()].judge(is_governed)
     }
 }
 

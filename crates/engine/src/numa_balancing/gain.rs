@@ -77,9 +77,10 @@ impl Answers {
 pub(crate) struct Gain {
     left: Answers,
     stay: Answers,
-    /// Those that stay, of the last window with enough of them that had its time; and the same when the governor set in.
+    /// Those that stay, of the last window with enough of them that had its time.
     latest: Marks,
-    governed: Option<Marks>,
+    /// The same when the governor set in, or the first since then; nothing where nothing is governed.
+    governed: Marks,
     /// The number of the window that is under way.
     window: u64,
 }
@@ -119,22 +120,26 @@ impl Gain {
     }
 
     /// Whether it has been shown. `is_governed`: fewer may come than would.
-    pub(crate) fn is_shown(&mut self, is_governed: bool) -> bool {
-        let (left, stay) = (self.left.known, self.stay.known);
-        if is_governed {
-            let Marks { marked, used } = *self.governed.get_or_insert(self.latest);
-            // One more might have been used than was: of few nothing is certain.
-            let before = Marks { marked, used: used + 1 };
-            let Marks { marked, used } = self.latest;
-            if used >= ENOUGH && used >= SOONER * before.expected(marked) {
-                (self.governed, self.left.known) = (None, Marks::default());
-                return true;
-            }
-        } else {
-            self.governed = None;
+    pub(crate) fn judge(&mut self, is_governed: bool) -> bool {
+        if !is_governed {
+            self.governed = Marks::default();
+        } else if self.governed.marked == 0 {
+            self.governed = self.latest;
+        } else if self.is_hotter() {
+            (self.governed, self.left.known) = (Marks::default(), Marks::default());
+            return true;
         }
+        let (left, stay) = (self.left.known, self.stay.known);
         let expected = stay.expected(left.marked);
         expected >= ENOUGH && SOONER * left.used <= expected
+    }
+
+    /// Whether pages that stay are hotter than when the governor set in.
+    fn is_hotter(&self) -> bool {
+        let Marks { marked, used } = self.governed;
+        // One more might have been used than was: of few nothing is certain.
+        let before = Marks { marked, used: used + 1 };
+        self.latest.used >= ENOUGH && self.latest.used >= SOONER * before.expected(self.latest.marked)
     }
 }
 
@@ -157,16 +162,16 @@ mod tests {
     fn pages_that_are_all_hot_answer_alike_and_nothing_is_shown() {
         let mut gain = Gain::default();
         windows(&mut gain, 0..50, (400, 28), (2460, 172));
-        assert!(!gain.is_shown(false), "{gain:?}");
+        assert!(!gain.judge(false), "{gain:?}");
     }
 
     #[test]
     fn those_that_have_left_and_are_silent_show_it_when_they_have_had_their_time() {
         let mut gain = Gain::default();
         windows(&mut gain, 7..9, (100, 0), (100, 90));
-        assert!(!gain.is_shown(false), "both windows may still be answered: {gain:?}");
+        assert!(!gain.judge(false), "both windows may still be answered: {gain:?}");
         windows(&mut gain, 9..10, (0, 0), (0, 0));
-        assert!(gain.is_shown(false), "{gain:?}");
+        assert!(gain.judge(false), "{gain:?}");
     }
 
     #[test]
@@ -176,7 +181,7 @@ mod tests {
             windows(&mut gain, 10..11, (100, 0), (100, 90));
             gain.used(Whose::Left, 10 + u64::from(windows_ago.min(3)), windows_ago, 90);
             windows(&mut gain, 14..15, (0, 0), (0, 0));
-            assert_eq!(!gain.is_shown(false), is_alike, "{windows_ago} windows ago: {gain:?}");
+            assert_eq!(!gain.judge(false), is_alike, "{windows_ago} windows ago: {gain:?}");
         }
     }
 
@@ -185,35 +190,35 @@ mod tests {
         let mut gain = Gain::default();
         windows(&mut gain, 0..3, (ENOUGH - 1, 0), (10, 10));
         windows(&mut gain, 3..5, (0, 0), (0, 0));
-        assert!(gain.is_shown(false), "three windows are enough: {gain:?}");
+        assert!(gain.judge(false), "three windows are enough: {gain:?}");
         let mut gain = Gain::default();
         windows(&mut gain, 0..1, (ENOUGH - 1, 0), (10, 10));
         windows(&mut gain, 1..5, (0, 0), (0, 0));
-        assert!(!gain.is_shown(false), "one is not: {gain:?}");
+        assert!(!gain.judge(false), "one is not: {gain:?}");
     }
 
     #[test]
     fn those_that_have_left_are_remembered_while_none_leave_and_are_forgotten_in_the_end() {
         let mut gain = Gain::default();
         windows(&mut gain, 0..3, (200, 4), (1000, 20));
-        assert!(!gain.is_shown(false));
+        assert!(!gain.judge(false));
         windows(&mut gain, 3..20, (0, 0), (0, 0));
         windows(&mut gain, 20..24, (0, 0), (2000, 1800));
-        assert!(gain.is_shown(false), "the hot set has moved: {gain:?}");
+        assert!(gain.judge(false), "the hot set has moved: {gain:?}");
         windows(&mut gain, 1000..1001, (0, 0), (0, 0));
-        assert!(!gain.is_shown(false), "{gain:?}");
+        assert!(!gain.judge(false), "{gain:?}");
     }
 
     #[test]
     fn where_pages_that_stay_are_hotter_than_when_the_governor_set_in_all_begins_anew() {
         let mut gain = Gain::default();
         windows(&mut gain, 0..4, (500, 100), (1000, 50));
-        assert!(!gain.is_shown(true), "those that have left are hot: {gain:?}");
+        assert!(!gain.judge(true), "those that have left are hot: {gain:?}");
         windows(&mut gain, 4..20, (0, 0), (1000, 70));
-        assert!(!gain.is_shown(true), "as before, but for chance: {gain:?}");
+        assert!(!gain.judge(true), "as before, but for chance: {gain:?}");
         windows(&mut gain, 20..23, (0, 0), (1000, 120));
-        assert!(gain.is_shown(true), "{gain:?}");
+        assert!(gain.judge(true), "{gain:?}");
         assert_eq!(gain.left.known, Marks::default(), "who left before says nothing now");
-        assert!(!gain.is_shown(false), "that was once");
+        assert!(!gain.judge(false), "that was once");
     }
 }
