@@ -1,4 +1,4 @@
-//! Pages that have left fast memory, and how soon they are used again: what the governor goes by. (`promotion_governor_ms`; in no kernel)
+//! The governor asks how soon pages that have left fast memory are used again. (`promotion_governor_ms`; in no kernel)
 //!
 //! A page that is demoted is marked as the scanner marks pages. So its next use is seen, whether it comes through a mapping (a hint fault)
 //! or a file descriptor (the read itself). The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::units::{NodeId, Pfn};
 
-/// Of so many pages of a file in a row the first is asked: as many as a large request reads.
+/// A large request reads so many pages of a file. The first is asked.
 const NEIGHBOURS: u64 = 64;
 
 impl Core {

@@ -14,13 +14,13 @@
 //! been hot: memory that fills up demotes hot and cold pages alike. So there is a second sign. Where pages that stay are used in time twice as
 //! often as when the governor set in, other pages are hot by now, and all begins anew.
 
-/// Uses that chance needs to be ruled out by.
+/// Fewer uses than that may be chance.
 const ENOUGH: u64 = 32;
-/// What is remembered is halved when it is of so many pages.
+/// Known marks are halved when there are so many, so that new ones count.
 const REMEMBERED: u64 = 4096;
-/// And what is known of those that have left each time so many windows are over.
+/// Marks of pages that have left are halved each time so many windows are over: they grow old where few leave.
 const FORGET_WINDOWS: u64 = 32;
-/// In time so many times as often is sooner.
+/// A move costs two copies. Pages used so many times as often are worth it.
 const SOONER: u64 = 2;
 
 /// Whose mark it is: of a page that has left fast memory, for the first time since, or of another page of slow memory.
@@ -137,7 +137,7 @@ impl Gain {
     /// Whether pages that stay are hotter than when the governor set in.
     fn is_hotter(&self) -> bool {
         let Marks { marked, used } = self.governed;
-        // One more might have been used than was: of few nothing is certain.
+        // Few marks say little: one more of them might have been used.
         let before = Marks { marked, used: used + 1 };
         self.latest.used >= ENOUGH && self.latest.used >= SOONER * before.expected(self.latest.marked)
     }
