@@ -32,90 +32,111 @@ pub enum Channel {
     Mapped,
 }
 
-/// Nanoseconds for each unit of work. Every value is valid.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Costs {
-    /// Hit, [`Channel::File`]. Row "read(2) of 4 KiB, cached, random": 860, M.
-    pub file_hit: u64,
-    /// A page of a large [`Channel::FileCalls`]. Rows "sequential read(2), 1 MiB buffer, cached": 515, M, and "linear read(2), 128
-    /// GiB in DRAM": 226, S. What a single page costs more is the call, which the pages of a larger one share.
-    pub sequential_hit: u64,
-    /// Hit, [`Channel::Mapped`]. Row "dependent load, DRAM": 173, M; 80 to 110 on bare metal, T.
-    pub mapped_hit: u64,
-    /// Page fault, entry to exit, with the folio's allocation but without zeroing. Row "minor fault on a cached file page":
-    /// 500 to 1,000, T; its upper half, D, so that a first touch adds up.
-    pub fault: u64,
-    /// What a `read(2)` that misses does beyond one that hits: allocation, submission, a second look-up. E: 300.
-    pub file_call: u64,
-    /// Zeroing a page. Row "anonymous first touch (fault + zeroing)": 1,900, M, less the fault and its shares, D.
-    pub zero: u64,
-    /// Walk of a memcg's ancestors to charge a batch: a handful of contended atomic additions. E: 100.
-    pub charge: u64,
-    /// Insertion of a folio in the page cache or swap cache. E: 100, an index walk and a few stores.
-    pub insert: u64,
-    /// Lock and loop of one per-CPU batch drain; the folios are list moves. E: 200.
-    pub batch_drain: u64,
-    /// Row "list move under the lruvec lock": 20 to 60, T.
-    pub list_move: u64,
-    /// Looking at a folio on behalf of reclaim: isolation and verdict. Part of row "direct memcg reclaim, clean unmapped
-    /// file page, all in": 660 a page, M, D.
-    pub scan: u64,
-    /// Row "rmap step to test an accessed bit": 100 to 250, T.
-    pub rmap_step: u64,
-    /// An upper page-table entry that a walk comes by. E: 10, one entry of a line that the next ones share, and a test or two.
-    pub upper_entry: u64,
-    /// A page-table entry looked at beside others. T: 2 to 5, since one cache line holds 8 of them.
-    pub pte_walked: u64,
-    /// Marking a page-table entry, with the time in its folio. E: 30, an atomic exchange in each of two lines, as a list move.
-    pub pte_marked: u64,
-    /// What a hint fault takes beyond another page fault. Row "hint fault (PROT_NONE, no migration)": 1,000 to 1,500, T; the middle of it
-    /// less a fault, D.
-    pub hint_fault: u64,
-    /// Removing a page-table entry with its share of the TLB flush. Row "the same, mapped once": 1,212 less 660, M, less
-    /// one rmap step, D.
-    pub unmap: u64,
-    /// Giving up a page-table entry with the page behind it, as part of a whole table. Row "MADV_DONTNEED, bulk": 170, M.
-    pub zap: u64,
-    /// Making a clean page of a file dirty: flags, tags in the index, counters. E: 150, as one and a half insertions.
-    pub dirty: u64,
-    /// Starting to write a page of a file: finding it, write-protecting it, adding it to a request, and its part of the end.
-    /// E: 300, what a read adds for the same. The transfer is the device's.
-    pub write_page: u64,
-    /// Removing a page from its cache, leaving a shadow, uncharging and freeing it. The rest of the 660, M, D.
-    pub reclaim: u64,
-    /// Entering and leaving one reclaim call. Part of the 35 us a call of 53 pages, M, D.
-    pub reclaim_call: u64,
-    /// A frame that compaction comes by: its record. E: 10, a line of memory read in order and a few tests.
-    pub compact_scan: u64,
-    /// What a read(2) of a page takes more while balancing has tiers in mind. Rows "linear read(2), 128 GiB in DRAM" and "balancing on",
-    /// S: 2.35 % of 226.
-    pub tiering_mark: u64,
-    /// Looking up the tier of a page in use that is read again. S: what the seed measured twice of the same state, all in the top tier and
-    /// all on, is 4.66 % above the base in the mean; less the row above.
-    pub tier_lookup: u64,
-    /// What a page takes more that is promoted in the order opposite to that of reading. S: "around 20 %" of a pass that migrates all it
-    /// reads, (291 + 710) a page.
-    pub migrate_backwards: u64,
-    /// Writing a page's hotness record: a look at its folio and an atomic update. E: 40, two lines of memory.
-    pub hotness_record: u64,
-    /// A hotness record that kmigrated comes by: read in order, 64 to a line with records of a byte. E: 1.
-    pub hotness_walk: u64,
-    /// Flushing one memcg's statistics: some hundred counters of each CPU. E: 1,000.
-    pub stat_flush: u64,
-    /// Compressing a page for a synchronous swap device or zswap. Row "lzo-rle in kernel": 2.5 to 4 us, T.
-    pub compress: u64,
-    /// Decompressing a page from there. Row "lzo-rle in kernel": 1 to 1.5 us, T.
-    pub decompress: u64,
-    /// Migrating a page: unmapping, copying, mapping. Row "migration of one 4 KiB page, batched, inline": 710, S.
-    pub migrate: u64,
-    /// Migrating a page as part of a huge one. Row "migration throughput by folio size", T: 2 MiB with one thread at 10.73 GB/s on a server are
-    /// 382 ns for each page, and 7/4 of that here.
-    pub migrate_huge: u64,
-    /// From the wake of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a
-    /// switch. E: 20,000, of the 5 to 50 us that hardware takes. A wake by a device is part of the device's latency.
-    pub wake_up: u64,
-    /// Taking the CPU from one task and giving it to another. Row "context switch, same CPU": 1,000 to 2,000, M.
-    pub context_switch: u64,
+/// Declares the table once: a row is a field, a line of the reference of keys, and the value that was measured.
+macro_rules! costs {
+    ($($unit:ident: $measured:literal, $doc:literal;)*) => {
+        /// Nanoseconds for each unit of work. Every value is valid.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct Costs {
+            $(#[doc = $doc] pub $unit: u64,)*
+        }
+
+        impl Costs {
+            /// Name and documentation of each row.
+            pub const ROWS: &[(&str, &str)] = &[$((stringify!($unit), $doc)),*];
+
+            /// The machine that the M column was measured on, as it stands.
+            pub fn xeon_vm() -> Costs {
+                Costs { $($unit: $measured,)* }
+            }
+
+            /// Every row times `numerator / denominator`.
+            pub fn scaled(self, numerator: u64, denominator: u64) -> Costs {
+                Costs { $($unit: self.$unit * numerator / denominator,)* }
+            }
+
+            /// The row of this name.
+            pub fn row(&mut self, name: &str) -> Option<&mut u64> {
+                match name {
+                    $(stringify!($unit) => Some(&mut self.$unit),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+costs! {
+    file_hit: 860,
+        "Hit, by read(2) or write(2) of single pages. Row \"read(2) of 4 KiB, cached, random\": 860, M.";
+    sequential_hit: 515,
+        "A page of a large read(2) or write(2). Rows \"sequential read(2), 1 MiB buffer, cached\": 515, M, and \"linear read(2), 128 GiB in DRAM\": 226, S. What a single page costs more is the call, which the pages of a larger one share.";
+    mapped_hit: 173,
+        "Hit through a mapping. Row \"dependent load, DRAM\": 173, M; 80 to 110 on bare metal, T.";
+    fault: 950,
+        "Page fault, entry to exit, with the folio's allocation but without zeroing. Row \"minor fault on a cached file page\": 500 to 1,000, T; its upper half, D, so that a first touch adds up.";
+    file_call: 300,
+        "What a `read(2)` that misses does beyond one that hits: allocation, submission, a second look-up. E: 300.";
+    zero: 910,
+        "Zeroing a page. Row \"anonymous first touch (fault + zeroing)\": 1,900, M, less the fault and its shares, D.";
+    charge: 100,
+        "Walk of a memcg's ancestors to charge a batch: a handful of contended atomic additions. E: 100.";
+    insert: 100,
+        "Insertion of a folio in the page cache or swap cache. E: 100, an index walk and a few stores.";
+    batch_drain: 200,
+        "Lock and loop of one per-CPU batch drain; the folios are list moves. E: 200.";
+    list_move: 30,
+        "Moving a folio to another list. Row \"list move under the lruvec lock\": 20 to 60, T.";
+    scan: 150,
+        "Looking at a folio on behalf of reclaim: isolation and verdict. Part of row \"direct memcg reclaim, clean unmapped file page, all in\": 660 a page, M, D.";
+    rmap_step: 150,
+        "Finding one mapping of a page by the reverse map, and testing its accessed bit. Row \"rmap step to test an accessed bit\": 100 to 250, T.";
+    upper_entry: 10,
+        "An upper page-table entry that a walk comes by. E: 10, one entry of a line that the next ones share, and a test or two.";
+    pte_walked: 4,
+        "A page-table entry looked at beside others. T: 2 to 5, since one cache line holds 8 of them.";
+    pte_marked: 30,
+        "Marking a page-table entry, with the time in its folio. E: 30, an atomic exchange in each of two lines, as a list move.";
+    hint_fault: 300,
+        "What a hint fault takes beyond another page fault. Row \"hint fault (PROT_NONE, no migration)\": 1,000 to 1,500, T; the middle of it less a fault, D.";
+    unmap: 400,
+        "Removing a page-table entry with its share of the TLB flush. Row \"the same, mapped once\": 1,212 less 660, M, less one rmap step, D.";
+    zap: 170,
+        "Giving up a page-table entry with the page behind it, as part of a whole table. Row \"MADV_DONTNEED, bulk\": 170, M.";
+    dirty: 150,
+        "Making a clean page of a file dirty: flags, tags in the index, counters. E: 150, as one and a half insertions.";
+    write_page: 300,
+        "Starting to write a page of a file: finding it, write-protecting it, adding it to a request, and its part of the end. E: 300, what a read adds for the same. The transfer is the device's.";
+    reclaim: 450,
+        "Removing a page from its cache, leaving a shadow, uncharging and freeing it. The rest of the 660, M, D.";
+    reclaim_call: 2_650,
+        "Entering and leaving one reclaim call. Part of the 35 us a call of 53 pages, M, D.";
+    compact_scan: 10,
+        "A frame that compaction comes by: its record. E: 10, a line of memory read in order and a few tests.";
+    tiering_mark: 5,
+        "What a read(2) of a page takes more while balancing has tiers in mind. Rows \"linear read(2), 128 GiB in DRAM\" and \"balancing on\", S: 2.35 % of 226.";
+    tier_lookup: 5,
+        "Looking up the tier of a page in use that is read again. S: what the seed measured twice of the same state, all in the top tier and all on, is 4.66 % above the base in the mean; less the row above.";
+    migrate_backwards: 200,
+        "What a page takes more that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all it reads, (291 + 710) a page.";
+    hotness_record: 40,
+        "Writing a page's hotness record: a look at its folio and an atomic update. E: 40, two lines of memory.";
+    hotness_walk: 1,
+        "A hotness record that kmigrated comes by: read in order, 64 to a line with records of a byte. E: 1.";
+    stat_flush: 1_000,
+        "Flushing one memcg's statistics: some hundred counters of each CPU. E: 1,000.";
+    compress: 3_250,
+        "Compressing a page for a synchronous swap device or zswap. Row \"lzo-rle in kernel\": 2.5 to 4 us, T.";
+    decompress: 1_250,
+        "Decompressing a page from there. Row \"lzo-rle in kernel\": 1 to 1.5 us, T.";
+    migrate: 710,
+        "Migrating a page: unmapping, copying, mapping. Row \"migration of one 4 KiB page, batched, inline\": 710, S.";
+    migrate_huge: 668,
+        "Migrating a page as part of a huge one. Row \"migration throughput by folio size\", T: 2 MiB with one thread at 10.73 GB/s on a server are 382 ns for each page, and 7/4 of that here.";
+    wake_up: 20_000,
+        "From the wake of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a switch. E: 20,000, of the 5 to 50 us that hardware takes. A wake by a device is part of the device's latency.";
+    context_switch: 1_500,
+        "Taking the CPU from one task and giving it to another. Row \"context switch, same CPU\": 1,000 to 2,000, M.";
 }
 
 impl Costs {
@@ -133,47 +154,6 @@ impl Costs {
             "qemu-tcg" => Some(Costs::qemu_tcg()),
             "free" => Some(Costs::free()),
             _ => None,
-        }
-    }
-
-    /// The machine that the M column was measured on, as it stands.
-    pub fn xeon_vm() -> Costs {
-        Costs {
-            file_hit: 860,
-            sequential_hit: 515,
-            mapped_hit: 173,
-            fault: 950,
-            file_call: 300,
-            zero: 910,
-            charge: 100,
-            insert: 100,
-            batch_drain: 200,
-            list_move: 30,
-            scan: 150,
-            rmap_step: 150,
-            upper_entry: 10,
-            pte_walked: 4,
-            pte_marked: 30,
-            hint_fault: 300,
-            unmap: 400,
-            zap: 170,
-            dirty: 150,
-            write_page: 300,
-            reclaim: 450,
-            reclaim_call: 2_650,
-            compact_scan: 10,
-            tiering_mark: 5,
-            tier_lookup: 5,
-            migrate_backwards: 200,
-            hotness_record: 40,
-            hotness_walk: 1,
-            stat_flush: 1_000,
-            compress: 3_250,
-            decompress: 1_250,
-            migrate: 710,
-            migrate_huge: 668,
-            wake_up: 20_000,
-            context_switch: 1_500,
         }
     }
 
@@ -297,48 +277,6 @@ impl Costs {
             wake_up: self.wake_up,
             context_switch: self.context_switch,
             ..self.clone().scaled(stands_for, 1)
-        }
-    }
-
-    /// Every row times `numerator / denominator`.
-    pub fn scaled(self, numerator: u64, denominator: u64) -> Costs {
-        let scale = |cost: u64| cost * numerator / denominator;
-        Costs {
-            file_hit: scale(self.file_hit),
-            sequential_hit: scale(self.sequential_hit),
-            mapped_hit: scale(self.mapped_hit),
-            fault: scale(self.fault),
-            file_call: scale(self.file_call),
-            zero: scale(self.zero),
-            charge: scale(self.charge),
-            insert: scale(self.insert),
-            batch_drain: scale(self.batch_drain),
-            list_move: scale(self.list_move),
-            scan: scale(self.scan),
-            rmap_step: scale(self.rmap_step),
-            upper_entry: scale(self.upper_entry),
-            pte_walked: scale(self.pte_walked),
-            pte_marked: scale(self.pte_marked),
-            hint_fault: scale(self.hint_fault),
-            unmap: scale(self.unmap),
-            zap: scale(self.zap),
-            dirty: scale(self.dirty),
-            write_page: scale(self.write_page),
-            reclaim: scale(self.reclaim),
-            reclaim_call: scale(self.reclaim_call),
-            compact_scan: scale(self.compact_scan),
-            tiering_mark: scale(self.tiering_mark),
-            tier_lookup: scale(self.tier_lookup),
-            migrate_backwards: scale(self.migrate_backwards),
-            hotness_record: scale(self.hotness_record),
-            hotness_walk: scale(self.hotness_walk),
-            stat_flush: scale(self.stat_flush),
-            compress: scale(self.compress),
-            decompress: scale(self.decompress),
-            migrate: scale(self.migrate),
-            migrate_huge: scale(self.migrate_huge),
-            wake_up: scale(self.wake_up),
-            context_switch: scale(self.context_switch),
         }
     }
 }

@@ -53,9 +53,14 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text.push('\n');
     }
     let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+    let prices = scenario.machine.price.iter().count();
+    let other_prices = match prices {
+        0 => String::new(),
+        _ => format!(" but for {}", figures::counted(prices as u64, "price")),
+    };
     let _ = writeln!(
         text,
-        "{} accesses in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}; kernel: {}; seed {}\n",
+        "{} accesses in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}{other_prices}; kernel: {}; seed {}\n",
         figures::count(result.accesses),
         figures::time(result.end_ns),
         result.ended,

@@ -55,6 +55,30 @@ fn cpu_time_is_told_by_user_space_and_kernel_and_by_cpu() {
 }
 
 #[test]
+fn a_price_of_the_scenario_takes_the_place_of_that_of_the_table_and_only_there() {
+    let of = |price: &str| {
+        let alone = ["--set", "machine.costs=free", "--set", price, "--json"];
+        let output = run_with("[[task]]", "[[task]]", &alone);
+        check_success(&output);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let task = &json["tasks"][0];
+        (task["system_time_ns"].as_u64().unwrap(), task["accesses"].as_u64().unwrap())
+    };
+    let (time, accesses) = of("machine.price.file_hit=2us");
+    assert_eq!(time, 2_000 * accesses);
+    assert_eq!(of("machine.price.compress=2us"), (0, accesses), "nobody compresses anything");
+    let shown = check_success(&run_with("[[task]]", "[[task]]", &["--set", "machine.price.scan=1us"]));
+    assert!(shown.contains("costs xeon-vm but for 1 price; "), "{shown}");
+    for (wrong, message) in [
+        ("machine.price.list_mvoe=1ns", "did you mean `list_move`?"),
+        ("machine.price.list_move=11ms", "11ms is too large: the most is 10ms"),
+        ("machine.price.list_move=60", "the unit is missing"),
+    ] {
+        check_failure(&run_with("[[task]]", "[[task]]", &["--set", wrong]), 2, &[message]);
+    }
+}
+
+#[test]
 fn what_kernel_threads_spent_adds_up_to_their_cpu_time() {
     let short = ["--set", "task.tab.session.visits=20", "--json"];
     let run = [&["run", "mglru-v4/browser-small.toml"], &short[..]].concat();

@@ -34,7 +34,7 @@ use super::{
     Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
     Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
-use crate::cost::{self, Costs};
+use crate::cost;
 use crate::device::DeviceSpec;
 use crate::pace::Pace;
 use crate::{Calls, StreamSource, TaskSpec};
@@ -52,7 +52,9 @@ impl Scenario {
         self.write_settings(&mut engine, &touchable)?;
         let spec = MachineSpec {
             seed: self.seed,
-            costs: Costs::profile(&self.machine.costs)
+            costs: self
+                .machine
+                .priced()
                 .ok_or_else(|| {
                     problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
                 })?

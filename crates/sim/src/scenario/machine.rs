@@ -4,7 +4,7 @@ use pageout_engine::{
     Config, ConfigError, Layout, MemoryTiers, MemoryType, Nanos, NodeId, Nodemask, PAGE_SIZE,
 };
 
-use super::keys::{Accepts, LATENCY, kernel_keys, range_of};
+use super::keys::{Accepts, Key, LATENCY, kernel_keys, range_of};
 use super::section::{Held, from_nothing, section, words};
 use super::task::CPU_MAX;
 use super::{Bandwidth, Knobs, Size, TimeSpan};
@@ -49,7 +49,38 @@ section! {
         hindsight: bool, [unless true] in Accepts::Bool,
             "Whether a run with slower memory finds out which part of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and looks at each access for that; false spares it.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
-            "The table of CPU costs. xeon-vm is measured; the others are scaled from it.";
+            "The table of CPU costs. xeon-vm is measured; the others are scaled from it. [machine.price] has other prices for single rows: there M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D derived from another row, and E estimated. The figures there are those of xeon-vm.";
+        price: Knobs, [unless Knobs::default()] knobs price_keys,
+            "Rows of the table of costs that are others here.";
+    }
+}
+
+/// No unit of work takes longer on any machine: an emulated one wakes a task in 300 us.
+const PRICE: Accepts = Accepts::Time(0, 10_000_000);
+
+/// The keys of `[machine.price]`.
+fn price_keys() -> Vec<Key> {
+    let key = |(row, documentation): &(&str, &str)| Key {
+        path: format!("machine.price.{row}"),
+        accepts: PRICE,
+        default: "as the costs have it".to_string(),
+        meaning: (*documentation).to_string(),
+    };
+    Costs::ROWS.iter().map(key).collect()
+}
+
+impl Machine {
+    /// The table of costs with the prices given here; `None` if there is no such table. Prices that don't read as a time are left out,
+    /// which the check has found.
+    pub(super) fn priced(&self) -> Option<Costs> {
+        let mut costs = Costs::profile(&self.costs)?;
+        for (name, value) in self.price.iter() {
+            let price = value.to_string().parse::<TimeSpan>();
+            if let (Some(row), Ok(price)) = (costs.row(name), price) {
+                *row = price.0;
+            }
+        }
+        Some(costs)
     }
 }
 

@@ -107,6 +107,7 @@ impl Check<'_> {
 
     pub(super) fn kernel(&mut self) {
         self.ranges("kernel.", &self.scenario.kernel);
+        self.settings("machine.price", &self.scenario.machine.price);
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
         self.tiers();
