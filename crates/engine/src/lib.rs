@@ -95,5 +95,5 @@ pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId, OpenFileId,
     PAGE_SIZE, Pfn, SwapId, TaskId,
 };
-pub use writeback::{DirtyRule, FlusherChunk, WritebackReason, WritebackRules};
+pub use writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

@@ -16,7 +16,7 @@ use crate::reclaim::rules::{
     TreeWalk, V1Throttle,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
-use crate::writeback::rules::{DirtyRule, FlusherChunk};
+use crate::writeback::rules::{DirtyRule, FlusherChunk, FlusherRequests};
 use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
 
 /// An enumeration whose values have names, as switches are set by text.
@@ -302,6 +302,8 @@ pub const SWITCHES: &[Switch] = &[
         "Who dirties more than may be dirty sleeps, so that it is no faster than the device (since 3.1), or writes half as much again as it has dirtied itself (2010), where anonymous memory that can be swapped counts as memory that could be dirty. It is one for all groups: that of the profile."),
     switch!("writeback.flusher_chunk", FlusherChunk: writeback.flusher_chunk, Some(("files-of-another-group.toml", "1024_pages")),
         "How much of a file the flusher writes before it turns to the next one: what the device writes in half a second, at least 4 MiB (6.12), or 4 MiB (2010). Many files on a slow disk then take turns less often, and pages of those that wait grow old. It is one for all groups: that of the profile."),
+    switch!("writeback.flusher_requests", FlusherRequests: writeback.flusher_requests, Some(("files-of-another-group.toml", "queue")),
+        "What comes of a request of reclaim for writes while another one waits for the flusher: nothing, as the one that waits is for all that is dirty (6.12), or it waits, too, and each is for so many pages (2010). A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile."),
     switch!("writeback.node_limit", bool writeback.node_limit, Some(("dirty-pages-over-nodes.toml", "false")),
         "A page of a file that will be written is not taken from a node with more than vm.dirty_ratio of its own memory dirty, if another has one to spare. Without it, writers fill the nearest node with pages that reclaim can't free."),
     switch!("writeback.foreign_flush", bool writeback.foreign_flush, Some(("files-of-another-group.toml", "false")),

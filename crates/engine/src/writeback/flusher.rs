@@ -19,6 +19,8 @@
 //!
 //! A step of the thread is one plug of writes, so that others may run, and transfers may end, in between.
 
+use std::collections::VecDeque;
+
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
@@ -27,7 +29,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::story::{TracedInode, Tracepoint};
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
-use crate::writeback::rules::FlusherChunk;
+use crate::writeback::rules::{FlusherChunk, FlusherRequests};
 use crate::writeback::votes::Votes;
 use crate::writeback::{Wb, WritebackReason};
 
@@ -50,8 +52,8 @@ pub(super) struct Worker {
     written: u64,
     /// All that the wb has was asked for by another group.
     is_foreign_asked: bool,
-    /// Everything was asked to be written, or so many pages, and why.
-    all: Option<(WritebackReason, u64)>,
+    /// Everything was asked to be written, or so many pages, and why; of several such requests, in the order in which they came.
+    requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
     /// When periodic work ran last, and when to look for some again.
     last_periodic: Option<Nanos>,
@@ -85,7 +87,7 @@ impl Worker {
 
     /// Someone waits for a piece of work that it has not begun.
     fn is_asked(&self) -> bool {
-        self.is_foreign_asked || self.all.is_some()
+        self.is_foreign_asked || !self.requests.is_empty()
     }
 }
 
@@ -94,7 +96,7 @@ impl Worker {
 enum Stage {
     /// What others have asked for.
     Asked,
-    All,
+    Requests,
     Periodic,
     Background,
     End,
@@ -206,13 +208,17 @@ impl Core {
     /// Has so many pages written on each device, if that many are dirty: what reclaim asked for in 2010.
     pub(crate) fn wakeup_flusher_threads_for(&mut self, reason: WritebackReason, pages: u64) {
         self.writeback.wakeups += u64::from(reason == WritebackReason::Vmscan);
+        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
         for at in 0..self.writeback.wbs.len() {
             let wb = WbId(at as u32);
-            if !self.writeback.wb(wb).has_dirty_files() || self.writeback.wb(wb).worker.all.is_some() {
+            if !self.writeback.wb(wb).has_dirty_files() {
                 continue;
             }
             let worker = &mut self.writeback.wb_mut(wb).worker;
-            worker.all = Some((reason, pages));
+            if rule == FlusherRequests::One && !worker.requests.is_empty() {
+                continue;
+            }
+            worker.requests.push_back((reason, pages));
             worker.begin();
             self.wake_flusher(wb);
         }
@@ -290,12 +296,13 @@ impl Core {
             let (next, reason) = match stage {
                 Stage::Asked => {
                     let is_asked = std::mem::take(&mut worker.is_foreign_asked);
-                    (Some(Stage::All), is_asked.then_some(WritebackReason::Foreign))
+                    (Some(Stage::Requests), is_asked.then_some(WritebackReason::Foreign))
                 }
-                Stage::All => {
-                    let asked = worker.all.take();
-                    most = asked.map_or(most, |(_, pages)| pages);
-                    (Some(Stage::Periodic), asked.map(|(reason, _)| reason))
+                Stage::Requests => {
+                    let request = worker.requests.pop_front();
+                    most = request.map_or(most, |(_, pages)| pages);
+                    let next = if worker.requests.is_empty() { Stage::Periodic } else { Stage::Requests };
+                    (Some(next), request.map(|(reason, _)| reason))
                 }
                 Stage::Periodic => {
                     let is_due = self.periodic_is_due(wb);
@@ -601,11 +608,10 @@ mod tests {
     use super::CHUNK_PAGES;
     use crate::*;
 
-    /// Whose pages the flusher writes, one after the other, where two files have become dirty, each with two chunks and a page more.
-    fn files_in_turn(chunk: FlusherChunk) -> Vec<u32> {
+    /// Whose pages the flusher writes, one after the other, where some files have become dirty, each with two chunks and a page more.
+    fn files_in_turn(rules: WritebackRules, files: &[&str], wake: impl FnOnce(&mut Engine)) -> Vec<u32> {
         let pages = 2 * CHUNK_PAGES + 1;
-        let mut policy = Policy::classic_6_12();
-        policy.writeback.flusher_chunk = chunk;
+        let policy = Policy { writeback: rules, ..Policy::classic_6_12() };
         let mut engine =
             Engine::new(Config { node_pages: vec![1 << 18], policy, ..Config::default() }).unwrap();
         // A chunk is an eighth of the limit at most, which is set by who dirties more than these files are.
@@ -613,11 +619,12 @@ mod tests {
         engine.core.update_dirty_limit(MemcgId::ROOT, &limits);
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
-        let objects = ["first", "second"].map(|name| {
+        let mut objects = Vec::new();
+        for &name in files {
             let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
             let file = engine.file_create(FileSpec { name: name.to_owned(), pages, kind, bdi }).unwrap();
-            engine.open(task, file).unwrap()
-        });
+            objects.push(engine.open(task, file).unwrap());
+        }
         let mut threads = engine.start_kernel_threads();
         threads.retain(|thread| thread.name.starts_with("flush-"));
         for object in objects {
@@ -625,14 +632,14 @@ mod tests {
                 assert!(matches!(engine.start(task, Access::new(object, page, true)), Step::Done(_)));
             }
         }
-        engine.set_now(Nanos(60_000_000_000));
-        let (mut ops, mut files) = (Vec::new(), Vec::new());
+        wake(&mut engine);
+        let (mut ops, mut written) = (Vec::new(), Vec::new());
         loop {
             let step = engine.resume(threads[0].task);
             engine.take_ops(&mut ops);
             for op in ops.drain(..) {
                 if let Op::WriteFile { io, file, .. } = op {
-                    files.push(file.0);
+                    written.push(file.0);
                     engine.io_done(io, CpuId(0), Ok(()));
                 }
             }
@@ -640,14 +647,37 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(files.len() as u64, 2 * pages);
-        files.dedup();
-        files
+        written
     }
 
     #[test]
     fn in_2010_the_flusher_turns_to_the_next_file_after_1024_pages_and_later_after_half_a_second() {
-        assert_eq!(files_in_turn(FlusherChunk::Pages1024), [0, 1, 0, 1, 0, 1]);
-        assert_eq!(files_in_turn(FlusherChunk::HalfASecond), [0, 1]);
+        let turns = |flusher_chunk| {
+            let rules = WritebackRules { flusher_chunk, ..WritebackRules::linux_6_12() };
+            let half_a_minute_and_more = |engine: &mut Engine| engine.set_now(Nanos(60_000_000_000));
+            let mut files = files_in_turn(rules, &["first", "second"], half_a_minute_and_more);
+            assert_eq!(files.len() as u64, 2 * (2 * CHUNK_PAGES + 1));
+            files.dedup();
+            files
+        };
+        assert_eq!(turns(FlusherChunk::Pages1024), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(turns(FlusherChunk::HalfASecond), [0, 1]);
+    }
+
+    #[test]
+    fn in_2010_each_request_for_some_pages_has_a_chunk_written_and_later_one_waits_for_all() {
+        let written = |flusher_requests| {
+            let rules = WritebackRules { flusher_requests, ..WritebackRules::linux_2_6_35() };
+            let ask_twice = |engine: &mut Engine| {
+                // Periodic work goes on with a file that had its turn and is not clean.
+                engine.core.config.dirty_writeback_centisecs = 0;
+                for pages in [1, 32] {
+                    engine.core.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
+                }
+            };
+            files_in_turn(rules, &["file"], ask_twice).len() as u64
+        };
+        assert_eq!(written(FlusherRequests::Queue), 2 * CHUNK_PAGES);
+        assert_eq!(written(FlusherRequests::One), CHUNK_PAGES);
     }
 }

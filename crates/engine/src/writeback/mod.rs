@@ -37,7 +37,7 @@ use rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
-pub use rules::{DirtyRule, FlusherChunk, WritebackRules};
+pub use rules::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {

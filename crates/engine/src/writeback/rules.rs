@@ -22,6 +22,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What comes of a request to the flusher while another one waits for it.
+    FlusherRequests {
+        /// Nothing: the one that waits is for all that is dirty, and one is enough. Linux 6.12.
+        One = "one",
+        /// It waits, too: each is for so many pages, and is done. 2010. [machine 9.3]
+        Queue = "queue",
+    }
+}
+
 /// What is done about dirty pages. It is one for all groups: that of the profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WritebackRules {
@@ -29,6 +39,8 @@ pub struct WritebackRules {
     pub dirty_throttle: DirtyRule,
     /// How much of a file is written before the next one.
     pub flusher_chunk: FlusherChunk,
+    /// What comes of a request to the flusher while another one waits.
+    pub flusher_requests: FlusherRequests,
     /// A page that will be written comes from a node that has few of them, where there is one.
     pub node_limit: bool,
     /// A group that dirties files of others has those written when it is over its limits.
@@ -43,6 +55,7 @@ impl WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Sleeps,
             flusher_chunk: FlusherChunk::HalfASecond,
+            flusher_requests: FlusherRequests::One,
             node_limit: true,
             foreign_flush: true,
             inode_switching: true,
@@ -54,6 +67,7 @@ impl WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Writes,
             flusher_chunk: FlusherChunk::Pages1024,
+            flusher_requests: FlusherRequests::Queue,
             node_limit: false,
             foreign_flush: false,
             inode_switching: false,
