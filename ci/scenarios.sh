@@ -5,22 +5,44 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "+ cargo build --locked --release --bin pageout"
 cargo build --locked --release --bin pageout
-pageout=${CARGO_TARGET_DIR:-target}/release/pageout
+export pageout=${CARGO_TARGET_DIR:-target}/release/pageout
 results=$(mktemp -d)
+export results
 trap 'rm -rf "$results"' EXIT
-for scenario in scenarios/*.toml scenarios/mglru-v4/*-small.toml; do
+
+same_bytes() {
+    local scenario=$1 at
+    at=$(mktemp -d -p "$results")
     for try in first second; do
-        "$pageout" run "$scenario" --json > "$results/$try"
+        "$pageout" run "$scenario" --json > "$at/$try" || return 255
     done
     for jobs in 1 2; do
-        "$pageout" compare "$scenario" --vary seed=1,2 --json --jobs "$jobs" > "$results/$jobs"
+        "$pageout" compare "$scenario" --vary seed=1,2 --json --jobs "$jobs" > "$at/$jobs" || return 255
     done
-    if ! cmp "$results/first" "$results/second" || ! cmp "$results/1" "$results/2"; then
+    if ! cmp "$at/first" "$at/second" || ! cmp "$at/1" "$at/2"; then
         echo "$scenario differs from run to run" >&2
-        exit 1
+        return 255 # which makes xargs stop
     fi
     echo "$scenario: same bytes each time"
-done
+}
+
+as_expected() {
+    local scenario=$1 at
+    at=$(mktemp -d -p "$results")
+    for jobs in 1 2; do
+        "$pageout" compare "$scenario" --json --jobs "$jobs" > "$at/$jobs" || return 255
+    done
+    cmp "$at/1" "$at/2" || return 255
+    echo "$scenario: as expected, same bytes each time"
+}
+export -f same_bytes as_expected
+
+# One function for each scenario that is read, on all CPUs.
+each() {
+    xargs -P "$(nproc)" -I{} bash -euo pipefail -c "$1 {}"
+}
+
+printf '%s\n' scenarios/*.toml scenarios/mglru-v4/*-small.toml | each same_bytes
 # The mechanisms of the two families in all combinations, and each turned alone.
 mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=20_000')
 for command in crossover ablate; do
@@ -30,10 +52,4 @@ for command in crossover ablate; do
     cmp "$results/1" "$results/2"
     echo "$command: every combination ends well, same bytes on one thread and on two"
 done
-for scenario in $(grep -l '^\[\[expect\]\]' scenarios/regressions/*.toml); do
-    for jobs in 1 2; do
-        "$pageout" compare "$scenario" --json --jobs "$jobs" > "$results/$jobs"
-    done
-    cmp "$results/1" "$results/2"
-    echo "$scenario: as expected, same bytes each time"
-done
+grep -l '^\[\[expect\]\]' scenarios/regressions/*.toml | each as_expected

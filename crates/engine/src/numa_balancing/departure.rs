@@ -31,18 +31,18 @@ impl Core {
             return;
         }
         self.memory.folios[pfn].set(FolioFlags::DEPARTED);
-        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
-        if self.mark_mappings(pfn, stored) || self.is_asked(pfn) {
+        if self.mark_mappings(pfn) || self.is_asked(pfn) {
             self.note_mark(pfn, from, Whose::Left);
         }
     }
 
     /// Marks the entries that lead to a folio, where the scanner might. False if there are none.
-    fn mark_mappings(&mut self, pfn: Pfn, stored: u32) -> bool {
+    fn mark_mappings(&mut self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
         if folio.mapped == 0 {
             return false;
         }
+        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
         let mut entries = 0;
         for at in 0..self.rmap_len(&folio) {
             let (mm, page) = self.rmap_entry(&folio, at);

@@ -127,7 +127,9 @@ fn shown(given: &str, known: &[String]) -> String {
     }
     let mut names: Vec<String> =
         known.iter().map(|name| group(name).map_or_else(|| name.clone(), |group| group + "*")).collect();
-    names.dedup();
+    // A group is named where its first key stands.
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     names.join(", ")
 }
 
