@@ -19,6 +19,7 @@ impl Check<'_> {
     pub(super) fn machine(&mut self) {
         let machine = &self.scenario.machine;
         self.ranges("machine.", machine);
+        self.settings("machine.price", &machine.price);
         if let (Some(_), false) = (machine.memory, machine.node.is_empty()) {
             let problem =
                 Problem::new("machine.memory", "both `machine.memory` and [[machine.node]] give the memory");
@@ -107,7 +108,6 @@ impl Check<'_> {
 
     pub(super) fn kernel(&mut self) {
         self.ranges("kernel.", &self.scenario.kernel);
-        self.settings("machine.price", &self.scenario.machine.price);
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
         self.tiers();
