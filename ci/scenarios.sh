@@ -37,7 +37,7 @@ as_expected() {
 }
 export -f same_bytes as_expected
 
-# One function for each scenario that is read, on all CPUs.
+# Calls a function with each scenario on its input, as many at a time as there are CPUs.
 each() {
     xargs -P "$(nproc)" -I{} bash -euo pipefail -c "$1 {}"
 }

@@ -116,7 +116,7 @@ costs! {
     tiering_mark: 5,
         "What a read(2) of a page takes more while balancing has tiers in mind. Rows \"linear read(2), 128 GiB in DRAM\" and \"balancing on\", S: 2.35 % of 226.";
     tier_lookup: 5,
-        "Looking up the tier of a page in use that is read again. S: what the seed measured twice of the same state, all in the top tier and all on, is 4.66 % above the base in the mean; less the row above.";
+        "Looking up the tier of a page in use that is read again. S: two published passes, with all in the top tier and all on, take 4.66 % more than the base in the mean; less the row above.";
     migrate_backwards: 200,
         "What a page takes more that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all it reads, (291 + 710) a page.";
     hotness_record: 40,

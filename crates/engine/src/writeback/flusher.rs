@@ -1,7 +1,7 @@
 //! The flusher: the thread of a device that writes its dirty pages. [6.12 machine 5.7]
 //!
 //! ```text
-//!   woken ─► cycle: what others asked for ─► everything, if asked ─► periodic, if due ─► background, if over ─────┐
+//!   woken ─► cycle: what others asked for ─► requests of reclaim ─► periodic, if due ─► background, if over ──────┐
 //!              ▲                                                                                                  │
 //!              └──────────────────────────── something was written ◄──────────────────────────────────────────────┤
 //!                                                                                    nothing: sleep ◄────────────┘
@@ -16,6 +16,8 @@
 //!
 //! Background work is there to get below the threshold and stops there. Periodic work bounds what a crash costs: pages are
 //! written half a minute after they were dirtied. Whatever works on behalf of someone goes first.
+//!
+//! Reclaim asks for all that is dirty, so one request is enough. In 2010 it asked for so many pages, and requests waited in a queue.
 //!
 //! A step of the thread is one plug of writes, so that others may run, and transfers may end, in between.
 
@@ -52,7 +54,7 @@ pub(super) struct Worker {
     written: u64,
     /// All that the wb has was asked for by another group.
     is_foreign_asked: bool,
-    /// Everything was asked to be written, or so many pages, and why; of several such requests, in the order in which they came.
+    /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
     /// When periodic work ran last, and when to look for some again.

@@ -34,7 +34,7 @@ use super::{
     Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
     Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
-use crate::cost;
+use crate::cost::{self, Costs};
 use crate::device::DeviceSpec;
 use crate::pace::Pace;
 use crate::{Calls, StreamSource, TaskSpec};
@@ -52,13 +52,7 @@ impl Scenario {
         self.write_settings(&mut engine, &touchable)?;
         let spec = MachineSpec {
             seed: self.seed,
-            costs: self
-                .machine
-                .priced()
-                .ok_or_else(|| {
-                    problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs))
-                })?
-                .of_pages(self.machine.page_stands_for.into()),
+            costs: self.costs()?.of_pages(self.machine.page_stands_for.into()),
             page_stands_for: self.machine.page_stands_for.into(),
             quantum: nanos(self.machine.quantum),
             sched: SchedRules {
@@ -144,6 +138,19 @@ impl Scenario {
             return Err(Problem::huge_of_many("kernel.transparent_hugepage"));
         }
         Ok(config)
+    }
+
+    /// The table of costs, with the prices that the scenario has itself.
+    fn costs(&self) -> Result<Costs, Problem> {
+        let unknown =
+            || problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs));
+        let mut costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;
+        for (name, value) in self.machine.price.iter() {
+            let key = format!("machine.price.{name}");
+            let price = value.to_string().parse::<TimeSpan>().map_err(|error| problem(&key, error))?;
+            *costs.row(name).ok_or_else(|| problem(&key, "there is no such price"))? = price.0;
+        }
+        Ok(costs)
     }
 
     fn time_switch(&self, name: &str) -> Result<Nanos, Problem> {

@@ -51,7 +51,7 @@ section! {
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it. [machine.price] has other prices for single rows: there M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D derived from another row, and E estimated. The figures there are those of xeon-vm.";
         price: Knobs, [unless Knobs::default()] knobs price_keys,
-            "Rows of the table of costs that are others here.";
+            "Prices of this machine, which take the place of those in its table of costs.";
     }
 }
 
@@ -67,21 +67,6 @@ fn price_keys() -> Vec<Key> {
         meaning: (*documentation).to_string(),
     };
     Costs::ROWS.iter().map(key).collect()
-}
-
-impl Machine {
-    /// The table of costs with the prices given here; `None` if there is no such table. Prices that don't read as a time are left out,
-    /// which the check has found.
-    pub(super) fn priced(&self) -> Option<Costs> {
-        let mut costs = Costs::profile(&self.costs)?;
-        for (name, value) in self.price.iter() {
-            let price = value.to_string().parse::<TimeSpan>();
-            if let (Some(row), Ok(price)) = (costs.row(name), price) {
-                *row = price.0;
-            }
-        }
-        Some(costs)
-    }
 }
 
 section! {
