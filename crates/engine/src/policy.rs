@@ -62,6 +62,7 @@ impl Policy {
 
     /// The LRU of mid-2010 as far as dirty pages go: profile `classic@2.6.35`. Whoever reclaims writes what it meets, waits are
     /// `congestion_wait`, blocks of pages are made by reclaim alone, who dirties too much writes itself, and refaults say nothing.
+    /// Its file systems obey; XFS and btrfs of that summer did not (`reclaim.writepage`).
     /// Not modelled: lists by zone.
     pub fn classic_2_6_35() -> Policy {
         Policy {

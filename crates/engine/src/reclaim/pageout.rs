@@ -6,6 +6,7 @@
 //!                   else ─► marked, passed by; the write's end brings it to the cold end
 //!   dirty           may be written by this reclaimer, now ─► its write begins, marked likewise
 //!                   may not ─► marked, passed by            2010: kept, and counted for the flusher
+//!                   may, but its file system leaves that to the flusher ─► counted as written, and kept, still dirty
 //! ```
 //! A page that reclaim writes is a request of its own, as its neighbours in the file are elsewhere in the list. Where reclaim
 //! writes, the device seeks.
@@ -13,10 +14,14 @@
 //! Who submits a request to a full queue sleeps. In 2010 a task kept pages of files instead while the queue was congested, and kswapd slept
 //! for it. The specification names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
 //! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
+//!
+//! The cover letter of June 2010 says of XFS and btrfs that they ignore what reclaim hands them, until the last two patches of its series.
+//! That a write which a file system declines in this way counts and is traced like others follows from when both are done: after the
+//! call, unless that has failed. [reclaim 5.1]
 
 use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, Stalls};
+use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, Stalls, Writepage};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
@@ -37,6 +42,8 @@ pub struct Pageouts {
     pub kswapd: u64,
     /// Reclaim for a group, and on request.
     pub group: u64,
+    /// Of all these: pages that their file system marked dirty again instead.
+    pub redirtied: u64,
 }
 
 impl Core {
@@ -126,6 +133,11 @@ impl Core {
         let is_sync = sc.lumpy == Lumpy::Sync;
         self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File, is_sync });
         stat.written += folio.pages();
+        if self.memcgs[sc.by.target].policy.reclaim.writepage == Writepage::Redirties {
+            // Nothing is under way that could be waited for, nor would its end bring the page to the cold end.
+            self.pageouts.redirtied += folio.pages();
+            return self.verdict(pfn, Verdict::Keep, Because::Redirtied);
+        }
         self.start_file_write(pfn, WritebackReason::Pageout);
         // Only now: of a clean page the bit is the mark of readahead.
         self.change_reclaim(pfn, true);

@@ -150,6 +150,17 @@ choice! {
 }
 
 choice! {
+    /// What a file system does with a page that reclaim hands it to write (`writepage`).
+    Writepage {
+        /// It writes it.
+        Obeyed = "obeyed",
+        /// It marks it dirty again and leaves it to the flusher, because a reclaimer's stack may be deep. Reclaim has begun a write all the
+        /// same, by its counters and tracepoints. XFS and btrfs of mid-2010, and most of ext4, whoever reclaims.
+        Redirties = "redirties",
+    }
+}
+
+choice! {
     /// What anonymous memory is to a reclaimer of two lists that may do no I/O.
     NoioAnon {
         /// Scanned like any other, and all of it kept that is not in the swap cache already. Up to 7.3.
@@ -258,6 +269,8 @@ pub struct ReclaimRules {
     pub stalls: Stalls,
     /// Who writes files to a device that has much to do.
     pub congested_queue: CongestedQueue,
+    /// What file systems do with what reclaim has them write.
+    pub writepage: Writepage,
     /// Tasks wait for kswapd where it has next to nothing free to work with.
     pub gate: bool,
     /// How much is freed for a block.
@@ -308,6 +321,7 @@ impl ReclaimRules {
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
             congested_queue: CongestedQueue::Waits,
+            writepage: Writepage::Obeyed,
             gate: true,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,

@@ -231,6 +231,8 @@ pub enum Because {
     MayNotWrite,
     /// It would have to be written, and its device has so much to do that whoever submits more may have to sleep.
     QueueCongested,
+    /// Its file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher.
+    Redirtied,
     /// Its write has begun; it can go when that has ended.
     WriteBegun,
     /// Its owner said that its contents may be forgotten.

@@ -4,6 +4,7 @@ use super::compaction::{Bench, PAGES};
 use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::Allocated;
+use crate::reclaim::rules::Writepage;
 use crate::stat::Stat;
 use crate::swap::plug::Plug;
 use crate::*;
@@ -88,6 +89,21 @@ fn a_task_keeps_dirty_pages_of_a_congested_device_unless_it_is_writing_itself() 
     let mut free = full_of_dirty_pages();
     use_up(&mut free, Gfp::KERNEL, false);
     assert!(free.engine.pageouts().direct > 0, "a device that has time is written to");
+}
+
+#[test]
+fn a_file_system_that_marks_pages_dirty_again_lets_reclaim_count_writes_that_never_begin() {
+    let mut bench = full_of_dirty_pages();
+    bench.engine.core.memcgs[MemcgId::ROOT].policy.reclaim.writepage = Writepage::Redirties;
+    let dirty = bench.engine.vmstat(Stat::NrDirty);
+    use_up(&mut bench, Gfp::KERNEL, false);
+    let pageouts = bench.engine.pageouts();
+    assert!(pageouts.direct > 0);
+    assert_eq!(pageouts.redirtied, pageouts.direct);
+    assert_eq!(bench.engine.vmstat(Stat::NrVmscanWrite), pageouts.direct as i64);
+    assert_eq!(bench.engine.pages_written_by(WritebackReason::Pageout), 0);
+    assert_eq!((bench.engine.vmstat(Stat::NrDirty), bench.engine.vmstat(Stat::NrWriteback)), (dirty, 0));
+    bench.engine.check_invariants();
 }
 
 #[test]

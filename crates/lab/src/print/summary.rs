@@ -347,9 +347,13 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
         let some = pages.filter(|&(_, pages)| pages > 0);
         some.map(|(name, pages)| format!("{} {name}", figures::count(pages))).collect::<Vec<_>>().join(", ")
     };
+    let mut by_reclaim = said(&writeback.pages_by_reclaim);
+    if writeback.redirtied > 0 {
+        by_reclaim += &format!("; file systems left {} of them dirty", figures::count(writeback.redirtied));
+    }
     let lines = [
         ("pages of files written", said(&writeback.pages_by_reason)),
-        ("pages written by reclaim", said(&writeback.pages_by_reclaim)),
+        ("pages written by reclaim", by_reclaim),
         ("waits of reclaim for writes", said(&writeback.waits_of_reclaim)),
         ("rotations of written pages", said(&writeback.rotations)),
     ];

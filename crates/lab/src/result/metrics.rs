@@ -268,6 +268,7 @@ impl List {
                 self.add(&format!("{what} {name}"), counter(counters, name) as f64, Unit::Count);
             }
         }
+        self.add("pages written by reclaim, left dirty", writeback.redirtied as f64, Unit::Count);
         self.add("flusher wake-ups by reclaim", writeback.wakeups_by_reclaim as f64, Unit::Count);
     }
 

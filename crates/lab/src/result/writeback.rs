@@ -13,6 +13,8 @@ pub(crate) struct WritebackResult {
     pub(crate) pages_by_reason: Counters,
     /// Pages that reclaim began to write, to files and to swap, by who did.
     pub(crate) pages_by_reclaim: Counters,
+    /// Of these: pages that their file system marked dirty again instead.
+    pub(crate) redirtied: u64,
     /// How often reclaim asked the flushers to write.
     pub(crate) wakeups_by_reclaim: u64,
     /// How often reclaimers waited for writes, by reason.
@@ -25,7 +27,7 @@ pub(crate) struct WritebackResult {
 impl WritebackResult {
     pub(crate) fn of(engine: &Engine) -> WritebackResult {
         let reasons = WritebackReason::ALL.iter();
-        let Pageouts { direct, direct_sync, kswapd, group } = engine.pageouts();
+        let Pageouts { direct, direct_sync, kswapd, group, redirtied } = engine.pageouts();
         let by = [("direct", direct), ("direct_sync", direct_sync), ("kswapd", kswapd), ("group", group)];
         let waits = [ThrottleReason::Writeback, ThrottleReason::Congested];
         let waits = waits.map(|reason| (reason.name(), engine.throttled(reason)));
@@ -43,6 +45,7 @@ impl WritebackResult {
                 .map(|&reason| (reason.name().to_string(), engine.pages_written_by(reason).into()))
                 .collect(),
             pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
+            redirtied,
             wakeups_by_reclaim: engine.flusher_wakeups(),
             waits_of_reclaim: waits.map(|(reason, times)| (reason.to_string(), times.into())).collect(),
             rotations: rotations.map(|(what, pages)| (what.to_string(), pages.into())).into_iter().collect(),

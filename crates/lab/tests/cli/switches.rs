@@ -49,6 +49,7 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "lru.offline_aging",
             "lru.interface",
             "reclaim.congested_queue",
+            "reclaim.writepage",
             "reclaim.gives_up",
             "reclaim.clean_only",
             "reclaim.kswapd_reset",

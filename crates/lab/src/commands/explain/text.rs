@@ -512,6 +512,9 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::QueueCongested => {
             "it would have to be written, and its device has so much to do that whoever submits more may have to sleep".to_string()
         }
+        Because::Redirtied => {
+            "its file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher".to_string()
+        }
         Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
         Because::SlowerMemory => "there is slower memory for what nobody uses".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
