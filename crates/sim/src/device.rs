@@ -11,11 +11,10 @@
 //! **Without a scheduler** they wait in order of arrival, and none overtakes another on its way to a slot. So the time of completion is
 //! known at submission, and nothing is simulated in between.
 //!
-//! **Under a scheduler** (`elevator.rs`) they are sorted and merged, and reads go before writes. Who comes later can go first, so nobody
+//! **Under a scheduler** (`elevator/`) they are sorted and merged, and reads go before writes. Who comes later can go first, so nobody
 //! knows when a waiting request is done before it has its slot: whoever drives the device comes back when one is free
 //! ([`Device::next_dispatch`]). There is room for `nr_requests` of each direction, so reads don't wait for writes to be let in.
-//! Whoever has to sleep until there is room learns at once for how long. That is exact for the requests in service, and a guess from the
-//! device's pace so far for those behind them.
+//! Whoever has to sleep until there is room learns at once for how long: a guess, by how fast requests of the direction have left so far.
 //!
 //! Every request occupies a bus shared by all, for `bytes / bandwidth` or for `1 / iops_max`, whichever is longer. This bounds
 //! throughput, however deep the queue. Then comes a latency drawn from the device's distribution.
@@ -47,7 +46,7 @@ pub use spec::{DeviceError, DeviceSpec, IoScheduler};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pageout_engine::{FileId, Nanos, SwapId};
+use pageout_engine::{FileId, Nanos, SwapId, TaskId};
 use pageout_workload::rng::SplitMix64;
 
 use crate::latency::{LatencyHistogram, LatencySummary};
@@ -152,6 +151,8 @@ pub struct Device {
     slots_to_come: VecDeque<Nanos>,
     /// Those that wait under a scheduler, where there is one.
     elevator: Option<Elevator>,
+    /// How fast they leave, by direction.
+    paces: [Pace; 2],
     bus_free: Nanos,
     /// Where the previous request ended: the next block of its area.
     head: Option<(Area, u64)>,
@@ -175,6 +176,30 @@ impl Rate {
             block: spec.occupancy(direction, spec::BLOCK_BYTES),
             covered: spec.occupancy(direction, spec.latency_covers),
         }
+    }
+}
+
+/// How fast requests of a direction leave a scheduler while others of it wait.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Since when some wait, or when the last one left.
+    since: Nanos,
+    /// Those that left others behind, and the time between them.
+    left: u64,
+    time: Nanos,
+}
+
+impl Pace {
+    /// One leaves, and others stay.
+    fn leaves(&mut self, now: Nanos) {
+        self.left += 1;
+        self.time += Nanos(now.0 - self.since.0);
+        self.since = now;
+    }
+
+    /// Time from one to the next, if any has left.
+    fn each(&self) -> Option<Nanos> {
+        self.time.0.checked_div(self.left).map(Nanos)
     }
 }
 
@@ -225,7 +250,8 @@ impl Device {
             write_rate: Rate::new(&spec, Direction::Write),
             faults: Faults::new(spec.faults.clone(), seed_of(2)),
             remote: Remote::new(spec.remote_completions, seed_of(3)),
-            elevator: (spec.scheduler == IoScheduler::MqDeadline).then(Elevator::default),
+            elevator: Elevator::of(spec.scheduler),
+            paces: Default::default(),
             spec,
             slots: BinaryHeap::new(),
             slots_to_come: VecDeque::new(),
@@ -257,39 +283,55 @@ impl Device {
         Completion { at, failed, admitted, remote }
     }
 
-    /// Takes a request that waits under the scheduler, even if a slot is free: those that are submitted with it may become part of it.
+    /// Takes a request of `by` that waits under the scheduler, even if a slot is free: those that are submitted with it may become part of it.
     ///
     /// # Panics
     /// When `now` is before an earlier submission, or it has no scheduler.
-    pub fn queue(&mut self, now: Nanos, request: Request, ticket: Ticket) -> Queuing {
+    pub fn queue(&mut self, now: Nanos, request: Request, by: Option<TaskId>, ticket: Ticket) -> Queuing {
         self.submitted(now);
         let failed = self.strike(request);
         let elevator = self.elevator.as_mut().expect("it has a scheduler");
-        if elevator.merge(request, ticket, self.spec.request_pages_max) {
+        if elevator.merge(request, by, ticket, self.spec.request_pages_max) {
             self.stats.merged += 1;
             return Queuing { failed, admitted: now };
         }
         let remote = self.remote.as_mut().and_then(Remote::draw);
-        elevator.add(Waiting { request, since: now, tickets: vec![ticket], remote });
-        let excess = elevator.waiting(request.direction).saturating_sub(self.room());
-        let admitted = if excess == 0 { now } else { self.expect_dispatches(now, excess) };
+        elevator.add(Waiting { request, since: now, tickets: vec![ticket], remote }, by);
+        let waiting = elevator.waiting(request.direction);
+        if waiting == 1 {
+            self.paces[request.direction as usize].since = now;
+        }
+        let excess = waiting.saturating_sub(self.room());
+        let admitted = if excess == 0 { now } else { self.expect_dispatches(now, request.direction, excess) };
         Queuing { failed, admitted }
     }
 
     /// Gives the device the next request that waits under the scheduler, if it has a slot.
     pub fn dispatch(&mut self, now: Nanos) -> Option<Dispatched> {
-        let has_slot = self.slots.len() < self.spec.queue_depth as usize
-            || self.slots.peek().is_some_and(|&Reverse(end)| end <= now);
-        let waiting = self.elevator.as_mut().filter(|_| has_slot)?.next(now)?;
+        let has_slot = self.next_slot().is_none_or(|end| end <= now);
+        let elevator = self.elevator.as_mut().filter(|_| has_slot)?;
+        let waiting = elevator.next(now)?;
+        let direction = waiting.request.direction;
+        if elevator.waiting(direction) > 0 {
+            self.paces[direction as usize].leaves(now);
+        }
         let slot_free = self.take_slot(now);
         let at = self.serve(waiting.since, slot_free, waiting.request);
+        self.elevator.as_mut()?.served(at);
         Some(Dispatched { at, tickets: waiting.tickets, remote: waiting.remote })
     }
 
-    /// When the device has a slot for a request that waits under the scheduler; `None` if none waits.
+    /// When to ask again for a request that waits under the scheduler, after [`Device::dispatch`] had none: the device has a slot, or the
+    /// scheduler has waited long enough for another; `None` if none waits.
     pub fn next_dispatch(&self) -> Option<Nanos> {
-        let waits = self.elevator.as_ref().is_some_and(|elevator| !elevator.is_empty());
-        self.slots.peek().filter(|_| waits).map(|&Reverse(end)| end)
+        let elevator = self.elevator.as_ref().filter(|elevator| !elevator.is_empty())?;
+        elevator.idles_until().max(self.next_slot())
+    }
+
+    /// When the device has a slot; `None`: it has one.
+    fn next_slot(&self) -> Option<Nanos> {
+        let is_full = self.slots.len() >= self.spec.queue_depth as usize;
+        self.slots.peek().filter(|_| is_full).map(|&Reverse(end)| end)
     }
 
     /// Blocks in one request at most.
@@ -366,21 +408,18 @@ impl Device {
         self.spec.nr_requests.saturating_sub(self.spec.queue_depth) as usize
     }
 
-    /// When so many of those that wait under the scheduler will have been given to the device, as far as one can tell.
-    fn expect_dispatches(&self, now: Nanos, count: usize) -> Nanos {
-        let mut ends: Vec<Nanos> = self.slots.iter().map(|&Reverse(end)| end.max(now)).collect();
-        ends.sort_unstable();
-        let unused = (self.spec.queue_depth as usize).saturating_sub(ends.len());
-        let (Some(behind), Some(&last)) = (count.checked_sub(unused), ends.last()) else { return now };
-        match behind {
-            0 => now,
-            _ if behind <= ends.len() => ends[behind - 1],
-            _ => {
+    /// When so many of those of a direction that wait under the scheduler will have been given to the device, as far as one can tell.
+    fn expect_dispatches(&self, now: Nanos, direction: Direction, count: usize) -> Nanos {
+        let slot = self.next_slot().unwrap_or(now);
+        let pace = &self.paces[direction as usize];
+        let (next, each) = match pace.each() {
+            Some(each) => (slot.max(pace.since + each), each),
+            None => {
                 let served = self.stats.read.count() + self.stats.write.count();
-                let pace = self.stats.busy.0 / served.max(1);
-                last + Nanos(pace * (behind - ends.len()) as u64)
+                (slot, Nanos(self.stats.busy.0 / served.max(1)))
             }
-        }
+        };
+        next + Nanos(each.0 * (count as u64 - 1))
     }
 
     /// How long a request holds the bus.

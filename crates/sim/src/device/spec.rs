@@ -14,6 +14,8 @@ pub enum IoScheduler {
     None,
     /// Reads before writes, in order of their places, and neighbours as one.
     MqDeadline,
+    /// Tasks that read in turns, and all writes together in theirs.
+    Cfq,
 }
 
 /// The parameters of a block device. Any value is possible; [`super::Device::new`] refuses those that make no sense.

@@ -236,7 +236,9 @@ fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server(
     // M/D/1: load * service / (2 * (1 - load)) = 0.8 * 100 us / 0.4. In whatever order they are served.
     const SERVICE: u64 = 100_000;
     const REQUESTS: u64 = 500_000;
-    for (seed, scheduler) in [(1, IoScheduler::None), (2, IoScheduler::None), (3, IoScheduler::MqDeadline)] {
+    for (seed, scheduler) in
+        [(1, IoScheduler::None), (2, IoScheduler::None), (3, IoScheduler::MqDeadline), (4, IoScheduler::Cfq)]
+    {
         let mut device = device(DeviceSpec { scheduler, ..plain(1, SERVICE) });
         let mut rng = SplitMix64::new(seed);
         let mut now = 0.0;
@@ -245,9 +247,9 @@ fn at_four_fifths_load_the_mean_wait_is_that_of_poisson_arrivals_and_one_server(
             let (now, request) = (Nanos(now as u64), read(2 * block));
             match scheduler {
                 IoScheduler::None => drop(device.serve_in_turn(now, request)),
-                IoScheduler::MqDeadline => {
+                IoScheduler::MqDeadline | IoScheduler::Cfq => {
                     serve_until(&mut device, now);
-                    device.queue(now, request, Ticket(0));
+                    device.queue(now, request, None, Ticket(0));
                     device.dispatch(now);
                 }
             }
@@ -298,7 +300,7 @@ mod scheduled {
     /// One that serves a page far away, so that all that comes now waits.
     fn busy_disk() -> Device {
         let mut disk = disk(1);
-        disk.queue(Nanos(0), Request { area: OTHER, ..read(0) }, Ticket(u32::MAX));
+        disk.queue(Nanos(0), Request { area: OTHER, ..read(0) }, None, Ticket(u32::MAX));
         disk.dispatch(Nanos(0)).unwrap();
         disk
     }
@@ -307,7 +309,7 @@ mod scheduled {
     fn order(requests: &[Request]) -> Vec<u32> {
         let mut disk = busy_disk();
         for (ticket, &request) in (0..).zip(requests) {
-            disk.queue(Nanos(1), request, Ticket(ticket));
+            disk.queue(Nanos(1), request, None, Ticket(ticket));
         }
         serve_until(&mut disk, Nanos(u64::MAX)).iter().map(|&(ticket, _)| ticket).collect()
     }
@@ -315,7 +317,7 @@ mod scheduled {
     /// The same for reads of these blocks: until when the disk is busy with them, and how many requests they became.
     fn busy(blocks: impl Iterator<Item = u64>) -> (u64, u64) {
         let mut disk = busy_disk();
-        let count = blocks.map(|block| disk.queue(Nanos(1), read(block), Ticket(0))).count() as u64;
+        let count = blocks.map(|block| disk.queue(Nanos(1), read(block), None, Ticket(0))).count() as u64;
         let last = serve_until(&mut disk, Nanos(u64::MAX)).last().unwrap().1;
         let report = disk.report(Nanos(u64::MAX));
         assert_eq!(report.pages_read, count + 1);
@@ -344,10 +346,10 @@ mod scheduled {
     #[test]
     fn what_is_served_already_is_joined_by_none_and_neither_is_another_kind() {
         let mut disk = disk(1);
-        disk.queue(Nanos(0), read(0), Ticket(0));
+        disk.queue(Nanos(0), read(0), None, Ticket(0));
         disk.dispatch(Nanos(0)).unwrap();
         for request in [read(1), write(2), Request { area: OTHER, ..write(3) }] {
-            disk.queue(Nanos(1), request, Ticket(0));
+            disk.queue(Nanos(1), request, None, Ticket(0));
         }
         serve_until(&mut disk, Nanos(u64::MAX));
         let report = disk.report(Nanos(u64::MAX));
@@ -363,7 +365,7 @@ mod scheduled {
     fn requests_of_a_direction_go_in_order_of_their_places_from_where_the_last_one_ended() {
         let mut disk = busy_disk();
         for (ticket, block) in [70, 10, 90, 30, 50].into_iter().enumerate() {
-            disk.queue(Nanos(1), read(block), Ticket(ticket as u32));
+            disk.queue(Nanos(1), read(block), None, Ticket(ticket as u32));
         }
         // The oldest one goes first, as the last one was further on than all of them.
         let served: Vec<u32> =
@@ -386,10 +388,10 @@ mod scheduled {
     #[test]
     fn whoever_has_waited_for_too_long_begins_the_next_batch() {
         let mut disk = disk(1);
-        disk.queue(Nanos(0), read(100), Ticket(u32::MAX));
+        disk.queue(Nanos(0), read(100), None, Ticket(u32::MAX));
         disk.dispatch(Nanos(0)).unwrap();
         let submit =
-            |disk: &mut Device, now, block| disk.queue(Nanos(now), read(block), Ticket(block as u32));
+            |disk: &mut Device, now, block| disk.queue(Nanos(now), read(block), None, Ticket(block as u32));
         submit(&mut disk, 1, 5);
         submit(&mut disk, 1, 1_000);
         // There is always something further on, so 5 is left behind.
@@ -412,9 +414,9 @@ mod scheduled {
     fn reads_are_let_in_where_writes_fill_the_queue_and_whoever_is_not_learns_for_how_long() {
         let mut disk =
             device(DeviceSpec { scheduler: IoScheduler::MqDeadline, nr_requests: 4, ..plain(1, L) });
-        disk.queue(Nanos(0), read(500), Ticket(0));
+        disk.queue(Nanos(0), read(500), None, Ticket(0));
         disk.dispatch(Nanos(0)).unwrap();
-        let mut admitted = |request| disk.queue(Nanos(1), request, Ticket(0)).admitted.0;
+        let mut admitted = |request| disk.queue(Nanos(1), request, None, Ticket(0)).admitted.0;
         assert_eq!([0, 10, 20].map(|block| admitted(write(block))), [1, 1, 1]);
         // Until one of them is served, two of them.
         assert_eq!([30, 40].map(|block| admitted(write(block))), [L, 2 * L]);
@@ -426,10 +428,137 @@ mod scheduled {
     fn a_disk_that_is_never_short_of_slots_takes_all_as_they_come() {
         let mut disk = disk(32);
         for block in 0..32 {
-            disk.queue(Nanos(block), read(block), Ticket(block as u32));
+            disk.queue(Nanos(block), read(block), None, Ticket(block as u32));
             assert_eq!(disk.dispatch(Nanos(block)).unwrap().tickets, [Ticket(block as u32)]);
             assert_eq!(disk.next_dispatch(), None);
         }
         assert_eq!(disk.report(Nanos(u64::MAX)).merged, 0);
+    }
+}
+
+/// Under CFQ: a page takes `L`.
+mod in_turns {
+    use pageout_engine::TaskId;
+
+    use super::*;
+
+    const L: u64 = 5_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// Whoever submits: the number of a task, and what it asks for.
+    type Submitted = (u32, Request);
+
+    fn disk() -> Device {
+        device(DeviceSpec { scheduler: IoScheduler::Cfq, ..plain(1, L) })
+    }
+
+    fn submit(disk: &mut Device, now: u64, (task, request): Submitted, ticket: u32) {
+        disk.queue(Nanos(now), request, Some(TaskId(task)), Ticket(ticket));
+    }
+
+    /// Submits requests at once to a busy disk; their numbers in the order in which they are served.
+    fn order(requests: &[Submitted]) -> Vec<u32> {
+        let mut disk = disk();
+        submit(&mut disk, 0, (99, Request { area: OTHER, ..read(0) }), u32::MAX);
+        disk.dispatch(Nanos(0)).unwrap();
+        for (ticket, &submitted) in (0..).zip(requests) {
+            submit(&mut disk, 1, submitted, ticket);
+        }
+        serve_until(&mut disk, Nanos(u64::MAX)).iter().map(|&(ticket, _)| ticket).collect()
+    }
+
+    #[test]
+    fn a_task_that_asks_for_little_does_not_wait_for_all_that_another_asks_for() {
+        let much = (0..60).map(|block| (1, read(2 * block)));
+        let requests: Vec<Submitted> = much.chain([(2, read(5_000))]).collect();
+        let at = order(&requests).iter().position(|&ticket| ticket == 60).unwrap();
+        // A hundredth of a second for the other, or 20 requests.
+        assert_eq!(at, 20);
+    }
+
+    #[test]
+    fn all_who_read_have_had_a_turn_within_three_tenths_of_a_second() {
+        let requests: Vec<Submitted> = (0..60)
+            .flat_map(|round| (0..10).map(move |task| (task, read(1_000 * u64::from(task) + 2 * round))))
+            .collect();
+        let served = order(&requests);
+        let tasks: Vec<u32> = served.iter().map(|ticket| ticket % 10).collect();
+        let turns: Vec<usize> = tasks.chunk_by(|one, next| one == next).map(<[u32]>::len).collect();
+        assert_eq!(turns[..10], [6; 10]);
+        assert_eq!(tasks.iter().take(60).collect::<std::collections::BTreeSet<_>>().len(), 10);
+    }
+
+    #[test]
+    fn writes_have_a_turn_however_many_read_and_a_shorter_one() {
+        let reads = (0..60).map(|block| (1, read(2 * block)));
+        let writes = (0..60).map(|block| (2, write(10_000 + 2 * block)));
+        let requests: Vec<Submitted> = reads.chain(writes).collect();
+        let is_write: Vec<bool> = order(&requests).into_iter().map(|ticket| ticket >= 60).collect();
+        let runs: Vec<(bool, usize)> =
+            is_write.chunk_by(|one, next| one == next).map(|run| (run[0], run.len())).collect();
+        assert_eq!(runs[..4], [(false, 20), (true, 8), (false, 20), (true, 8)]);
+    }
+
+    #[test]
+    fn a_read_that_comes_while_writes_have_their_turn_is_next() {
+        let mut disk = disk();
+        for block in 0..20 {
+            submit(&mut disk, 0, (1, write(2 * block)), block as u32);
+        }
+        disk.dispatch(Nanos(0)).unwrap();
+        submit(&mut disk, 1, (2, read(5_000)), 100);
+        let served = serve_until(&mut disk, Nanos(u64::MAX));
+        assert_eq!(served[0], (100, 2 * L));
+        assert_eq!(served[1].0, 1, "then writes go on");
+    }
+
+    /// A task reads at `blocks`, each after it has thought for so long, while there is always more to write. When the last read is done.
+    fn read_beside_writes(blocks: impl Iterator<Item = u64>, think: u64) -> u64 {
+        const READ: u32 = u32::MAX;
+        let mut disk = disk();
+        for block in 0..1_000 {
+            submit(&mut disk, 0, (1, write(100_000 + 2 * block)), 0);
+        }
+        let mut now = 0;
+        for block in blocks {
+            submit(&mut disk, now, (2, read(block)), READ);
+            let done = loop {
+                let next = disk.dispatch(Nanos(now));
+                if let Some(dispatched) = next.filter(|dispatched| dispatched.tickets == [Ticket(READ)]) {
+                    break dispatched.at.0;
+                }
+                now = disk.next_dispatch().expect("writes wait").0;
+            };
+            now = done + think;
+            serve_until(&mut disk, Nanos(now - 1));
+        }
+        now - think
+    }
+
+    #[test]
+    fn a_task_that_reads_in_order_is_waited_for_and_one_that_reads_here_and_there_is_not() {
+        let in_order = read_beside_writes((0..20).map(|at| 10 * at), MS);
+        let far = read_beside_writes((0..20).map(|at| 50_000 * (at % 7)), MS);
+        let slow = read_beside_writes((0..20).map(|at| 10 * at), 20 * MS);
+        // Writes were there first.
+        let alone = 40 * MS + 20 * L + 19 * MS;
+        assert!(in_order <= alone + 3 * L, "{in_order} for {alone}");
+        assert!(far > alone + 10 * L, "{far} for {alone}: a write goes between two of its reads");
+        // Of 20 ms the disk has written for five times as many or four, and is in the middle of one when the read comes.
+        assert!(slow > 40 * MS + 20 * L + 19 * 20 * MS, "{slow}");
+    }
+
+    #[test]
+    fn neighbours_of_one_task_become_one_request_and_those_of_two_do_not() {
+        assert_eq!(order(&[(1, read(10)), (1, read(11)), (2, read(12)), (1, read(50))]), [0, 1, 3, 2]);
+        let mut disk = disk();
+        for (ticket, submitted) in
+            [(1, read(0)), (1, read(1)), (2, read(2)), (1, write(3)), (2, write(4))].into_iter().enumerate()
+        {
+            submit(&mut disk, 0, submitted, ticket as u32);
+        }
+        serve_until(&mut disk, Nanos(u64::MAX));
+        disk.dispatch(Nanos(0));
+        assert_eq!(disk.report(Nanos(0)).merged, 2);
     }
 }

@@ -58,7 +58,7 @@ impl Machine {
         (self.priced, self.reclaim_calls) = (priced, work.reclaim_calls);
         self.engine.take_ops(&mut self.ops);
         if !self.ops.is_empty() {
-            self.carry_out(cpu, &mut settled);
+            self.carry_out(task, cpu, &mut settled);
         }
         if self.records_page_cache || self.tells_story && self.engine.has_story() {
             self.tell_observer(task, cpu, &settled, observer);
@@ -88,7 +88,7 @@ impl Machine {
 
     /// Carries out the operations of an engine call. Its transfers complete later by the CPU time that goes before them.
     #[inline(never)]
-    fn carry_out(&mut self, cpu: CpuId, settled: &mut Settled) {
+    fn carry_out(&mut self, task: Option<TaskId>, cpu: CpuId, settled: &mut Settled) {
         let mut ops = std::mem::take(&mut self.ops);
         for op in &ops {
             match transfer(op) {
@@ -104,7 +104,7 @@ impl Machine {
         ops.clear();
         self.ops = ops;
         if !self.gathered.is_empty() {
-            self.submit_gathered(cpu, settled);
+            self.submit_gathered(task, cpu, settled);
         }
     }
 
@@ -141,7 +141,7 @@ impl Machine {
     }
 
     /// Submits the requests that transfers have become.
-    fn submit_gathered(&mut self, cpu: CpuId, settled: &mut Settled) {
+    fn submit_gathered(&mut self, task: Option<TaskId>, cpu: CpuId, settled: &mut Settled) {
         let now = self.agenda.now();
         let mut first = 0;
         for at in 0..self.gathered.len() {
@@ -150,7 +150,7 @@ impl Machine {
             first = ios.end;
             let device = self.device_of(request.area);
             if self.devices[device].has_scheduler() {
-                self.queue_transfers(device, request, ios, cpu, settled);
+                self.queue_transfers(device, request, ios, (task, cpu), settled);
                 continue;
             }
             let completion = submit_in_pieces(&mut self.devices[device], now, request);

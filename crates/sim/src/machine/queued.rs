@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use pageout_engine::{CpuId, IoId, Nanos};
+use pageout_engine::{CpuId, IoId, Nanos, TaskId};
 
 use super::Machine;
 use super::agenda::Event;
@@ -24,8 +24,8 @@ pub(super) struct Queued {
     free: Vec<Ticket>,
     /// Devices that were given something since they were asked last what they dispatch.
     touched: Vec<usize>,
-    /// By device: whether it is known when it has the next slot.
-    is_expected: Vec<bool>,
+    /// By device: when it is asked next, if anything waits for it.
+    asked_next: Vec<Option<Nanos>>,
 }
 
 /// Transfers side by side that were submitted as one.
@@ -48,7 +48,7 @@ impl Queued {
             transfers: Vec::new(),
             free: Vec::new(),
             touched: Vec::new(),
-            is_expected: vec![false; devices],
+            asked_next: vec![None; devices],
         }
     }
 
@@ -82,7 +82,7 @@ impl Machine {
         device: usize,
         request: Request,
         ios: Range<usize>,
-        cpu: CpuId,
+        (task, cpu): (Option<TaskId>, CpuId),
         settled: &mut Settled,
     ) {
         let now = self.agenda.now();
@@ -93,7 +93,7 @@ impl Machine {
         }
         let most = self.devices[device].request_pages_max();
         for piece in pieces(request, most) {
-            let Queuing { failed, admitted } = self.devices[device].queue(now, piece, ticket);
+            let Queuing { failed, admitted } = self.devices[device].queue(now, piece, task, ticket);
             let transfers = &mut self.queued.transfers[ticket.0 as usize];
             transfers.waiting += 1;
             transfers.failed |= failed;
@@ -110,8 +110,11 @@ impl Machine {
 
     /// A device has a slot.
     pub(super) fn slot_free(&mut self, device: usize) {
-        self.queued.is_expected[device] = false;
-        self.dispatch(device);
+        // Later ones have been put off by what came in between.
+        if self.queued.asked_next[device] == Some(self.agenda.now()) {
+            self.queued.asked_next[device] = None;
+            self.dispatch(device);
+        }
     }
 
     #[inline(never)]
@@ -127,8 +130,11 @@ impl Machine {
                 }
             }
         }
-        if let Some(at) = self.devices[device].next_dispatch().filter(|_| !self.queued.is_expected[device]) {
-            self.queued.is_expected[device] = true;
+        let asked_next = &mut self.queued.asked_next[device];
+        if let Some(at) = self.devices[device].next_dispatch()
+            && asked_next.is_none_or(|next| at < next)
+        {
+            *asked_next = Some(at);
             self.agenda.push(at, Event::SlotFree { device: device as u32 });
         }
     }

@@ -32,9 +32,9 @@ section! {
         queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536),
             "Requests served at the same time; more wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
-            "Requests served and waiting at the same time, under mq-deadline of each direction. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
+            "Requests served and waiting at the same time, under a scheduler of each direction. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
         scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS),
-            "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. none: they are served as they come. The block layer's queue/scheduler.";
+            "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. cfq: each task that reads has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: they are served as they come. The block layer's queue/scheduler.";
         read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
@@ -57,6 +57,8 @@ words! {
         None = "none",
         /// Reads before writes, in order of their places, and neighbours as one.
         MqDeadline = "mq-deadline",
+        /// Tasks that read in turns, and all writes together in theirs.
+        Cfq = "cfq",
     }
 }
 
@@ -65,6 +67,7 @@ impl DiskScheduler {
         match scheduler {
             IoScheduler::None => DiskScheduler::None,
             IoScheduler::MqDeadline => DiskScheduler::MqDeadline,
+            IoScheduler::Cfq => DiskScheduler::Cfq,
         }
     }
 }
@@ -74,6 +77,7 @@ impl From<DiskScheduler> for IoScheduler {
         match scheduler {
             DiskScheduler::None => IoScheduler::None,
             DiskScheduler::MqDeadline => IoScheduler::MqDeadline,
+            DiskScheduler::Cfq => IoScheduler::Cfq,
         }
     }
 }

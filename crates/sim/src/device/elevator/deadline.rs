@@ -1,4 +1,4 @@
-//! mq-deadline: in which order a disk gets the requests that wait for it.
+//! mq-deadline: reads before writes, in short batches.
 //!
 //! ```text
 //!   reads    ──●────●──●─────────●──▶ places     each direction in order of its places, and of its arrivals
@@ -11,22 +11,13 @@
 //! whoever waits. Within a batch requests go in order of their places, which saves seeks. It is short, and whether anybody has waited
 //! for too long is asked between two of them.
 //!
-//! A new request that continues a waiting one, or ends where that begins, becomes part of it. It costs its transfer, and no slot and no
-//! latency of its own. Tasks that read side by side, and a flusher between them, ask for pieces of the same stretch.
-//!
-//! What a device serves already is out of reach. So one that is never short of slots merges nothing, and takes all as they come.
-//!
-//! Not modelled: two that wait and become neighbours by a third stay two. In 2010 most disks had CFQ before them, which also asks whose
-//! request it is, and lets a read stop a batch of writes.
-//!
 //! Sources: the [tunables of the deadline scheduler](https://docs.kernel.org/block/deadline-iosched.html), which say what each is for, and
-//! its defaults; `nr_requests` in the [description of queues](https://docs.kernel.org/admin-guide/abi-stable.html).
-
-use std::collections::BTreeMap;
+//! its defaults.
 
 use pageout_engine::Nanos;
 
-use super::{Area, Direction, Request, Ticket};
+use super::queue::{Queue, Waiting};
+use crate::device::{Direction, Request, Ticket};
 
 /// How long a request waits at most, if all goes well, before a batch begins with it. `read_expire`, `write_expire`.
 const READ_EXPIRE: Nanos = Nanos(500_000_000);
@@ -36,93 +27,50 @@ const FIFO_BATCH: u32 = 16;
 /// Batches of reads for which writes stand back. `writes_starved`.
 const WRITES_STARVED: u32 = 2;
 
-/// Where a request is, and which of those it is.
-type Place = (Area, u64, u64);
-
-/// A request that waits, with all that has become part of it.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Waiting {
-    pub(super) request: Request,
-    /// When it came.
-    pub(super) since: Nanos,
-    /// Whose requests it is made of.
-    pub(super) tickets: Vec<Ticket>,
-    /// Which CPU handles its end, as in [`super::Completion`].
-    pub(super) remote: Option<u32>,
-}
-
 /// The requests that wait for a device.
 #[derive(Default, Debug)]
-pub(super) struct Elevator {
+pub(in crate::device) struct Deadline {
     reads: Queue,
     writes: Queue,
     /// Which direction the batch is of, and how much of it is left.
     batch: Option<(Direction, u32)>,
     /// Batches of reads that writes have stood back for.
     starved: u32,
-    arrived: u64,
 }
 
-/// Those of one direction.
-#[derive(Default, Debug)]
-struct Queue {
-    by_place: BTreeMap<Place, Waiting>,
-    /// Where each is, the one that came first in front.
-    by_arrival: BTreeMap<u64, Place>,
-    /// Where the last one that went ended.
-    passed: Option<(Area, u64)>,
-}
-
-impl Elevator {
+impl Deadline {
     /// How many wait.
     pub(super) fn waiting(&self, direction: Direction) -> usize {
-        self.queue(direction).by_place.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.reads.by_place.is_empty() && self.writes.by_place.is_empty()
+        self.queue(direction).len()
     }
 
     /// Makes a request part of a neighbour that waits, if there is one and the two are `most` blocks at most.
     pub(super) fn merge(&mut self, request: Request, ticket: Ticket, most: u32) -> bool {
-        let queue = self.queue_mut(request.direction);
-        let Some(place) = queue.neighbour(request, most) else { return false };
-        let mut waiting = queue.take(place);
-        waiting.request.block = waiting.request.block.min(request.block);
-        waiting.request.blocks += request.blocks;
-        waiting.tickets.push(ticket);
-        queue.put(place.2, waiting);
-        true
+        self.queue_mut(request.direction).merge(request, ticket, most)
     }
 
     /// A request waits in its own right.
     pub(super) fn add(&mut self, waiting: Waiting) {
-        let arrival = self.arrived;
-        self.arrived += 1;
-        self.queue_mut(waiting.request.direction).put(arrival, waiting);
+        self.queue_mut(waiting.request.direction).add(waiting);
     }
 
     /// Whose turn it is.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Waiting> {
         if let Some((direction, left)) = self.batch
             && left > 0
-            && let Some(place) = self.queue(direction).following()
+            && let Some(waiting) = self.queue_mut(direction).next_behind()
         {
             self.batch = Some((direction, left - 1));
-            return Some(self.queue_mut(direction).go(place));
+            return Some(waiting);
         }
         let direction = self.choose()?;
         self.batch = Some((direction, FIFO_BATCH - 1));
-        let queue = self.queue_mut(direction);
-        let oldest = queue.oldest()?;
-        let is_overdue = queue.by_place[&oldest].since + expiry(direction) <= now;
-        let place = if is_overdue { oldest } else { queue.following().unwrap_or(oldest) };
-        Some(queue.go(place))
+        self.queue_mut(direction).next_unless_overdue(now, expiry(direction))
     }
 
     /// The direction of the next batch.
     fn choose(&mut self) -> Option<Direction> {
-        let (reads, writes) = (!self.reads.by_place.is_empty(), !self.writes.by_place.is_empty());
+        let (reads, writes) = (!self.reads.is_empty(), !self.writes.is_empty());
         if reads && (!writes || self.starved < WRITES_STARVED) {
             self.starved += u32::from(writes);
             return Some(Direction::Read);
@@ -146,53 +94,6 @@ impl Elevator {
     }
 }
 
-impl Queue {
-    /// One that `request` continues, or that continues it, with which it is small enough.
-    fn neighbour(&self, request: Request, most: u32) -> Option<Place> {
-        let Request { area, block, .. } = request;
-        let before = self.by_place.range(..(area, block, 0)).next_back();
-        let behind = self.by_place.range((area, request.end(), 0)..).next();
-        let touches = |waiting: &Waiting| {
-            let other = waiting.request;
-            other.area == area && (other.end() == block || request.end() == other.block)
-        };
-        let is_small = |waiting: &Waiting| waiting.request.blocks.saturating_add(request.blocks) <= most;
-        before
-            .into_iter()
-            .chain(behind)
-            .find(|(_, waiting)| touches(waiting) && is_small(waiting))
-            .map(|(&place, _)| place)
-    }
-
-    /// The first one behind the last that went.
-    fn following(&self) -> Option<Place> {
-        let (area, block) = self.passed?;
-        self.by_place.range((area, block, 0)..).next().map(|(&place, _)| place)
-    }
-
-    fn oldest(&self) -> Option<Place> {
-        self.by_arrival.first_key_value().map(|(_, &place)| place)
-    }
-
-    fn put(&mut self, arrival: u64, waiting: Waiting) {
-        let place = (waiting.request.area, waiting.request.block, arrival);
-        self.by_arrival.insert(arrival, place);
-        self.by_place.insert(place, waiting);
-    }
-
-    fn take(&mut self, place: Place) -> Waiting {
-        self.by_arrival.remove(&place.2);
-        self.by_place.remove(&place).expect("it waits there")
-    }
-
-    /// Its turn has come.
-    fn go(&mut self, place: Place) -> Waiting {
-        let waiting = self.take(place);
-        self.passed = Some((waiting.request.area, waiting.request.end()));
-        waiting
-    }
-}
-
 fn expiry(direction: Direction) -> Nanos {
     match direction {
         Direction::Read => READ_EXPIRE,
@@ -206,6 +107,7 @@ mod tests {
     use pageout_workload::rng::SplitMix64;
 
     use super::*;
+    use crate::device::Area;
 
     /// The same rule over one list, in order of arrival.
     #[derive(Default)]
@@ -291,7 +193,7 @@ mod tests {
     fn it_serves_as_the_model_does() {
         for seed in 0..20 {
             let mut rng = SplitMix64::new(seed);
-            let (mut elevator, mut model) = (Elevator::default(), Model::default());
+            let (mut elevator, mut model) = (Deadline::default(), Model::default());
             let mut now = Nanos::ZERO;
             for number in 0..5_000 {
                 now += Nanos(rng.below(40_000_000));

@@ -1,0 +1,367 @@
+//! CFQ, completely fair queuing: each task that waits for a disk has its time.
+//!
+//! ```text
+//!   reads of task 1   ──●●●────────▶ ╲
+//!   reads of task 2   ──●──────●───▶  ╲  turns, one after the other: up to 100 ms of the disk for a task,
+//!   reads of task 3   ─────●───────▶  ╱  40 ms for writes
+//!   writes of all     ──●●●●──●●───▶ ╱
+//! ```
+//! Somebody waits for a read, and mostly nobody for a write. So reads wait in a queue of their task, and all writes in one queue, however
+//! many there are and whosever they are. Each queue has its turn. Where many tasks read, the turns of all fit into 300 ms. A turn is over
+//! when its time is, or when nothing is left in its queue.
+//!
+//! **A read that comes while writes have their turn** ends it, and is next. So beside tasks that read, writes get little more than a
+//! request at a time.
+//!
+//! **A task that reads in order is waited for.** Its next request comes right after the last one was done, and is close to it. Others would
+//! send the head away and back. So the disk rests for up to 8 ms before the turn passes on. A task that reads here and there, or takes longer
+//! than that between two requests, is not waited for.
+//!
+//! Within a turn requests go in order of their places. A turn begins with the oldest one if that has waited for too long.
+//!
+//! Left out: priorities, groups, how many requests a device with many slots has at once (`quantum`, `slice_async_rq`), what is left of a turn that
+//! was cut short, tasks that read side by side. A write that somebody waits for (fsync) goes with the others; CFQ has it in a
+//! queue of its task. Whether a task reads in order is told by its last request, and not by a history of them.
+//!
+//! Sources: the [tunables of CFQ](https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/Documentation/block/cfq-iosched.txt?h=v4.19),
+//! with their defaults; what it is for in general, and since when it was the default, in
+//! [Wikipedia](https://en.wikipedia.org/wiki/CFQ).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pageout_engine::{Nanos, TaskId};
+
+use super::queue::{Queue, Waiting};
+use crate::device::{Area, Direction, Request, Ticket};
+
+/// Time of the disk for a task, and for writes. `slice_sync`, `slice_async`.
+const SLICE_SYNC: Nanos = Nanos(100_000_000);
+const SLICE_ASYNC: Nanos = Nanos(40_000_000);
+/// In which all tasks that read have had their turn. `target_latency`; `low_latency` is on.
+const TARGET_LATENCY: Nanos = Nanos(300_000_000);
+/// How long the next request of a task is waited for. `slice_idle`.
+const SLICE_IDLE: Nanos = Nanos(8_000_000);
+/// How long a request waits at most, if all goes well, before a turn begins with it. `fifo_expire_sync`, `fifo_expire_async`.
+const FIFO_EXPIRE_SYNC: Nanos = Nanos(125_000_000);
+const FIFO_EXPIRE_ASYNC: Nanos = Nanos(250_000_000);
+/// What lies further from the end of a task's last request is no reading in order: 16 MiB, as far as it goes back for one (`back_seek_max`).
+const CLOSE_BLOCKS: u64 = 4096;
+
+/// Who has a queue. In its order: nobody in particular, tasks, writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Owner {
+    /// A task that reads; `None` is whoever is no task.
+    Task(Option<TaskId>),
+    /// All who write.
+    Writes,
+}
+
+/// Requests of an owner, and what its last ones say of its next.
+#[derive(Default, Debug)]
+struct Turns {
+    queue: Queue,
+    /// When its last request is done.
+    done: Option<Nanos>,
+    /// How long it takes from the end of a request to the next one, its last ones counting most.
+    think_time: Nanos,
+    /// It reads, and its last request was close to the end of the one before.
+    reads_on: bool,
+}
+
+/// A turn.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    owner: Owner,
+    /// When its time is over; it begins with its first request.
+    ends: Option<Nanos>,
+    /// Until when its next request is waited for.
+    idles_until: Option<Nanos>,
+}
+
+/// The requests that wait for a device.
+#[derive(Default, Debug)]
+pub(in crate::device) struct Cfq {
+    owners: BTreeMap<Owner, Turns>,
+    /// Those whose requests wait for their turn, the next one in front.
+    round: VecDeque<Owner>,
+    turn: Option<Turn>,
+    reads: usize,
+}
+
+impl Cfq {
+    /// How many wait.
+    pub(super) fn waiting(&self, direction: Direction) -> usize {
+        match direction {
+            Direction::Read => self.reads,
+            Direction::Write => self.owners.get(&Owner::Writes).map_or(0, |writes| writes.queue.len()),
+        }
+    }
+
+    /// Makes a request part of a neighbour of the same owner that waits, if there is one and the two are `most` blocks at most.
+    pub(super) fn merge(&mut self, request: Request, by: Option<TaskId>, ticket: Ticket, most: u32) -> bool {
+        let owner = Owner::of(&request, by);
+        self.owners.get_mut(&owner).is_some_and(|turns| turns.queue.merge(request, ticket, most))
+    }
+
+    /// A request waits in its own right.
+    pub(super) fn add(&mut self, waiting: Waiting, by: Option<TaskId>) {
+        let owner = Owner::of(&waiting.request, by);
+        let turns = self.owners.entry(owner).or_default();
+        turns.note(&waiting);
+        let is_first = turns.queue.is_empty();
+        turns.queue.add(waiting);
+        let is_read = owner != Owner::Writes;
+        self.reads += usize::from(is_read);
+        let has_turn = |owner| self.turn.is_some_and(|turn| turn.owner == owner);
+        if is_read && has_turn(Owner::Writes) {
+            self.end_turn();
+            self.round.retain(|&other| other != owner);
+            self.round.push_front(owner);
+        } else if is_first && !has_turn(owner) {
+            self.round.push_back(owner);
+        }
+    }
+
+    /// Whose turn it is; nobody's where none waits, or the next request of a task is waited for.
+    pub(super) fn next(&mut self, now: Nanos) -> Option<Waiting> {
+        loop {
+            let Some(turn) = self.turn else {
+                let owner = self.round.pop_front()?;
+                self.turn = Some(Turn { owner, ends: None, idles_until: None });
+                continue;
+            };
+            let slice = self.slice(turn.owner);
+            let turns = self.owners.get_mut(&turn.owner).expect("whoever has a turn has had requests");
+            let is_over = turn.ends.is_some_and(|end| end <= now);
+            if !is_over && !turns.queue.is_empty() {
+                let waiting = match turn.ends {
+                    None => turns.queue.next_unless_overdue(now, turn.owner.fifo_expire()),
+                    Some(_) => turns.queue.next_in_order(),
+                };
+                let ends = turn.ends.or(Some(now + slice));
+                self.turn = Some(Turn { ends, idles_until: None, ..turn });
+                self.reads -= usize::from(turn.owner != Owner::Writes);
+                return waiting;
+            }
+            let until = turns.expects_until().min(turn.ends);
+            if is_over || until.is_none_or(|until| until <= now) {
+                self.end_turn();
+                continue;
+            }
+            self.turn = Some(Turn { idles_until: until, ..turn });
+            return None;
+        }
+    }
+
+    /// What went last is done at `at`.
+    pub(super) fn served(&mut self, at: Nanos) {
+        let owner = self.turn.expect("what went had its turn").owner;
+        let turns = self.owners.get_mut(&owner).expect("whoever has a turn has had requests");
+        turns.done = turns.done.max(Some(at));
+    }
+
+    /// Until when the next request of a task is waited for.
+    pub(super) fn idles_until(&self) -> Option<Nanos> {
+        self.turn?.idles_until
+    }
+
+    /// How long a turn is.
+    fn slice(&self, owner: Owner) -> Nanos {
+        if owner == Owner::Writes {
+            return SLICE_ASYNC;
+        }
+        let readers = 1 + self.round.iter().filter(|&&other| other != Owner::Writes).count() as u64;
+        SLICE_SYNC.min(Nanos(TARGET_LATENCY.0 / readers))
+    }
+
+    /// The turn passes on. Whoever has more comes last.
+    fn end_turn(&mut self) {
+        let Some(turn) = self.turn.take() else { return };
+        if !self.owners[&turn.owner].queue.is_empty() {
+            self.round.push_back(turn.owner);
+        }
+    }
+}
+
+impl Owner {
+    fn of(request: &Request, by: Option<TaskId>) -> Owner {
+        match request.direction {
+            Direction::Read => Owner::Task(by),
+            Direction::Write => Owner::Writes,
+        }
+    }
+
+    fn fifo_expire(self) -> Nanos {
+        if self == Owner::Writes { FIFO_EXPIRE_ASYNC } else { FIFO_EXPIRE_SYNC }
+    }
+}
+
+impl Turns {
+    /// What a request that comes now says of the next ones.
+    fn note(&mut self, waiting: &Waiting) {
+        let Waiting { request, since, .. } = waiting;
+        if let Some(done) = self.done.filter(|_| self.queue.is_empty()) {
+            let thought = Nanos(since.0.saturating_sub(done.0)).min(Nanos(2 * SLICE_IDLE.0));
+            self.think_time = Nanos((7 * self.think_time.0 + thought.0) / 8);
+        }
+        self.reads_on = request.direction == Direction::Read
+            && self.queue.passed().is_some_and(|end| is_close(end, request));
+    }
+
+    /// Until when it is worthwhile to wait for the owner's next request, if at all.
+    fn expects_until(&self) -> Option<Nanos> {
+        let is_likely = self.reads_on && self.think_time < SLICE_IDLE;
+        self.done.filter(|_| is_likely).map(|done| done + SLICE_IDLE)
+    }
+}
+
+/// Whether a request lies next to where another ended.
+fn is_close((area, end): (Area, u64), request: &Request) -> bool {
+    request.area == area && request.block.abs_diff(end) < CLOSE_BLOCKS
+}
+
+#[cfg(test)]
+mod tests {
+    use pageout_engine::FileId;
+    use pageout_workload::rng::SplitMix64;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The same rule over one list, in order of arrival. Owners are numbers: 0 for writes, and one more than that of a task.
+    #[derive(Default)]
+    struct Model {
+        waiting: Vec<(usize, Waiting)>,
+        round: Vec<usize>,
+        /// Whose turn it is, until when, and until when it is waited for.
+        turn: Option<(usize, Option<u64>)>,
+        rests_until: Option<u64>,
+        /// By owner: where its last request ended, when it was done, its time to think, and whether it reads on.
+        passed: [Option<(Area, u64)>; 5],
+        done: [Option<u64>; 5],
+        thinks: [u64; 5],
+        reads_on: [bool; 5],
+    }
+
+    impl Model {
+        fn has_more(&self, owner: usize) -> bool {
+            self.waiting.iter().any(|&(of, _)| of == owner)
+        }
+
+        fn add(&mut self, owner: usize, waiting: Waiting) {
+            let (now, block) = (waiting.since.0, waiting.request.block);
+            if let Some(done) = self.done[owner].filter(|_| !self.has_more(owner)) {
+                let thought = now.saturating_sub(done).min(16 * MS);
+                self.thinks[owner] = (7 * self.thinks[owner] + thought) / 8;
+            }
+            let near = |(area, end): (Area, u64)| area == waiting.request.area && block.abs_diff(end) < 4096;
+            self.reads_on[owner] = owner > 0 && self.passed[owner].is_some_and(near);
+            let is_first = !self.has_more(owner);
+            self.waiting.push((owner, waiting));
+            let at = self.turn.map(|(owner, _)| owner);
+            if owner > 0 && at == Some(0) {
+                self.end();
+                self.round.retain(|&other| other != owner);
+                self.round.insert(0, owner);
+            } else if is_first && at != Some(owner) {
+                self.round.push(owner);
+            }
+        }
+
+        fn end(&mut self) {
+            let (owner, _) = self.turn.take().unwrap();
+            if self.has_more(owner) {
+                self.round.push(owner);
+            }
+        }
+
+        fn next(&mut self, now: u64) -> Option<Waiting> {
+            self.rests_until = None;
+            loop {
+                let Some((owner, ends)) = self.turn else {
+                    if self.round.is_empty() {
+                        return None;
+                    }
+                    self.turn = Some((self.round.remove(0), None));
+                    continue;
+                };
+                let is_over = ends.is_some_and(|ends| ends <= now);
+                if !is_over && self.has_more(owner) {
+                    let readers = 1 + self.round.iter().filter(|&&other| other > 0).count() as u64;
+                    let slice = if owner == 0 { 40 * MS } else { (300 * MS / readers).min(100 * MS) };
+                    let (wait, of) =
+                        (if owner == 0 { 250 * MS } else { 125 * MS }, |&(of, _): &(usize, Waiting)| {
+                            of == owner
+                        });
+                    let oldest = self.waiting.iter().position(of).unwrap();
+                    let is_late = ends.is_none() && self.waiting[oldest].1.since.0 + wait <= now;
+                    let place =
+                        |&at: &usize| (self.waiting[at].1.request.area, self.waiting[at].1.request.block);
+                    let ahead = (0..self.waiting.len())
+                        .filter(|&at| {
+                            of(&self.waiting[at])
+                                && self.passed[owner].is_some_and(|passed| place(&at) >= passed)
+                        })
+                        .min_by_key(place)
+                        .filter(|_| !is_late);
+                    let (_, waiting) = self.waiting.remove(ahead.unwrap_or(oldest));
+                    self.passed[owner] = Some((waiting.request.area, waiting.request.end()));
+                    self.turn = Some((owner, ends.or(Some(now + slice))));
+                    return Some(waiting);
+                }
+                let likely = self.reads_on[owner] && self.thinks[owner] < 8 * MS;
+                let until =
+                    self.done[owner].filter(|_| likely).map(|done| (done + 8 * MS).min(ends.unwrap()));
+                if is_over || until.is_none_or(|until| until <= now) {
+                    self.end();
+                    continue;
+                }
+                self.rests_until = until;
+                return None;
+            }
+        }
+    }
+
+    #[test]
+    fn it_serves_as_the_model_does() {
+        for seed in 0..20 {
+            let mut rng = SplitMix64::new(seed);
+            let (mut cfq, mut model) = (Cfq::default(), Model::default());
+            let (mut now, mut rests) = (Nanos::ZERO, 0);
+            for number in 0..5_000 {
+                now += Nanos(rng.below(2 * MS));
+                if rng.below(100) < 70 {
+                    let served = cfq.next(now);
+                    assert_eq!(served, model.next(now.0), "seed {seed}, step {number}");
+                    assert_eq!(cfq.idles_until(), model.rests_until.map(Nanos));
+                    rests += u64::from(cfq.idles_until().is_some());
+                    if served.is_some() {
+                        let done = now + Nanos(rng.below(8 * MS));
+                        cfq.served(done);
+                        let owner = model.turn.unwrap().0;
+                        model.done[owner] = model.done[owner].max(Some(done.0));
+                    }
+                    continue;
+                }
+                let owner = rng.below(5) as usize;
+                let request = Request {
+                    direction: if owner == 0 { Direction::Write } else { Direction::Read },
+                    area: Area::File(FileId(owner as u32 % 2)),
+                    // Two tasks read in order, and two here and there.
+                    block: if owner < 3 { 2 * number } else { 1_000_000 * rng.below(100) + 2 * number },
+                    blocks: 1,
+                };
+                let waiting =
+                    Waiting { request, since: now, tickets: vec![Ticket(number as u32)], remote: None };
+                let by = (owner > 0).then_some(TaskId(owner as u32));
+                cfq.add(waiting.clone(), by);
+                model.add(owner, waiting);
+                let writes = model.waiting.iter().filter(|&&(owner, _)| owner == 0).count();
+                assert_eq!(cfq.waiting(Direction::Write), writes);
+                assert_eq!(cfq.waiting(Direction::Read), model.waiting.len() - writes);
+            }
+            assert!(rests > 50, "seed {seed}: the disk has rested {rests} times");
+        }
+    }
+}
