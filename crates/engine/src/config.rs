@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 use crate::switch::{Values, choice};
 use crate::tiers::AccessCoordinate;
-use crate::units::{Nanos, NodeId, SECTION_FRAMES};
+use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, SECTION_FRAMES};
 use std::fmt;
 
 choice! {
@@ -199,6 +199,9 @@ parameters! {
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
         "How old the statistics are that reclaim decides by."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
+    Kernel "hugetlb.repeat": hugetlb_repeat: bool = true, Values::Bool, "",
+        "Who asks for a huge page of a pool goes on as long as that frees something (__GFP_REPEAT, later __GFP_RETRY_MAYFAIL). Without it a request ends with its first call of reclaim, like any large one that doesn't ask for more."
+        "true is the kernel's.";
     Kernel "memcg.kmem": kmem: bool = true, Values::Bool, "",
         "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
         "true is the kernel's. The boot parameter cgroup.memory=nokmem turns it off.";
@@ -440,6 +443,10 @@ pub struct Layout {
     /// Pages of each node that the allocator is never given, beside those of [`Config::node_pages`]: page structures, the kernel
     /// itself. Default: none.
     pub reserved_pages: Vec<u64>,
+    /// Pageblocks of each node, evenly spread, in which a page is the kernel's from the start and never moves: what is left of objects that
+    /// live long on a machine that has been up for a while. The rest of such a block is free, and it can never be free as a whole.
+    /// Default: none.
+    pub unmovable_blocks: Vec<u64>,
     /// Pages of the first node that the kernel's initialisation still holds when marks are computed. Default: 0.
     pub init_pages: u64,
     /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page in so many of those above it. 0: nothing.
@@ -473,6 +480,7 @@ impl Default for Layout {
             zone_dma: false,
             movable_pages: Vec::new(),
             reserved_pages: Vec::new(),
+            unmovable_blocks: Vec::new(),
             init_pages: 0,
             lowmem_reserve_ratio: [256, 256, 32, 0],
             distances: Vec::new(),
@@ -495,6 +503,12 @@ impl Layout {
         }
         for &reserved in &self.reserved_pages {
             check_range("reserved pages of a node", reserved, 0, u64::from(u32::MAX))?;
+        }
+        for (node, &blocks) in self.unmovable_blocks.iter().enumerate() {
+            let movable = self.movable_pages.get(node).copied().unwrap_or(0);
+            let most =
+                node_pages.get(node).map_or(0, |&pages| pages.saturating_sub(movable) / PAGEBLOCK_PAGES);
+            check_range("unmovable pageblocks of a node", blocks, 0, most)?;
         }
         check_range("pages of initialisation", self.init_pages, 0, node_pages[0] - 1)?;
         let last = node_pages.len() as u64 - 1;

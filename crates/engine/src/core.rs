@@ -131,7 +131,7 @@ impl Core {
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
         let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
         let threads_to_start = threads_at_start(&config, &tiers);
-        Ok(Core {
+        let mut core = Core {
             now: Nanos::ZERO,
             memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
             lruvecs,
@@ -179,7 +179,9 @@ impl Core {
             #[cfg(any(test, feature = "fault-injection"))]
             refusals: crate::migrate::Refusals::default(),
             config,
-        })
+        };
+        core.hold_scattered_pages();
+        Ok(core)
     }
 
     #[inline]

@@ -6,7 +6,8 @@
 //!                                                                        └─ not to be had: the pool stays as it is
 //! ```
 //! It is how the success of large requests is tested: memory fills with something, someone asks for all of it in huge pages, and what the pool
-//! has got is the answer. Each request tries as long as that makes progress, and kills nobody. A smaller number gives blocks back.
+//! has got is the answer. Each request tries as long as that makes progress, unless `hugetlb.repeat` is off, and kills nobody. A smaller number
+//! gives blocks back.
 //!
 //! *Where it differs:* there is a pool for each order that the allocator has, not only for those that page tables can map. Nobody maps
 //! a block of a pool.
@@ -77,7 +78,8 @@ impl Core {
         if self.kmem.huge_pools.len(resize.order) == resize.wanted {
             return PoolResizeStep::Done;
         }
-        let gfp = Gfp::KERNEL | Gfp::RETRY_MAYFAIL | Gfp::NOWARN;
+        let repeat = if self.config.hugetlb_repeat { Gfp::RETRY_MAYFAIL } else { Gfp::empty() };
+        let gfp = Gfp::KERNEL | Gfp::NOWARN | repeat;
         let request = Request { order: resize.order, ..Request::movable(gfp, self.current_node()) };
         let allocated = match &mut resize.allocation {
             Some(allocation) => self.allocation_step(allocation),

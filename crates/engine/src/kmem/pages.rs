@@ -6,7 +6,7 @@ use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
-use crate::units::{MemcgId, PAGE_SIZE, Pfn};
+use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 
 impl Core {
     /// Who is charged for kernel memory on behalf of a task of this group; the root stands for nobody.
@@ -26,6 +26,15 @@ impl Core {
     pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
         self.memory.folios[pfn].clear(FolioFlags::KERNEL);
         self.free_folio(pfn);
+    }
+
+    /// Takes the pages of the kernel that lie scattered in each node from the start.
+    pub(crate) fn hold_scattered_pages(&mut self) {
+        for (node, blocks) in (0..).map(NodeId).zip(self.config.layout.unmovable_blocks.clone()) {
+            for pfn in self.memory.take_scattered(node, blocks) {
+                self.kernel_page_new(pfn, MemcgId::ROOT);
+            }
+        }
     }
 
     /// Takes so many pages for good, for what is not modelled one by one. Those free above the low mark have to do.

@@ -148,6 +148,11 @@ impl Memory {
         self.zones.give_back(&mut self.folios, cpu, node, pfn, order);
     }
 
+    /// Takes a page of so many of a node's pageblocks for good.
+    pub(crate) fn take_scattered(&mut self, node: NodeId, count: u64) -> Vec<Pfn> {
+        self.zones.take_scattered(&mut self.folios, node, count)
+    }
+
     /// Takes back the free pages that CPUs hold.
     pub(crate) fn drain_all_pages(&mut self) {
         self.zones.drain_all(&mut self.folios);

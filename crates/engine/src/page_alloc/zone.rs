@@ -300,7 +300,31 @@ impl Zone {
         }
     }
 
-    /// Puts such pages back.
+    /// Takes a page of so many pageblocks for good, evenly spread over what is free. Those pageblocks are unmovable from then on.
+    pub(super) fn take_scattered(&mut self, folios: &mut FolioTable, count: u64) -> Vec<Pfn> {
+        let mut blocks = Vec::new();
+        while let Some(first) = self.buddy.take_smallest(folios, PAGEBLOCK_ORDER, MigrateType::Movable) {
+            blocks.push(first);
+        }
+        blocks.sort_unstable();
+        let all = blocks.len() as u64;
+        let mut held = Vec::new();
+        // What is freed last is used first: the lowest.
+        for (at, first) in blocks.into_iter().enumerate().rev() {
+            let at = at as u64;
+            if at * count / all == (at + 1) * count / all {
+                self.buddy.free(folios, first, PAGEBLOCK_ORDER);
+                continue;
+            }
+            self.buddy.set_type(first, MigrateType::Unmovable);
+            folios[Pfn(first)] = Folio::new(self.node, 0);
+            held.push(Pfn(first));
+            (first + 1..first + PAGEBLOCK_PAGES as u32).for_each(|page| self.buddy.free(folios, page, 0));
+        }
+        held
+    }
+
+    /// Puts isolated pages back.
     pub(crate) fn release_free(&mut self, folios: &mut FolioTable, pages: &mut Vec<Pfn>) {
         for pfn in pages.drain(..) {
             folios[pfn].refs = 0;

@@ -15,7 +15,7 @@ use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
 use crate::page_alloc::zone::{Zone, ZoneType, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
-use crate::units::{CpuId, NodeId, Nodemask, Pfn, SECTION_FRAMES};
+use crate::units::{CpuId, NodeId, Nodemask, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 
 /// What belongs to a node.
@@ -397,6 +397,24 @@ impl Zones {
     /// Pages that reserves and high marks keep from the page cache.
     pub(crate) fn total_reserve(&self) -> u64 {
         self.nodes().map(|node| self.node_reserve(node)).sum()
+    }
+
+    /// Takes a page of so many of a node's pageblocks for good, evenly spread over all zones that the kernel may use for itself.
+    pub(crate) fn take_scattered(&mut self, folios: &mut FolioTable, node: NodeId, count: u64) -> Vec<Pfn> {
+        let blocks = |zone: &Zone| match zone.kind {
+            ZoneType::Movable => 0,
+            _ => zone.managed / PAGEBLOCK_PAGES,
+        };
+        let all: u64 = self.of_node(node).iter().map(blocks).sum();
+        let (mut before, mut taken) = (0, Vec::new());
+        for zone in self.of_node_mut(node) {
+            let upto = before + blocks(zone);
+            let here =
+                (upto * count).checked_div(all).unwrap_or(0) - (before * count).checked_div(all).unwrap_or(0);
+            taken.append(&mut zone.take_scattered(folios, here));
+            before = upto;
+        }
+        taken
     }
 
     /// The same of a node.

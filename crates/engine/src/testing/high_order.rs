@@ -8,7 +8,7 @@ use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::slow_path::Allocated;
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::Stat;
-use crate::units::PAGEBLOCK_ORDER;
+use crate::units::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::*;
 
 fn movable(order: u8, gfp: Gfp) -> Request {
@@ -333,6 +333,24 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     assert!(bench.engine.write_file(bench.task, path, "-1").is_err());
     let none = "/sys/kernel/mm/hugepages/hugepages-3kB/nr_hugepages";
     assert!(bench.engine.write_file(bench.task, none, "1").is_err());
+}
+
+#[test]
+fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_call_of_reclaim() {
+    let calls = |repeat| {
+        let mut bench = Bench::keeping(MigrateType::Movable, every(4));
+        bench.engine.core.config.hugetlb_repeat = repeat;
+        bench.engine.core.memcgs[MemcgId::ROOT].policy = Policy::classic_2_6_35();
+        // Each block has a page that stays, so that none can be had.
+        let step = PAGEBLOCK_PAGES as u32;
+        for pfn in bench.engine.used_folios() {
+            bench.engine.core.memory.folios[pfn].refs += u16::from(pfn.0 % step < 8);
+        }
+        assert_eq!(resize_pool(&mut bench, "hugepages-2048kB", "8"), "0\n");
+        bench.engine.work().reclaim_calls
+    };
+    assert_eq!(calls(false), 1);
+    assert!(calls(true) > 1, "{} calls", calls(true));
 }
 
 /// The rights of a request of order > 0 that can't wait and may use the reserve.

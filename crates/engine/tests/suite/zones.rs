@@ -148,3 +148,27 @@ fn a_layout_that_can_not_be_is_refused() {
     let init = Layout { init_pages: 100, ..Layout::default() };
     assert_eq!(refused(init), "pages of initialisation: 100 is not in the range 0 to 99");
 }
+
+#[test]
+fn a_scattered_page_of_the_kernel_keeps_a_pageblock_from_being_whole_and_leaves_the_rest_free() {
+    let pageblocks = |engine: &Engine| -> u64 {
+        engine.zones().map(|zone| zone.free_blocks[9] + 2 * zone.free_blocks[10]).sum()
+    };
+    let free = |engine: &Engine| -> u64 { engine.zones().map(|zone| zone.free).sum() };
+    for (pages, blocks) in [(GIB, 0), (GIB, 1), (GIB, 97), (GIB, 512), (5 * GIB, 300), (4096 + 512, 2)] {
+        let layout = Layout { unmovable_blocks: vec![blocks], ..Layout::default() };
+        let engine = Engine::new(Config { layout, ..of_pages(&[pages]) }).unwrap();
+        engine.check_invariants();
+        assert_eq!(free(&engine), pages - blocks, "of {pages} pages");
+        assert_eq!(pageblocks(&engine), pages / 512 - blocks, "of {pages} pages");
+    }
+    let layout =
+        |blocks| Layout { unmovable_blocks: vec![blocks], movable_pages: vec![GIB / 2], ..Layout::default() };
+    let engine = |blocks| Engine::new(Config { layout: layout(blocks), ..of_pages(&[GIB]) });
+    assert_eq!(pageblocks(&engine(256).unwrap()), 256, "zone Movable has none");
+    let refusal = engine(257).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        refusal.contains("unmovable pageblocks of a node: 257 is not in the range 0 to 256"),
+        "{refusal}"
+    );
+}

@@ -11,6 +11,8 @@ use crate::scenario::{Scalar, Scenario, Size};
 
 /// Bytes that are too many for a machine.
 const MEMORY_END: u64 = 16 << 40;
+/// A pageblock.
+const BLOCK: u64 = 2 << 20;
 
 /// What turns klruscand on.
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
@@ -31,6 +33,16 @@ impl Check<'_> {
                 let (movable, memory) = (node.movable, node.memory);
                 let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
                 self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
+            }
+        }
+        for (index, node) in machine.node.iter().enumerate() {
+            let blocks = node.memory.0.saturating_sub(node.movable.0) / BLOCK;
+            if node.unmovable_blocks > blocks {
+                let problem = format!(
+                    "{} blocks of 2 MiB are more than the {blocks} that the kernel may use of the node",
+                    node.unmovable_blocks
+                );
+                self.report(Problem::new(format!("machine.node[{index}].unmovable_blocks"), problem));
             }
         }
         // More than frames are numbered: 2^32 pages, without what keeps nodes apart.
