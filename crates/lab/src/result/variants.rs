@@ -34,6 +34,12 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
+    /// The same, of a variant that is the same.
+    fn again(&self) -> Runs {
+        let failures = self.failures.iter().map(|failure| failure.told_as(failure.to_string()));
+        Runs { results: self.results.clone(), failures: failures.collect() }
+    }
+
     /// Its failures, saying whose they are.
     pub(crate) fn failures_of(&self, name: &str) -> Vec<Failure> {
         self.failures.iter().map(|failure| failure.told_as(format!("{name}: {failure}"))).collect()
@@ -50,7 +56,18 @@ impl Plan<'_> {
                 self.repeat
             );
         }
-        let mut runs: Vec<Scenario> = variants
+        // What is the same is run once, such as two kernels whose difference no switch makes.
+        let mut distinct: Vec<&Scenario> = Vec::new();
+        let which: Vec<usize> = variants
+            .iter()
+            .map(|variant| {
+                distinct.iter().position(|&other| other == variant).unwrap_or_else(|| {
+                    distinct.push(variant);
+                    distinct.len() - 1
+                })
+            })
+            .collect();
+        let mut runs: Vec<Scenario> = distinct
             .iter()
             .flat_map(|variant| (0..self.repeat).map(move |repeat| with_seed(variant, repeat)))
             .collect();
@@ -68,7 +85,7 @@ impl Plan<'_> {
         });
         bar.finish_and_clear();
         let mut results = results.into_iter();
-        let by_variant = variants.iter().map(|_| {
+        let by_variant = distinct.iter().map(|_| {
             let mut runs = Runs::default();
             for result in results.by_ref().take(self.repeat as usize) {
                 match result {
@@ -78,7 +95,8 @@ impl Plan<'_> {
             }
             runs
         });
-        Ok(by_variant.collect())
+        let by_variant: Vec<Runs> = by_variant.collect();
+        Ok(which.into_iter().map(|index| by_variant[index].again()).collect())
     }
 
     /// The last of the seeds counted up from `first`. Two numbers of half the range have no sum beyond it.
