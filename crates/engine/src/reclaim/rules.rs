@@ -153,7 +153,7 @@ choice! {
     /// What a file system does with a page that reclaim hands it to write (`writepage`).
     Writepage {
         /// It writes it.
-        Obeyed = "obeyed",
+        Obeys = "obeys",
         /// It marks it dirty again and leaves it to the flusher, because a reclaimer's stack may be deep. Reclaim has begun a write all the
         /// same, by its counters and tracepoints. XFS and btrfs of mid-2010, and most of ext4, whoever reclaims.
         Redirties = "redirties",
@@ -321,7 +321,7 @@ impl ReclaimRules {
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
             congested_queue: CongestedQueue::Waits,
-            writepage: Writepage::Obeyed,
+            writepage: Writepage::Obeys,
             gate: true,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,

@@ -353,6 +353,19 @@ fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_
     assert!(calls(true) > 1, "{} calls", calls(true));
 }
 
+#[test]
+fn a_node_without_scattered_pages_is_not_touched_at_the_start() {
+    let with_records = |blocks: &[u64]| {
+        let layout = Layout { unmovable_blocks: blocks.to_vec(), ..Layout::default() };
+        let config = Config { node_pages: vec![PAGES, PAGES], layout, ..Config::default() };
+        let engine = Engine::new(config).unwrap();
+        [NodeId(0), NodeId(1)].map(|node| engine.core.memory.zones.used_so_far(node).count() as u64)
+    };
+    assert_eq!(with_records(&[]), [0, 0]);
+    assert_eq!(with_records(&[0, 0]), [0, 0]);
+    assert_eq!(with_records(&[0, 3]), [0, PAGES]);
+}
+
 /// The rights of a request of order > 0 that can't wait and may use the reserve.
 const ATOMIC: Rights = Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::HIGHATOMIC);
 
