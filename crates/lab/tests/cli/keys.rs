@@ -82,6 +82,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].movable", "machine.node=[{ memory = \"8TiB\" }]"),
     ("machine.node[].reserved", "machine.node=[{ memory = \"1GiB\" }]"),
+    ("machine.node[].unmovable_blocks", "machine.node=[{ memory = \"64GiB\" }]"),
     ("machine.node[].distance", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].cpus", "machine.node=[{ memory = \"1GiB\" }]"),
     ("machine.node[].interleave_weight", "machine.node=[{ memory = \"1GiB\" }]"),

@@ -194,8 +194,8 @@ section! {
             "So much of it, at its end, is zone Movable: for pages of processes and files only, as memory added while the machine runs often is.";
         reserved: Size, [default Size(0)] in Accepts::Size(0, 8 << 40),
             "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
-        unmovable_blocks: u64, [default 0] in Accepts::Integer(0, 4 << 20),
-            "So many of the node's blocks of 2 MiB, evenly spread, have a page of the kernel's from the start that never moves, as on a machine that has been up for a while. The rest of such a block is free; it is never free as a whole, for a huge page.";
+        unmovable_blocks: u64, [default 0] in Accepts::Integer(0, Node::BLOCKS_MAX as i64),
+            "So many of the node's blocks of 2 MiB, evenly spread, have a page of the kernel's from the start that never moves, as on a machine that has been up for a while. The rest of such a block is free; it is never free as a whole, for a huge page. For nodes of 64GiB at most: each of their pages has a record from the start then.";
         distance: u32, [default 20] in Accepts::Integer(11, 254),
             "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";
         cpus: Option<u16>, [absent "none"] in Accepts::Integer(0, CPU_MAX as i64 + 1),
@@ -228,6 +228,9 @@ pub struct MemoryFigure {
 }
 
 impl Node {
+    /// Blocks of 2 MiB of the largest node that may have such.
+    pub(super) const BLOCKS_MAX: u64 = 64 << 9;
+
     /// Every figure that a preset gives, with its source.
     pub fn figures(preset: &Preset) -> [MemoryFigure; 4] {
         let time = |figure: Figure<u64>| (format!("\"{}\"", TimeSpan(figure.value)), figure.source);

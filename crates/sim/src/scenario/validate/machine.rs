@@ -6,8 +6,9 @@ use pageout_engine::{NodeId, Nodemask, Policy};
 
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
+
 use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
-use crate::scenario::{Scalar, Scenario, Size};
+use crate::scenario::{Node, Scalar, Scenario, Size};
 
 /// Bytes that are too many for a machine.
 const MEMORY_END: u64 = 16 << 40;
@@ -37,7 +38,16 @@ impl Check<'_> {
         }
         for (index, node) in machine.node.iter().enumerate() {
             let blocks = node.memory.0.saturating_sub(node.movable.0) / BLOCK;
-            if node.unmovable_blocks > blocks {
+            if node.unmovable_blocks > 0 && node.memory.0 > Node::BLOCKS_MAX * BLOCK {
+                let problem = format!("a node of {} is too large for scattered pages", node.memory);
+                let problem = Problem::new(format!("machine.node[{index}].unmovable_blocks"), problem);
+                let largest = Size(Node::BLOCKS_MAX * BLOCK);
+                self.report(
+                    problem.help(format!(
+                        "each page of the node has a record then; up to {largest} can have them"
+                    )),
+                );
+            } else if node.unmovable_blocks > blocks {
                 let problem = format!(
                     "{} blocks of 2 MiB are more than the {blocks} that the kernel may use of the node",
                     node.unmovable_blocks
