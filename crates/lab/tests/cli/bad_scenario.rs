@@ -102,6 +102,14 @@ fn zero_and_impossible_sizes_are_refused() {
             "2 problems",
         ],
     );
+    for (memory, parts) in [
+        ("64MiB", ["33 blocks of 2 MiB are more than the 32", "scenario.toml:6:20"]),
+        ("65GiB", ["a node of 65GiB is too large for scattered pages", "up to 64GiB can have them"]),
+    ] {
+        let node =
+            format!("[machine]\n[[machine.node]]\nmemory = \"{memory}\"\nunmovable_blocks = 33\n\n[[memcg]]");
+        check_failure(&run_with("[[memcg]]", &node, &[]), 2, &parts);
+    }
     check_failure(&run_with("memcg = \"/web\"", "memcg = \"/web\"\ncopies = 0", &[]), 2, &["0 is too small"]);
     check_failure(
         &run_with("memcg = \"/web\"", "memcg = \"/web\"\ncpu = 4", &[]),
