@@ -31,10 +31,6 @@ impl Core {
     /// Takes the pages of the kernel that lie scattered in each node from the start.
     pub(crate) fn hold_scattered_pages(&mut self) {
         for (node, blocks) in (0..).map(NodeId).zip(self.config.layout.unmovable_blocks.clone()) {
-            if blocks == 0 {
-                // Most of a large machine is never touched, and has no records.
-                continue;
-            }
             for pfn in self.memory.take_scattered(node, blocks) {
                 self.kernel_page_new(pfn, MemcgId::ROOT);
             }

@@ -326,12 +326,12 @@ impl Core {
     /// Whether any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then. In 2010:
     /// whether reclaim takes any, or has not yet looked long enough to know that it can't.
     fn should_reclaim_retry(&mut self, allocation: &mut Allocation, has_progress: bool) -> bool {
-        // For a large block freed pages say little: compaction that could begin counts as progress too, again and again.
-        let counts = has_progress && !allocation.request.is_costly();
+        // Reclaim for a large block reports progress where compaction could begin, again and again. That is no reason to go on.
+        let progress_counts = has_progress && !allocation.request.is_costly();
         if self.memcgs[MemcgId::ROOT].policy.reclaim.gives_up == GivesUp::Unreclaimable {
-            return counts || self.may_find_more(allocation);
+            return progress_counts || self.may_find_more(allocation);
         }
-        if counts {
+        if progress_counts {
             allocation.rounds_in_vain = 0;
         } else {
             allocation.rounds_in_vain += 1;

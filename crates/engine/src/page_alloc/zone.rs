@@ -302,6 +302,10 @@ impl Zone {
 
     /// Takes a page of so many pageblocks for good, evenly spread over what is free. Those pageblocks are unmovable from then on.
     pub(super) fn take_scattered(&mut self, folios: &mut FolioTable, count: u64) -> Vec<Pfn> {
+        if count == 0 {
+            // Most of a large machine is never touched, and has no records.
+            return Vec::new();
+        }
         folios.populate(Pfn(self.buddy.end() - 1));
         let mut blocks = Vec::new();
         while let Some(first) = self.buddy.take_smallest(folios, PAGEBLOCK_ORDER, MigrateType::Movable) {

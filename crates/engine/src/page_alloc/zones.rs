@@ -399,6 +399,11 @@ impl Zones {
         self.nodes().map(|node| self.node_reserve(node)).sum()
     }
 
+    /// The same of a node.
+    pub(crate) fn node_reserve(&self, node: NodeId) -> u64 {
+        self.of_node(node).iter().map(Zone::total_reserve).sum()
+    }
+
     /// Takes a page of so many of a node's pageblocks for good, evenly spread over all zones that the kernel may use for itself.
     pub(crate) fn take_scattered(&mut self, folios: &mut FolioTable, node: NodeId, count: u64) -> Vec<Pfn> {
         let blocks = |zone: &Zone| match zone.kind {
@@ -406,20 +411,14 @@ impl Zones {
             _ => zone.managed / PAGEBLOCK_PAGES,
         };
         let all: u64 = self.of_node(node).iter().map(blocks).sum();
+        let share = |blocks: u64| (blocks * count).checked_div(all).unwrap_or(0);
         let (mut before, mut taken) = (0, Vec::new());
         for zone in self.of_node_mut(node) {
             let upto = before + blocks(zone);
-            let here =
-                (upto * count).checked_div(all).unwrap_or(0) - (before * count).checked_div(all).unwrap_or(0);
-            taken.append(&mut zone.take_scattered(folios, here));
+            taken.append(&mut zone.take_scattered(folios, share(upto) - share(before)));
             before = upto;
         }
         taken
-    }
-
-    /// The same of a node.
-    pub(crate) fn node_reserve(&self, node: NodeId) -> u64 {
-        self.of_node(node).iter().map(Zone::total_reserve).sum()
     }
 
     /// Every frame used since the start, for checkers.

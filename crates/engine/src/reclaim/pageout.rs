@@ -16,8 +16,8 @@
 //! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 //!
 //! The cover letter of June 2010 says of XFS and btrfs that they ignore what reclaim hands them, until the last two patches of its series.
-//! That a write which a file system declines in this way counts and is traced like others follows from when both are done: after the
-//! call, unless that has failed. [reclaim 5.1]
+//! Reclaim counts and traces a write when the call has returned without an error. So it counts one that a file system has declined in
+//! this way, too. [reclaim 5.1]
 
 use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};

@@ -110,7 +110,7 @@ impl Machine {
 
     /// A device has a slot.
     pub(super) fn slot_free(&mut self, device: usize) {
-        // Later ones have been put off by what came in between.
+        // An event that an earlier one has replaced says nothing any more.
         if self.queued.asked_next[device] == Some(self.agenda.now()) {
             self.queued.asked_next[device] = None;
             self.dispatch(device);

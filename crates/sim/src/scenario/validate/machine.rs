@@ -35,8 +35,6 @@ impl Check<'_> {
                 let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
                 self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
             }
-        }
-        for (index, node) in machine.node.iter().enumerate() {
             let blocks = node.memory.0.saturating_sub(node.movable.0) / BLOCK;
             if node.unmovable_blocks > 0 && node.memory.0 > Node::BLOCKS_MAX * BLOCK {
                 let problem = format!("a node of {} is too large for scattered pages", node.memory);
