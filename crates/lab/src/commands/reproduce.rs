@@ -48,7 +48,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     for experiment in chapter.choose(&args.experiments)? {
         let source = place.scenario(experiment.scenario_at(args.scale.as_deref())?)?;
         for side in &chapter.side {
-            scenarios.push(load(&source, &args.options, &experiment.settings(side))?);
+            scenarios.push(load(&source, &args.options, &experiment.settings(side, args.scale.as_deref()))?);
         }
         loaded.push((experiment, source));
     }
@@ -102,8 +102,7 @@ fn list(args: &ReproduceArgs) -> Outcome {
         let chapter = Place::find(name)?.chapter()?;
         rows.push([name, "", "", chapter.title.as_str()].map(str::to_string).to_vec());
         for experiment in &chapter.experiment {
-            let sizes: Vec<&str> =
-                std::iter::once("full").chain(experiment.scaled.keys().map(String::as_str)).collect();
+            let sizes: Vec<&str> = experiment.scales().map(|scale| scale.unwrap_or("full")).collect();
             rows.push(
                 ["", &experiment.name, &sizes.join(", "), &experiment.title].map(str::to_string).to_vec(),
             );
@@ -267,7 +266,8 @@ impl Found<'_> {
         )
     }
 
-    /// A claim with the base's figure, and below it a line for each other side.
+    /// A claim with the base's figure, and below it a line for each other side. A claim that is a relation between sides leaves out those
+    /// that it says nothing of: with a dozen sides, the two in question would be hard to find.
     fn rows(&self, measured: &[Measured]) -> Vec<Vec<String>> {
         let heading = ["", "published", "ours", "change", "sign right", "size", ""];
         let mut rows = vec![heading.map(str::to_string).to_vec()];
@@ -279,6 +279,9 @@ impl Found<'_> {
             {
                 let name = if index == 0 { row.claim.row.clone() } else { format!("  {}", side.name) };
                 let level = row.claim.levels.get(index).map(|&level| row.unit.show(level));
+                if index > 0 && level.is_none() && !row.claim.speaks_of(&side.name) {
+                    continue;
+                }
                 let of_base = if index == 0 { published.clone() } else { String::new() };
                 let published = level.unwrap_or(of_base);
                 rows.push(cells(name, published, row.unit, values.as_deref(), judged));

@@ -58,6 +58,9 @@ pub(super) struct Experiment {
     /// What it changes in its scenario before a side does: where experiments are points of a sweep.
     #[serde(default)]
     pub(super) set: Knobs,
+    /// What it changes besides at a smaller size, by its name: what does not scale, as a number of accesses.
+    #[serde(default)]
+    pub(super) scaled_set: BTreeMap<String, Knobs>,
     #[serde(default)]
     pub(super) note: String,
     pub(super) claim: Vec<Claim>,
@@ -151,6 +154,13 @@ impl Published {
     }
 }
 
+impl Claim {
+    /// Whether it is about this side: a relation is about those that it names, any other claim about all.
+    pub(super) fn speaks_of(&self, side: &str) -> bool {
+        self.holds.as_ref().is_none_or(|relation| relation.variants().any(|name| name == side))
+    }
+}
+
 impl Chapter {
     /// Reads a chapter; `path` is for messages.
     pub(super) fn parse(path: &str, text: &str) -> anyhow::Result<Chapter> {
@@ -166,6 +176,9 @@ impl Chapter {
         no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
         no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
         for experiment in &self.experiment {
+            if let Some(scale) = experiment.scaled_set.keys().find(|scale| !experiment.scaled.contains_key(*scale)) {
+                bail!("experiment `{}`: scaled_set has `{scale}`, which `scaled` has not", experiment.name);
+            }
             for claim in &experiment.claim {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
                 ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
@@ -212,11 +225,19 @@ impl Chapter {
 }
 
 impl Experiment {
-    /// What this experiment and a side of it change in its scenario, the side last.
-    pub(super) fn settings(&self, side: &Side) -> Vec<Setting> {
+    /// What this experiment at this size and a side of it change in its scenario, the side last.
+    pub(super) fn settings(&self, side: &Side, scale: Option<&str>) -> Vec<Setting> {
         let mut all = settings(&self.set, "[[experiment]] set");
+        if let Some(scaled) = scale.and_then(|scale| self.scaled_set.get(scale)) {
+            all.extend(settings(scaled, "[[experiment]] scaled_set"));
+        }
         all.extend(side.settings());
         all
+    }
+
+    /// The sizes it has: the full one, which has no name, and smaller ones.
+    pub(super) fn scales(&self) -> impl Iterator<Item = Option<&str>> {
+        std::iter::once(None).chain(self.scaled.keys().map(|scale| Some(scale.as_str())))
     }
 
     /// The path of its scenario at this size.
@@ -275,6 +296,7 @@ name = "one"
 title = "o"
 scenario = "one.toml"
 scaled = { small = "one-small.toml" }
+scaled_set = { small = { seed = 7 } }
 [[experiment.claim]]
 row = "misses"
 figures = ["task reader: misses"]
@@ -289,13 +311,19 @@ published = { change = -0.5 }
         assert_eq!(one.scenario_at(Some("small")).unwrap(), "one-small.toml");
         assert_eq!(one.claim[0].published, Some(Published::Change(-0.5)));
         assert_eq!(chapter.side[1].settings()[0].to_string(), "kernel.profile=lru");
+        let told = |scale| -> Vec<String> {
+            one.settings(&chapter.side[1], scale).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(told(None), ["kernel.profile=lru"]);
+        assert_eq!(told(Some("small")), ["seed=7", "kernel.profile=lru"]);
     }
 
     #[test]
     fn what_is_wrong_with_a_chapter_is_said_with_its_place() {
         for (from, to, parts) in [
-            ("figures", "figure", &["line 16", "unknown field `figure`", "figures"][..]),
-            ("change = -0.5", "chagne = -0.5", &["line 17", "unknown variant `chagne`"]),
+            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"]),
+            ("figures", "figure", &["line 17", "unknown field `figure`", "figures"][..]),
+            ("change = -0.5", "chagne = -0.5", &["line 18", "unknown variant `chagne`"]),
             ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),
             ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
             ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),

@@ -20,7 +20,10 @@ pub(super) const CHAPTERS: &[(&str, &str)] = &[
     ("mglru", "chapters/mglru.toml"),
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
+    ("page-cache-promotion-900gb", "chapters/page-cache-promotion-900gb.toml"),
     ("pghot", "chapters/pghot.toml"),
+    ("pghot-fitted", "chapters/pghot-fitted.toml"),
+    ("pghot-graph500", "chapters/pghot-graph500.toml"),
     ("zswap-lru", "chapters/zswap-lru.toml"),
 ];
 
@@ -29,8 +32,13 @@ const FILES: &[(&str, &str)] = shipped![
     "chapters/mglru.toml",
     "chapters/no-writeback.toml",
     "chapters/page-cache-promotion.toml",
+    "chapters/page-cache-promotion-900gb.toml",
     "chapters/pghot.toml",
+    "chapters/pghot-fitted.toml",
+    "chapters/pghot-graph500.toml",
     "chapters/zswap-lru.toml",
+    "hot-beyond-fast-memory.toml",
+    "large/hot-beyond-fast-memory.toml",
     "large/page-cache-promotion.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
@@ -47,6 +55,8 @@ const FILES: &[(&str, &str)] = shipped![
     "no-writeback/highalloc-small.toml",
     "no-writeback/oom.toml",
     "no-writeback/oom-small.toml",
+    "pghot/graph500.toml",
+    "pghot/graph500-small.toml",
     "pghot/mode1.toml",
     "pghot/mode1-small.toml",
     "pghot/mode2.toml",
@@ -150,10 +160,11 @@ mod tests {
             let place = Place::find(name).unwrap();
             let chapter = place.chapter().unwrap();
             for experiment in &chapter.experiment {
-                for path in std::iter::once(&experiment.scenario).chain(experiment.scaled.values()) {
+                for scale in experiment.scales() {
+                    let path = experiment.scenario_at(scale).unwrap();
                     let source = place.scenario(path).unwrap();
                     for side in &chapter.side {
-                        let scenario = source.scenario(&experiment.settings(side));
+                        let scenario = source.scenario(&experiment.settings(side, scale));
                         scenario.unwrap_or_else(|error| panic!("{name}, {path}, {}: {error}", side.name));
                     }
                 }
