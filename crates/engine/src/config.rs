@@ -13,8 +13,9 @@ use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 use crate::switch::{Values, choice};
 use crate::tiers::AccessCoordinate;
-use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, SECTION_FRAMES};
+use crate::units::{CpuId, Nanos, NodeId, PAGEBLOCK_PAGES, SECTION_FRAMES};
 use std::fmt;
+use std::ops::Range;
 
 choice! {
     /// How old the memcg statistics are that reclaim's decisions read.
@@ -404,6 +405,12 @@ impl Config {
         Nanos::from_ticks(ticks.div_ceil(granularity) * granularity, self.hz)
     }
 
+    /// The CPUs of a node, if it has any; all of them for a node without, or for no node.
+    pub(crate) fn cpus_of(&self, node: Option<NodeId>) -> Range<CpuId> {
+        let of_node = node.map(|node| self.layout.cpus_of_node(node, self.cpus));
+        of_node.filter(|cpus| !cpus.is_empty()).unwrap_or(CpuId(0)..CpuId(self.cpus))
+    }
+
     /// Whether pages of slow tiers are promoted.
     pub(crate) fn is_memory_tiering(&self) -> bool {
         self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0
@@ -495,6 +502,13 @@ impl Layout {
     /// The node that a CPU belongs to.
     pub(crate) fn node_of_cpu(&self, cpu: u16) -> NodeId {
         self.cpu_nodes.get(usize::from(cpu)).copied().unwrap_or_default()
+    }
+
+    /// The CPUs of a node, of so many, which follow each other; none if memory is all it has.
+    pub(crate) fn cpus_of_node(&self, node: NodeId, cpus: u16) -> Range<CpuId> {
+        let is_here = |&cpu: &u16| self.node_of_cpu(cpu) == node;
+        let first = (0..cpus).find(is_here).unwrap_or(cpus);
+        CpuId(first)..CpuId((first..cpus).find(|cpu| !is_here(cpu)).unwrap_or(cpus))
     }
 
     fn check(&self, node_pages: &[u64]) -> Result<(), ConfigError> {

@@ -11,14 +11,21 @@
 //! A wait for a wake can have an end of its own ([`Wait::WokenOr`]). If that comes first, the machine resumes the task unasked,
 //! and the task learns that nobody woke it.
 
+use std::ops::Range;
+
 use crate::core::Core;
 use crate::machine::step::Wait;
-use crate::units::{CpuId, TaskId};
+use crate::units::{CpuId, NodeId, TaskId};
 
 /// What a kernel thread does.
 pub(crate) trait KernelThread: Send + Sync {
     /// What the kernel calls it, such as `kswapd0`.
     fn name(&self) -> String;
+
+    /// The node whose CPUs it runs on, if that has any; all CPUs if none.
+    fn node(&self) -> Option<NodeId> {
+        None
+    }
 
     /// What it waits for when the machine starts.
     fn first_wait(&self) -> Wait {
@@ -52,8 +59,8 @@ pub struct ThreadInfo {
     pub task: TaskId,
     /// What the kernel calls it.
     pub name: String,
-    /// The CPU it is on until the machine moves it.
-    pub cpu: CpuId,
+    /// CPUs that the machine may run it on. It is on the first until it is moved.
+    pub cpus: Range<CpuId>,
     /// What it waits for from the start.
     pub wait: Wait,
 }
@@ -116,7 +123,10 @@ mod tests {
         engine.core.threads_to_start.push(Box::new(Sleeper(waits.to_vec())));
         let threads = engine.start_kernel_threads();
         let task = threads[0].task;
-        assert_eq!(threads, [ThreadInfo { task, name: "sleeper".into(), cpu: CpuId(0), wait: Wait::Woken }]);
+        assert_eq!(
+            threads,
+            [ThreadInfo { task, name: "sleeper".into(), cpus: CpuId(0)..CpuId(1), wait: Wait::Woken }]
+        );
         (engine, task)
     }
 

@@ -62,7 +62,7 @@ use crate::observe::{Observer, PROGRESS_EVERY, PROGRESS_EVERY_EVENTS};
 use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
 use crate::runner::State;
-use crate::sched::{Placement, SchedRules, Scheduler, TaskIndex};
+use crate::sched::{CpuRow, Placement, SchedRules, Scheduler, TaskIndex};
 use crate::task::{Task, TaskSpec};
 use agenda::{Agenda, Event};
 use hints::Hints;
@@ -276,7 +276,8 @@ impl Machine {
         if group == next {
             self.reclaim_by_memcg.push((spec.memcg.clone(), LatencyHistogram::default()));
         }
-        let placement = Placement { cpu: spec.cpu, migrates: spec.migrates, nice: spec.nice };
+        let allowed = if spec.migrates { self.sched.all_cpus() } else { CpuRow::single(spec.cpu) };
+        let placement = Placement { cpu: spec.cpu, allowed, nice: spec.nice };
         let task =
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
         self.foreground_left += usize::from(!task.background);
@@ -333,6 +334,7 @@ impl Machine {
             threads: self.thread_reports(),
             cpus: self.cpu_reports(end),
             pressure: self.pressure(now),
+            removed_groups: self.outcome.removed_groups.clone(),
             kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
             work: *self.engine.work(),
             spent: self.account().spent(&self.costs),

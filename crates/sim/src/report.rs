@@ -31,6 +31,8 @@ pub struct Report {
     pub cpus: Vec<CpuReport>,
     /// For how long tasks were stalled: those of the machine, whose group is `/`, then those of each cgroup, parents first.
     pub pressure: Vec<Pressure>,
+    /// Groups that were removed while it ran: nobody can ask them any more.
+    pub removed_groups: Vec<RemovedGroup>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
@@ -243,6 +245,24 @@ pub struct Pressure {
     pub io: Stall,
     /// For want of a CPU.
     pub cpu: Stall,
+}
+
+/// A cgroup as it was just before it was removed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemovedGroup {
+    /// When it was.
+    pub at: Nanos,
+    /// Names and texts of its files.
+    pub files: Vec<(&'static str, String)>,
+    /// The stalls of its tasks.
+    pub pressure: Pressure,
+}
+
+impl RemovedGroup {
+    /// The text of a file; empty if it had none of this name.
+    pub fn file(&self, name: &str) -> &str {
+        self.files.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
+    }
 }
 
 /// Time lost for want of one resource.

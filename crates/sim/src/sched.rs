@@ -9,7 +9,7 @@
 //! behind on its CPU. If it is behind the running task by more than `wakeup_granularity`, it preempts it at the end of the step
 //! under way: a batch of reclaim, an access that misses, or hits for [`crate::MachineSpec::quantum`].
 //!
-//! **Where.** A pinned task stays on its CPU. One that may migrate goes, when it wakes, to the CPU it was on if that is idle, else to
+//! **Where.** A pinned task stays on its CPU. One that may migrate, within a row of CPUs, goes, when it wakes, to the CPU it was on if that is idle, else to
 //! the first idle one, else to where fewest run or wait, its own before others. A CPU that becomes idle takes the task
 //! that has waited longest elsewhere, of those that may migrate. At the end of a slice such a task goes to where fewest run or wait,
 //! and among equals on to the next CPU: three tasks on two CPUs take turns at being alone. It keeps its distance to the
@@ -21,6 +21,8 @@
 
 mod queue;
 mod weight;
+
+use std::ops::Range;
 
 use pageout_engine::{CpuId, Nanos, TaskId};
 
@@ -51,10 +53,42 @@ impl Default for SchedRules {
 pub(crate) struct Placement {
     /// Where it is, or begins.
     pub(crate) cpu: CpuId,
-    /// It may leave that CPU.
-    pub(crate) migrates: bool,
+    /// Where else it may go; nowhere if that is all.
+    pub(crate) allowed: CpuRow,
     /// -20 (most) to 19.
     pub(crate) nice: i8,
+}
+
+/// CPUs that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CpuRow {
+    first: u16,
+    end: u16,
+}
+
+impl CpuRow {
+    /// This one and no other.
+    pub(crate) fn single(cpu: CpuId) -> CpuRow {
+        CpuRow { first: cpu.0, end: cpu.0 + 1 }
+    }
+
+    fn contains(self, cpu: CpuId) -> bool {
+        (self.first..self.end).contains(&cpu.0)
+    }
+
+    fn is_single(self) -> bool {
+        self.end - self.first == 1
+    }
+
+    fn ids(self) -> impl Iterator<Item = CpuId> {
+        (self.first..self.end).map(CpuId)
+    }
+}
+
+impl From<Range<CpuId>> for CpuRow {
+    fn from(cpus: Range<CpuId>) -> CpuRow {
+        CpuRow { first: cpus.start.0, end: cpus.end.0 }
+    }
 }
 
 /// What came of asking for a CPU.
@@ -85,7 +119,7 @@ pub(crate) struct Scheduler {
 struct Entity {
     /// Where it is, or was last.
     cpu: CpuId,
-    migrates: bool,
+    allowed: CpuRow,
     weight: Weight,
     /// While it sleeps: its virtual run time, on the scale of its CPU. None before it has run.
     vruntime: Option<u64>,
@@ -111,14 +145,20 @@ impl Scheduler {
         }
     }
 
+    /// What a task may run on that is bound to none of them.
+    pub(crate) fn all_cpus(&self) -> CpuRow {
+        CpuRow { first: 0, end: self.cpus.len() as u16 }
+    }
+
     /// Makes a task known. It sleeps until it is ready for the first time.
     pub(crate) fn add(&mut self, task: TaskId, placement: Placement) {
         let slot = task.0 as usize;
         if self.tasks.len() <= slot {
             self.tasks.resize(slot + 1, None);
         }
-        let Placement { cpu, migrates, nice } = placement;
-        self.tasks[slot] = Some(Entity { cpu, migrates, weight: Weight::of_nice(nice), vruntime: None });
+        let Placement { cpu, allowed, nice } = placement;
+        debug_assert!(allowed.contains(cpu));
+        self.tasks[slot] = Some(Entity { cpu, allowed, weight: Weight::of_nice(nice), vruntime: None });
     }
 
     fn entity(&mut self, task: TaskId) -> &mut Entity {
@@ -144,8 +184,8 @@ impl Scheduler {
     /// A task that slept is ready: it gets a CPU, or a place in a queue.
     #[inline(never)]
     fn wake_up(&mut self, task: TaskId, now: Nanos) -> Turn {
-        let Entity { cpu: last, migrates, weight, vruntime } = *self.entity(task);
-        let cpu = if migrates { self.place(last, now) } else { last };
+        let Entity { cpu: last, allowed, weight, vruntime } = *self.entity(task);
+        let cpu = if allowed.is_single() { last } else { self.place(last, allowed, now) };
         let floor = self.cpus[usize::from(cpu.0)].floor(now);
         let vruntime = match vruntime {
             Some(vruntime) => {
@@ -211,7 +251,8 @@ impl Scheduler {
     #[inline(never)]
     pub(crate) fn rotate(&mut self, cpu: CpuId, at: Nanos) -> Rotated {
         let Running { task, vruntime, .. } = self.stop(cpu, at);
-        let home = if self.entity(task).migrates { self.place_displaced(cpu, at) } else { cpu };
+        let allowed = self.entity(task).allowed;
+        let home = if allowed.is_single() { cpu } else { self.place_displaced(cpu, allowed, at) };
         let leaves = home != cpu;
         if leaves {
             let vruntime = self.translate(vruntime, cpu, home, at);
@@ -274,17 +315,17 @@ impl Scheduler {
         Some(task)
     }
 
-    /// Where a task goes that wakes and may run anywhere.
-    fn place(&self, last: CpuId, now: Nanos) -> CpuId {
+    /// Where a task goes that wakes and may run on several CPUs.
+    fn place(&self, last: CpuId, allowed: CpuRow, now: Nanos) -> CpuId {
         let is_idle = |cpu: &CpuId| self.cpus[usize::from(cpu.0)].is_idle(now);
-        let idle = std::iter::once(last).chain(self.ids()).find(is_idle);
-        idle.unwrap_or_else(|| self.least_loaded(std::iter::once(last).chain(self.ids()), now))
+        let idle = std::iter::once(last).chain(allowed.ids()).find(is_idle);
+        idle.unwrap_or_else(|| self.least_loaded(std::iter::once(last).chain(allowed.ids()), now))
     }
 
     /// Where a task goes whose slice on `cpu` is over.
-    fn place_displaced(&self, cpu: CpuId, now: Nanos) -> CpuId {
-        let after = self.ids().filter(|&other| other > cpu);
-        let before = self.ids().filter(|&other| other <= cpu);
+    fn place_displaced(&self, cpu: CpuId, allowed: CpuRow, now: Nanos) -> CpuId {
+        let after = allowed.ids().filter(|&other| other > cpu);
+        let before = allowed.ids().filter(|&other| other <= cpu);
         self.least_loaded(after.chain(before), now)
     }
 
@@ -304,7 +345,7 @@ impl Scheduler {
             self.cpus[usize::from(from.0)].waiting().map(move |(key, task)| (from, key, task))
         });
         let may_come = |&(_, _, task): &(CpuId, (u64, u64), TaskId)| {
-            self.tasks[task.0 as usize].is_some_and(|entity| entity.migrates)
+            self.tasks[task.0 as usize].is_some_and(|entity| entity.allowed.contains(cpu))
         };
         let (from, key, task) = waiting.filter(may_come).min_by_key(|&(_, (_, arrival), _)| arrival)?;
         self.cpus[usize::from(from.0)].remove(key);

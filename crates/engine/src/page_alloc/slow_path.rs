@@ -406,7 +406,10 @@ impl Core {
 
     /// Until a page that has to be had, and that nobody is killed for, is asked for again: others may have freed something by then.
     fn insistence_wait(&self) -> Wait {
-        Wait::WokenOr(Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz), DelayReason::Reclaim)
+        Wait::WokenOr(
+            Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz),
+            DelayReason::Reclaim,
+        )
     }
 
     /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.

@@ -102,7 +102,10 @@ impl Zones {
         self.rest_mark = if config.is_memory_tiering() { Watermark::Promo } else { Watermark::High };
         for zone in &mut self.zones {
             let fraction = config.percpu_pagelist_high_fraction.into();
-            zone.pcp_sizes = PcpSizes::of_zone(zone.managed, zone.marks.low, config.cpus.into(), fraction);
+            // Those of other nodes seldom allocate here. All share a node that has none of its own.
+            let cpus = config.cpus_of(Some(zone.node));
+            let cpus = u64::from(cpus.end.0 - cpus.start.0);
+            zone.pcp_sizes = PcpSizes::of_zone(zone.managed, zone.marks.low, cpus, fraction);
         }
     }
 

@@ -205,6 +205,10 @@ impl KernelThread for KswapdThread {
         format!("kswapd{}", self.node.0)
     }
 
+    fn node(&self) -> Option<NodeId> {
+        Some(self.node)
+    }
+
     fn started(&mut self, core: &mut Core, task: TaskId) {
         core.kswapds[self.node.index()].task = Some(task);
     }

@@ -237,12 +237,13 @@ impl Engine {
     }
 
     fn start_thread(&mut self, mut thread: Box<dyn KernelThread>) -> ThreadInfo {
-        let (task, cpu) = (TaskId(self.tasks.len() as u32), CpuId(0));
+        let task = TaskId(self.tasks.len() as u32);
+        let cpus = self.core.config.cpus_of(thread.node());
         thread.started(&mut self.core, task);
         let (name, wait) = (thread.name(), thread.first_wait());
-        self.tasks.push(Task::thread(thread, cpu));
+        self.tasks.push(Task::thread(thread, cpus.start));
         let _ = self.current(task).wait(wait);
-        ThreadInfo { task, name, cpu, wait }
+        ThreadInfo { task, name, cpus, wait }
     }
 
     /// Moves a task to another CPU.

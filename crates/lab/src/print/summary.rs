@@ -254,7 +254,14 @@ pub(crate) fn percentages(percentages: &[Percentage]) -> String {
 
 fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
-    let mut text = format!("memcg {} ({}): {} in use", memcg.path, memcg.policy, figures::bytes(current));
+    let removed = memcg.removed_at_ns.map(|at| format!("removed at {}, with ", figures::time(at)));
+    let mut text = format!(
+        "memcg {} ({}): {}{} in use",
+        memcg.path,
+        memcg.policy,
+        removed.unwrap_or_default(),
+        figures::bytes(current)
+    );
     for (name, value) in memcg.files.iter().filter(|(name, value)| is_told(name, value)) {
         let _ = write!(text, ", {name} {}", file_value(name, value));
     }
@@ -569,8 +576,7 @@ fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
                 row.push(grouped(read.text.trim()));
             }
             for name in &names {
-                let line =
-                    read.text.lines().find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
+                let line = read.text.lines().find_map(|line| behind(line, name));
                 row.push(line.map_or("-".to_string(), grouped));
             }
             rows.push(row);
@@ -579,6 +585,11 @@ fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
         text += &more(of_file.len());
     }
     text
+}
+
+/// What a line says of this name. Lines of zoneinfo are indented, and those of meminfo have a colon.
+fn behind<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    Some(line.trim_start().strip_prefix(name)?.strip_prefix([' ', ':'])?.trim())
 }
 
 fn grouped(value: &str) -> String {

@@ -70,10 +70,13 @@ fn no_such_line(scenario: &Scenario, report: &Report) -> Vec<Note> {
     for event in &scenario.event {
         let of_event =
             || report.reads.iter().filter(|read| Some(read.path.as_str()) == event.read.as_deref());
-        let words: BTreeSet<&str> =
-            of_event().flat_map(|read| read.text.lines()).filter_map(|line| line.split(' ').next()).collect();
+        let lines = || of_event().flat_map(|read| read.text.lines()).map(str::trim_start);
+        let words: BTreeSet<&str> = lines().filter_map(|line| line.split([' ', ':']).next()).collect();
+        let begins = |name: &str| {
+            lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ':'])))
+        };
         for name in event.show.iter().filter(|name| *name != "*") {
-            if words.is_empty() || words.contains(name.as_str()) {
+            if words.is_empty() || begins(name) {
                 continue;
             }
             let path = event.read.as_deref().unwrap_or_default();

@@ -141,6 +141,9 @@ impl TaskResult {
 pub(crate) struct MemcgResult {
     pub(crate) path: String,
     pub(crate) policy: String,
+    /// When it was removed: what follows is as it was then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) removed_at_ns: Option<u64>,
     /// `memory.current` and the limits, as the files say.
     pub(crate) files: BTreeMap<String, String>,
     /// `memory.stat`.
@@ -407,7 +410,21 @@ impl RunResult {
         let memcgs = scenario.memcg.iter().map(|memcg| {
             let policy = memcg.policy.as_ref().unwrap_or(&scenario.kernel.profile);
             let reclaim = reclaim.get(memcg.path.as_str()).copied();
-            memcg_result(&memcg.path, policy, reclaim, pressure(&memcg.path), machine)
+            match report.removed_groups.iter().find(|removed| removed.pressure.group == memcg.path) {
+                Some(removed) => MemcgResult {
+                    removed_at_ns: Some(removed.at.0),
+                    ..memcg_result(
+                        &memcg.path,
+                        policy,
+                        reclaim,
+                        PressureResult::of(&removed.pressure),
+                        |name| removed.file(name).to_string(),
+                    )
+                },
+                None => memcg_result(&memcg.path, policy, reclaim, pressure(&memcg.path), |name| {
+                    read(machine, &format!("/sys/fs/cgroup{}/{name}", memcg.path))
+                }),
+            }
         });
         let memcgs = memcgs.collect();
         let vmstat = counters(&read(machine, "/proc/vmstat"));
@@ -503,15 +520,15 @@ fn memcg_result(
     policy: &str,
     reclaim: Option<LatencySummary>,
     pressure: PressureResult,
-    machine: &mut Machine,
+    mut file: impl FnMut(&str) -> String,
 ) -> MemcgResult {
     let sizes = CGROUP_FILES
         .iter()
         .filter(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_) | Holds::Switch(_)));
-    let mut file = |name: &str| read(machine, &format!("/sys/fs/cgroup{path}/{name}"));
     MemcgResult {
         path: path.to_string(),
         policy: policy.to_string(),
+        removed_at_ns: None,
         files: sizes.map(|known| (known.name.to_string(), file(known.name).trim().to_string())).collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),

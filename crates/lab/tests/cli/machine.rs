@@ -98,6 +98,22 @@ fn what_kernel_threads_spent_adds_up_to_their_cpu_time() {
 }
 
 #[test]
+fn an_event_shows_lines_that_are_indented_or_have_a_colon() {
+    let event =
+        |path: &str, show: &str| format!("[[event]]\nat = \"1ms\"\nread = \"{path}\"\nshow = [{show}]\n");
+    let events = event("/proc/zoneinfo", "\"pages free\", \"min\"") + &event("/proc/meminfo", "\"MemFree\"");
+    let printed = check_success(&run_with("[[memcg]]", &(events + "[[memcg]]"), &[]));
+    assert!(!printed.contains("No line of"), "{printed}");
+    let row = |heading: &str| {
+        let line = printed.lines().skip_while(|line| *line != heading).nth(2).unwrap_or_default();
+        line.split_whitespace().skip(2).map(str::to_string).collect::<Vec<_>>()
+    };
+    let [free, min] = &row("/proc/zoneinfo")[..] else { panic!("{printed}") };
+    assert!(free.replace(',', "").parse::<u64>().unwrap() > min.replace(',', "").parse::<u64>().unwrap());
+    assert!(row("/proc/meminfo").contains(&"kB".to_string()), "{printed}");
+}
+
+#[test]
 fn meminfo_and_zoneinfo_are_read_by_events() {
     let read = |path: &str| format!("[[event]]\nat = \"1ms\"\nread = \"{path}\"\n\n");
     let events = read("/proc/meminfo") + &read("/proc/zoneinfo") + "[[memcg]]";

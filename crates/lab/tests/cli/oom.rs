@@ -280,7 +280,11 @@ object = [{ channel = "anonymous", size = "80MiB", workload = { pattern = "fill"
 "#;
     for oom in ["end", "kill"] {
         let output = run(alone, &["--set", &format!("machine.oom={oom}")]);
-        check_failure(&output, 1, &["out of memory", "nobody is killed for a task that may not enter file systems"]);
+        check_failure(
+            &output,
+            1,
+            &["out of memory", "nobody is killed for a task that may not enter file systems"],
+        );
     }
 }
 
@@ -316,6 +320,8 @@ memcg = "/job"
 object = [{ channel = "anonymous", size = "64MiB", workload = { pattern = "uniform", ops = 60000 } }]
 "#;
     check_failure(&run(failing, &[]), 1, &["out of memory in /job", "page writes failed"]);
-    let of_the_machine = failing.replace("memory.max = \"16MiB\"", "").replace("[[memcg]]", "[machine]\nmemory = \"32MiB\"\n\n[[memcg]]");
+    let of_the_machine = failing
+        .replace("memory.max = \"16MiB\"", "")
+        .replace("[[memcg]]", "[machine]\nmemory = \"32MiB\"\n\n[[memcg]]");
     check_failure(&run(&of_the_machine, &[]), 1, &["out of memory: the machine", "page writes failed"]);
 }

@@ -59,6 +59,12 @@ fn a_cgroup_that_is_removed_leaves_its_pages_to_whoever_reclaims_them() {
     assert!(last.unwrap()["at_ns"].as_u64().unwrap() < 40_000_001, "reading it again and again ends with it");
     let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
     assert!(printed.contains("rmdir") && printed.contains("refused"), "{printed}");
+    let memcgs = result["memcgs"].as_array().unwrap();
+    let job = memcgs.iter().find(|memcg| memcg["path"] == "/batch/job").unwrap();
+    assert_eq!(job["removed_at_ns"], 40_000_000, "its figures are those of then: {job}");
+    assert!(job["files"]["memory.current"].as_str().unwrap().parse::<u64>().unwrap() >= 1 << 20, "{job}");
+    assert!(job["counters"]["file"].as_u64().unwrap() >= 1 << 20, "{job}");
+    assert!(printed.contains("memcg /batch/job (classic@6.12): removed at 40.0 ms, with 1"), "{printed}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What pressure hears of tasks, and the files in which it is read.
 
-use pageout_engine::{CpuId, Engine, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
+use pageout_engine::{CGROUP_FILES, CpuId, Engine, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
 
 use super::Machine;
 use super::carry::Settled;
 use super::threads::THREAD;
 use crate::psi::{Doing, Resource};
-use crate::report::{Pressure, Stall};
+use crate::report::{Pressure, RemovedGroup, Stall};
 use crate::runner::{Next, Runner, State};
 use crate::sched::TaskIndex;
 
@@ -86,6 +86,18 @@ impl Machine {
             Pressure { group, memory, io, cpu }
         };
         self.engine.memcgs().map(of_group).collect()
+    }
+
+    /// What the files of the group of this directory say; `None` if there is no such group.
+    pub(super) fn group_as_it_is(&mut self, directory: &str) -> Option<RemovedGroup> {
+        let at = self.agenda.now();
+        let path = directory.strip_prefix(CGROUP)?;
+        let pressure = self.pressure(at).into_iter().find(|pressure| pressure.group == path)?;
+        let texts = CGROUP_FILES.iter().filter_map(|file| {
+            let text = self.read_file(&format!("{directory}/{}", file.name)).ok()?;
+            Some((file.name, text))
+        });
+        Some(RemovedGroup { at, files: texts.collect(), pressure })
     }
 
     /// Makes groups known that came into being since the last time.

@@ -4,7 +4,7 @@
 //! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
 //! write that takes time begins, and is there for the next one when it has ended.
 //!
-//! A kernel thread is bound to no CPU; a control task is, to the first.
+//! A kswapd runs on the CPUs of its node, other kernel threads on any; a control task is bound to the first.
 
 use pageout_engine::{MemcgId, Nanos, Served, Step, ThreadInfo};
 
@@ -15,7 +15,7 @@ use crate::observe::Observer;
 use crate::reclaim_time::ReclaimTime;
 use crate::report::ThreadReport;
 use crate::runner::{Next, Runner, State};
-use crate::sched::{Placement, TaskIndex};
+use crate::sched::{CpuRow, Placement, TaskIndex};
 
 /// Index of the first thread; those below are the machine's tasks.
 pub(super) const THREAD: TaskIndex = 1 << 31;
@@ -42,16 +42,17 @@ pub(super) enum Role {
 impl Machine {
     /// The kernel's threads, as the machine starts. They wait.
     pub(super) fn start_kernel_threads(&mut self) {
-        for ThreadInfo { task, name, cpu, wait } in self.engine.start_kernel_threads() {
-            let index = self.thread_add(Runner::new(task, cpu, self.agenda.now()), Role::Kernel(name));
+        for ThreadInfo { task, name, cpus, wait } in self.engine.start_kernel_threads() {
+            let runner = Runner::new(task, cpus.start, self.agenda.now());
+            let index = self.thread_add(runner, Role::Kernel(name), cpus.into());
             let next = self.runner_mut(index).take_step(Step::Wait(wait)).expect_err("a wait serves nothing");
             self.come_back(index, &next);
         }
     }
 
-    pub(super) fn thread_add(&mut self, runner: Runner, role: Role) -> TaskIndex {
+    pub(super) fn thread_add(&mut self, runner: Runner, role: Role, allowed: CpuRow) -> TaskIndex {
         let index = THREAD + self.threads.len() as TaskIndex;
-        let placement = Placement { cpu: runner.cpu, migrates: matches!(role, Role::Kernel(_)), nice: 0 };
+        let placement = Placement { cpu: runner.cpu, allowed, nice: 0 };
         self.enlist(runner.id, MemcgId::ROOT, placement, index);
         let (account, reclaim_time) = (Account::default(), ReclaimTime::default());
         self.threads.push(Thread { runner, role, account, reclaim_time });

@@ -20,10 +20,10 @@ use super::readings::Readings;
 use super::threads::{Role, THREAD, Thread};
 use super::{BuildError, Machine, RunError};
 use crate::observe::Observer;
-use crate::report::{Ended, FileWrite};
+use crate::report::{Ended, FileWrite, RemovedGroup};
 use crate::runner::{Runner, State};
 use crate::scenario::KernelFile;
-use crate::sched::TaskIndex;
+use crate::sched::{CpuRow, TaskIndex};
 
 /// Something to do at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,6 +114,7 @@ pub(super) struct Outcome {
     pub(super) writes: Vec<FileWrite>,
     /// Directories of cgroups that were removed, with a slash at the end.
     removed: Vec<String>,
+    pub(super) removed_groups: Vec<RemovedGroup>,
     /// Times at which an event that repeats was still waiting for its shell, and was left out.
     pub(super) left_out: u64,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
@@ -249,9 +250,11 @@ impl Machine {
                 Ok(())
             }
             TimedAction::Remove { path } => {
+                let group = self.group_as_it_is(&path);
                 let error = self.engine.remove_directory(&path).err();
                 if error.is_none() {
                     self.outcome.removed.push(format!("{path}/"));
+                    self.outcome.removed_groups.extend(group);
                 }
                 let done = error.is_none().then_some((at, 0));
                 let removed = FileWrite { done, error, ..FileWrite::new(at, path, RMDIR.to_string()) };
@@ -347,7 +350,7 @@ impl Machine {
         }
         let mm = self.engine.process_create(MemcgId::ROOT);
         let id = self.engine.task_create(mm, CpuId(0));
-        self.thread_add(Runner::new(id, CpuId(0), at), role)
+        self.thread_add(Runner::new(id, CpuId(0), at), role, CpuRow::single(CpuId(0)))
     }
 
     /// A write has taken as long as it may. If it is still under way, a signal comes for its control task, which notices when it

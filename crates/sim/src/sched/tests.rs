@@ -10,11 +10,11 @@ fn scheduler(cpus: u16) -> Scheduler {
 }
 
 fn pinned(cpu: u16, nice: i8) -> Placement {
-    Placement { cpu: CpuId(cpu), migrates: false, nice }
+    Placement { cpu: CpuId(cpu), allowed: CpuRow::single(CpuId(cpu)), nice }
 }
 
-fn anywhere() -> Placement {
-    Placement { cpu: CPU, migrates: true, nice: 0 }
+fn anywhere(cpus: u16) -> Placement {
+    Placement { cpu: CPU, allowed: (CPU..CpuId(cpus)).into(), nice: 0 }
 }
 
 /// CPU time of each of some hogs after `until`: tasks that never sleep.
@@ -98,20 +98,20 @@ fn hogs_share_their_cpu_by_the_weights_of_their_nice_values() {
 #[test]
 fn three_hogs_on_two_cpus_get_two_thirds_each() {
     let until = SLICE * 3_000;
-    let shares = shares(&hogs(2, &[anywhere(); 3], until), until);
+    let shares = shares(&hogs(2, &[anywhere(2); 3], until), until);
     assert!(shares.iter().all(|share| (share - 200.0 / 3.0).abs() < 1.0), "{shares:?}");
 }
 
 #[test]
 fn as_many_hogs_as_cpus_are_alone_each() {
     let until = SLICE * 10;
-    assert_eq!(hogs(4, &[anywhere(); 4], until), [until; 4]);
+    assert_eq!(hogs(4, &[anywhere(4); 4], until), [until; 4]);
 }
 
 #[test]
 fn a_hog_that_may_migrate_leaves_a_cpu_to_one_that_may_not() {
     let until = SLICE * 10;
-    assert_eq!(hogs(2, &[anywhere(), pinned(0, 0)], until), [until, until - SLICE]);
+    assert_eq!(hogs(2, &[anywhere(2), pinned(0, 0)], until), [until, until - SLICE]);
 }
 
 #[test]
@@ -161,13 +161,26 @@ fn a_long_sleep_is_worth_one_slice_and_no_more() {
 #[test]
 fn who_wakes_takes_its_own_cpu_if_that_is_idle_and_else_the_first_idle_one() {
     let mut sched = scheduler(4);
-    (0..5).for_each(|id| sched.add(TaskId(id), Placement { cpu: CpuId(2), ..anywhere() }));
+    (0..5).for_each(|id| sched.add(TaskId(id), Placement { cpu: CpuId(2), ..anywhere(4) }));
     let woken: Vec<Turn> = (0..5).map(|id| sched.ready(TaskId(id), Nanos(0))).collect();
     let now = |cpu| Turn::Now(CpuId(cpu));
     assert_eq!(woken, [now(2), now(0), now(1), now(3), Turn::Waits(CpuId(2))]);
     // The first CPU that becomes idle takes the one that waits.
     assert_eq!(sched.pass_on(CpuId(1), Nanos(5)), Some(TaskId(4)));
     assert_eq!(sched.ready(TaskId(4), Nanos(5)), now(1));
+}
+
+#[test]
+fn who_may_run_on_some_cpus_waits_there_while_others_are_idle() {
+    let mut sched = scheduler(4);
+    let here = Placement { cpu: CpuId(2), allowed: (CpuId(2)..CpuId(4)).into(), nice: 0 };
+    (0..3).for_each(|id| sched.add(TaskId(id), here));
+    let woken: Vec<Turn> = (0..3).map(|id| sched.ready(TaskId(id), Nanos(0))).collect();
+    assert_eq!(woken, [Turn::Now(CpuId(2)), Turn::Now(CpuId(3)), Turn::Waits(CpuId(2))]);
+    sched.add(TaskId(3), anywhere(4));
+    assert_eq!(sched.ready(TaskId(3), Nanos(0)), Turn::Now(CPU));
+    assert_eq!(sched.pass_on(CPU, Nanos(5)), None, "it may not come here");
+    assert_eq!(sched.pass_on(CpuId(3), Nanos(5)), Some(TaskId(2)));
 }
 
 #[test]

@@ -176,7 +176,9 @@ impl Chapter {
         no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
         no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
         for experiment in &self.experiment {
-            if let Some(scale) = experiment.scaled_set.keys().find(|scale| !experiment.scaled.contains_key(*scale)) {
+            if let Some(scale) =
+                experiment.scaled_set.keys().find(|scale| !experiment.scaled.contains_key(*scale))
+            {
                 bail!("experiment `{}`: scaled_set has `{scale}`, which `scaled` has not", experiment.name);
             }
             for claim in &experiment.claim {
@@ -321,7 +323,11 @@ published = { change = -0.5 }
     #[test]
     fn what_is_wrong_with_a_chapter_is_said_with_its_place() {
         for (from, to, parts) in [
-            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"][..]),
+            (
+                "scaled_set = { small",
+                "scaled_set = { tiny",
+                &["experiment `one`", "scaled_set has `tiny`"][..],
+            ),
             ("figures", "figure", &["line 17", "unknown field `figure`", "figures"]),
             ("change = -0.5", "chagne = -0.5", &["line 18", "unknown variant `chagne`"]),
             ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),

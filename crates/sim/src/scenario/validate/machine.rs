@@ -26,8 +26,12 @@ impl Check<'_> {
         let Ok(costs) = self.scenario.costs() else { return };
         let switch = TimeSpan(costs.context_switch);
         if machine.timeslice <= switch {
-            let problem = format!("{} is over before a switch of tasks is, which takes {switch}", machine.timeslice);
-            self.report(Problem::new("machine.timeslice", problem).help("it has to be longer than machine.price.context_switch"));
+            let problem =
+                format!("{} is over before a switch of tasks is, which takes {switch}", machine.timeslice);
+            self.report(
+                Problem::new("machine.timeslice", problem)
+                    .help("it has to be longer than machine.price.context_switch"),
+            );
         }
     }
 
