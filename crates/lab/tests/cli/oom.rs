@@ -251,6 +251,12 @@ fn a_machine_on_which_nothing_can_run_is_refused_by_the_key() {
         2,
         &["watermarks keep", "the machine has 16MiB"],
     );
+    let later = "[machine]\nmemory = \"64MiB\"\n[[event]]\nat = \"1ms\"\nwrite = \"/proc/sys/vm/min_free_kbytes\"\nvalue = 60000";
+    check_failure(
+        &with(later),
+        2,
+        &["`vm.min_free_kbytes`: no task can run", "the machine has 64MiB", "scenario.toml:8:"],
+    );
     let movable = "[[machine.node]]\nmemory = \"64MiB\"\nmovable = \"64MiB\"";
     check_failure(&with(movable), 2, &["all of the machine's 64MiB are zone Movable", "scenario.toml:5:"]);
 }

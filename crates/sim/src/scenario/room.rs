@@ -3,7 +3,7 @@
 //! A machine whose high marks are above its memory boots nothing: kswapd would never come to rest, and the first task would find
 //! no page for its stack. That is told before the run, by the key that asks for so much, and not as an OOM kill of everybody.
 
-use pageout_engine::{Engine, PAGE_SIZE, Parameter, ZoneInfo, ZoneType};
+use pageout_engine::{Config, Engine, PAGE_SIZE, Parameter, ZoneInfo, ZoneType};
 
 use super::{Problem, Scenario, Size};
 
@@ -16,8 +16,39 @@ fn usable(zones: &[ZoneInfo], class: ZoneType) -> u64 {
     zones.iter().filter(|zone| zone.zone <= class).map(of_zone).sum()
 }
 
+/// Sysctls that raise the marks.
+const RAISING: [&str; 2] = ["vm.min_free_kbytes", "vm.watermark_scale_factor"];
+
+/// What a machine of this configuration keeps free, if that leaves no task any room.
+fn shortage(config: Config) -> Result<Option<String>, Problem> {
+    let engine = Engine::new(config).map_err(|error| Problem::new("machine", error.to_string()))?;
+    let zones: Vec<ZoneInfo> = engine.zones().collect();
+    let bytes = |pages: u64| Size(pages * PAGE_SIZE);
+    let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
+    let for_kernel: u64 =
+        zones.iter().filter(|zone| zone.zone <= ZoneType::Normal).map(|zone| zone.managed).sum();
+    if for_kernel == 0 {
+        let message = format!(
+            "all of the machine's {} are zone Movable, and the kernel's own memory (stacks, page tables) can't be there",
+            bytes(managed)
+        );
+        return Err(
+            Problem::new("machine.node[0].movable", message).help("leave a part of a node out of `movable`")
+        );
+    }
+    let least = usable(&zones, ZoneType::Normal).min(usable(&zones, ZoneType::Movable));
+    let marks: u64 = zones.iter().map(|zone| zone.high).sum();
+    Ok((least < TASK_PAGES).then(|| {
+        format!(
+            "no task can run: the zones' watermarks keep {} free, and the machine has {}",
+            bytes(marks),
+            bytes(managed)
+        )
+    }))
+}
+
 impl Scenario {
-    /// Refuses a machine on which no task can run. Nothing else may be wrong with it.
+    /// Refuses a machine on which no task can run, from the start or once an event has raised its marks. Nothing else may be wrong with it.
     pub(super) fn check_room(&self) -> Result<(), Problem> {
         let mut config = self.config()?;
         for (name, value) in self.sysctl.iter() {
@@ -25,39 +56,30 @@ impl Scenario {
                 parameter.set(&mut config, &value.to_string());
             }
         }
-        let engine = Engine::new(config).map_err(|error| Problem::new("machine", error.to_string()))?;
-        let zones: Vec<ZoneInfo> = engine.zones().collect();
-        let bytes = |pages: u64| Size(pages * PAGE_SIZE);
-        let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
-        let for_kernel: u64 =
-            zones.iter().filter(|zone| zone.zone <= ZoneType::Normal).map(|zone| zone.managed).sum();
-        if for_kernel == 0 {
-            let message = format!(
-                "all of the machine's {} are zone Movable, and the kernel's own memory (stacks, page tables) can't be there",
-                bytes(managed)
-            );
-            return Err(Problem::new("machine.node[0].movable", message)
-                .help("leave a part of a node out of `movable`"));
+        if let Some(message) = shortage(config.clone())? {
+            let raised = RAISING.into_iter().find(|name| self.sysctl.get(name).is_some());
+            let (key, message) = match raised {
+                Some(name) => (format!("sysctl.{name}"), format!("`{name}`: {message}")),
+                None if self.machine.node.is_empty() => ("machine.memory".to_string(), message),
+                None => ("machine.node[0].memory".to_string(), message),
+            };
+            return Err(too_little(key, message));
         }
-        let least = usable(&zones, ZoneType::Normal).min(usable(&zones, ZoneType::Movable));
-        if least >= TASK_PAGES {
-            return Ok(());
-        }
-        let marks: u64 = zones.iter().map(|zone| zone.high).sum();
-        let mut message = format!(
-            "no task can run: the zones' watermarks keep {} free, and the machine has {}",
-            bytes(marks),
-            bytes(managed)
-        );
-        let raised = ["vm.min_free_kbytes", "vm.watermark_scale_factor"];
-        let key = match raised.into_iter().find(|name| self.sysctl.get(name).is_some()) {
-            Some(name) => {
-                message = format!("`{name}`: {message}");
-                format!("sysctl.{name}")
+        for (index, event) in self.event.iter().enumerate() {
+            let written = event.write.as_deref().and_then(|path| path.strip_prefix("/proc/sys/"));
+            let name =
+                written.map(|name| name.replace('/', ".")).filter(|name| RAISING.contains(&name.as_str()));
+            let (Some(name), Some(value)) = (name, &event.value) else { continue };
+            let mut config = config.clone();
+            Parameter::by_name(&name).expect("it is a knob").set(&mut config, &value.to_string());
+            if let Some(message) = shortage(config)? {
+                return Err(too_little(format!("event[{index}].value"), format!("`{name}`: {message}")));
             }
-            None if self.machine.node.is_empty() => "machine.memory".to_string(),
-            None => "machine.node[0].memory".to_string(),
-        };
-        Err(Problem::new(key, message).help("lower the marks, or give the machine more memory"))
+        }
+        Ok(())
     }
+}
+
+fn too_little(key: String, message: String) -> Problem {
+    Problem::new(key, message).help("lower the marks, or give the machine more memory")
 }

@@ -329,6 +329,25 @@ fn a_run_cut_in_two_is_the_same_run() {
 }
 
 #[test]
+fn an_observer_can_break_a_run_off_in_which_nobody_accesses_anything() {
+    struct Impatient;
+    impl Observer for Impatient {
+        fn progress(&mut self, progress: Progress) -> std::ops::ControlFlow<()> {
+            assert_eq!(progress.accesses, 0);
+            std::ops::ControlFlow::Break(())
+        }
+    }
+    let mut rig = Rig::new();
+    let file = rig.file(1);
+    rig.reader("sleeper", "/job", file, pages([0]), 1);
+    // Only the statistics are flushed until then, every two seconds.
+    rig.tasks[0].start = Nanos(1_000_000 * 1_000_000_000);
+    let mut machine = rig.machine();
+    assert_eq!(machine.run(&mut Impatient).unwrap(), Ended::Interrupted);
+    assert!(machine.report().end < Nanos(200_000 * 1_000_000_000));
+}
+
+#[test]
 fn an_observer_can_break_a_run_off_and_it_can_go_on() {
     struct Impatient;
     impl Observer for Impatient {
