@@ -62,6 +62,7 @@ pub use machine::step::{
     Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };
 pub use machine::work::{Work, WorkFor};
+pub use memcg::MEMORY_EVENTS;
 pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::{Advice, HugeAdvice};
 pub use memory::table::ReadaheadStats;

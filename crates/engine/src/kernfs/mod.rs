@@ -45,7 +45,7 @@ mod sysctl; // `/proc/sys`: parameters of a machine that runs
 use crate::kmem::PoolResize;
 use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::machine::step::{Served, Step};
-use crate::memcg::{MemcgEvent, Protection, SwapEvent, UNLIMITED};
+use crate::memcg::{MEMORY_EVENTS, Protection, SwapEvent, UNLIMITED};
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::migrate::CompactMemory;
 use crate::reclaim::{AnonOnly, Reclaimer, UserReclaim, Why};
@@ -453,7 +453,7 @@ impl Engine {
 }
 
 fn events_text(text: &mut String, events: [u64; 6]) {
-    for (name, count) in MemcgEvent::NAMES.iter().zip(events) {
+    for (name, count) in MEMORY_EVENTS.iter().zip(events) {
         lines(text, name, count);
     }
 }

@@ -31,9 +31,8 @@ pub(crate) enum MemcgEvent {
     OomGroupKill = 5,
 }
 
-impl MemcgEvent {
-    pub(crate) const NAMES: [&str; 6] = ["low", "high", "max", "oom", "oom_kill", "oom_group_kill"];
-}
+/// Names of what `memory.events` counts.
+pub const MEMORY_EVENTS: [&str; 6] = ["low", "high", "max", "oom", "oom_kill", "oom_group_kill"];
 
 /// Events of `memory.swap.events`, likewise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use crate::lru::lruvec::LruList;
 use crate::machine::op::{FullPlug, IoError, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
+use crate::memcg::MEMORY_EVENTS;
 use crate::memory::file::FileMapping;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
@@ -122,6 +123,16 @@ impl Engine {
     /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
     pub fn memcg_usage(&self, memcg: MemcgId) -> u64 {
         self.core.memcgs[memcg].usage
+    }
+
+    /// Swap slots charged to a group.
+    pub fn memcg_swap_usage(&self, memcg: MemcgId) -> u64 {
+        self.core.memcgs[memcg].swap_usage
+    }
+
+    /// What `memory.events` counts, of a group and of those below it, in the order of [`crate::MEMORY_EVENTS`].
+    pub fn memcg_events(&self, memcg: MemcgId) -> [u64; MEMORY_EVENTS.len()] {
+        self.core.memcgs[memcg].events
     }
 
     /// Pages on a group's lists, live: (inactive, active) of a type.

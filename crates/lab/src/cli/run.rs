@@ -52,8 +52,10 @@ pub(crate) struct RunArgs {
     /// What the rows of --timeline show, separated by commas
     ///
     /// Names of /proc/vmstat (nr_free_pages, pgscan_kswapd, ...), accesses, pressure.memory.some and its like (microseconds in all);
-    /// of a cgroup, /web:memory.current (bytes), /web:pressure.io.full or a live counter in pages, /web:nr_active_file; of a task,
-    /// task.NAME.accesses, misses, cpu_ns, cpu_wait_ns, io_wait_ns, reclaim_ns; of a kernel thread, thread.kswapd0.cpu_ns.
+    /// of a cgroup, /web:memory.current and memory.swap.current (bytes), /web:memory.events.max, /web:pressure.io.full or a live counter in
+    /// pages, /web:nr_active_file; of a node, node.0.nr_free_pages; of a task, task.NAME.accesses, misses, major, cpu_ns, cpu_wait_ns, io_wait_ns,
+    /// reclaim_ns; of a device, device.NAME.reads, writes, pages_read, pages_written, busy_ns, queue_wait_ns, errors; of a kernel thread,
+    /// thread.kswapd0.cpu_ns.
     #[arg(long, value_name = "COLUMNS", default_value = DEFAULT_COLUMNS, hide_default_value = true, requires = "timeline")]
     pub(crate) timeline_columns: String,
 

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use pageout_engine::{Engine, MemcgId, Nanos, Stat};
+use pageout_engine::{Engine, MEMORY_EVENTS, MemcgId, Nanos, NodeId, PAGE_SIZE, Stat};
+use pageout_sim::device::DeviceReport;
 use pageout_sim::{Machine, Resource};
 
 use crate::failure::{Failure, Outcome};
@@ -42,7 +43,12 @@ enum Column {
     Usage(MemcgId),
     Counter(MemcgId, Stat),
     Pressure(MemcgId, Resource, bool),
+    /// A counter of `memory.events`, which has the position among [`MEMORY_EVENTS`].
+    Event(MemcgId, usize),
+    Swap(MemcgId),
     Task(String, TaskFigure),
+    Device(String, DeviceFigure),
+    Node(NodeId, Stat),
     /// CPU time of a kernel thread.
     Thread(String),
 }
@@ -52,6 +58,7 @@ enum Column {
 enum TaskFigure {
     Accesses,
     Misses,
+    Major,
     CpuTime,
     CpuWait,
     IoWait,
@@ -60,14 +67,28 @@ enum TaskFigure {
     Killed,
 }
 
-const TASK_FIGURES: [(&str, TaskFigure); 7] = [
+const TASK_FIGURES: [(&str, TaskFigure); 8] = [
     ("accesses", TaskFigure::Accesses),
     ("misses", TaskFigure::Misses),
+    ("major", TaskFigure::Major),
     ("cpu_ns", TaskFigure::CpuTime),
     ("cpu_wait_ns", TaskFigure::CpuWait),
     ("io_wait_ns", TaskFigure::IoWait),
     ("reclaim_ns", TaskFigure::ReclaimTime),
     ("killed", TaskFigure::Killed),
+];
+
+/// A figure of a device, since the run began.
+type DeviceFigure = fn(&DeviceReport) -> u64;
+
+const DEVICE_FIGURES: [(&str, DeviceFigure); 7] = [
+    ("reads", |device| device.read.count),
+    ("writes", |device| device.write.count),
+    ("pages_read", |device| device.pages_read),
+    ("pages_written", |device| device.pages_written),
+    ("busy_ns", |device| device.busy.0),
+    ("queue_wait_ns", |device| device.queue_wait.0),
+    ("errors", |device| device.errors),
 ];
 
 impl Timeline {
@@ -156,6 +177,12 @@ impl Column {
         if let Some((task, figure)) = name.strip_prefix("task.").and_then(|name| name.rsplit_once('.')) {
             return Column::of_task(task, figure, machine);
         }
+        if let Some((device, figure)) = name.strip_prefix("device.").and_then(|name| name.rsplit_once('.')) {
+            return Column::of_device(device, figure, machine);
+        }
+        if let Some((node, name)) = name.strip_prefix("node.").and_then(|name| name.split_once('.')) {
+            return Column::of_node(node, name, engine);
+        }
         if let Some(thread) = name.strip_prefix("thread.").and_then(|name| name.strip_suffix(".cpu_ns")) {
             return Ok(Column::Thread(thread.to_string()));
         }
@@ -170,11 +197,18 @@ impl Column {
     }
 
     fn of_group(memcg: MemcgId, name: &str) -> anyhow::Result<Column> {
+        if let Some(event) = name.strip_prefix("memory.events.") {
+            let Some(position) = MEMORY_EVENTS.iter().position(|known| *known == event) else {
+                bail!("memory.events has no `{event}`; it has {}", MEMORY_EVENTS.join(", "));
+            };
+            return Ok(Column::Event(memcg, position));
+        }
         match (name, pressure(name)?, stat(name)) {
             ("memory.current", ..) => Ok(Column::Usage(memcg)),
+            ("memory.swap.current", ..) => Ok(Column::Swap(memcg)),
             (_, Some((resource, full)), _) => Ok(Column::Pressure(memcg, resource, full)),
             (_, None, Some(stat)) => Ok(Column::Counter(memcg, stat)),
-            (_, None, None) => bail!(unknown(name, &["memory.current"])),
+            (_, None, None) => bail!(unknown(name, &["memory.current", "memory.swap.current"])),
         }
     }
 
@@ -191,6 +225,28 @@ impl Column {
         Ok(Column::Task(task.to_string(), figure))
     }
 
+    fn of_device(device: &str, figure: &str, machine: &Machine) -> anyhow::Result<Column> {
+        let devices: Vec<String> =
+            machine.devices_by(Nanos::ZERO).into_iter().map(|device| device.name).collect();
+        if !devices.iter().any(|known| known == device) {
+            bail!("there is no device `{device}`{}", meant(device, &devices));
+        }
+        let Some(&(_, figure)) = DEVICE_FIGURES.iter().find(|(name, _)| *name == figure) else {
+            let names: Vec<&str> = DEVICE_FIGURES.iter().map(|(name, _)| *name).collect();
+            bail!("a device has no figure `{figure}`; it has {}", names.join(", "));
+        };
+        Ok(Column::Device(device.to_string(), figure))
+    }
+
+    fn of_node(node: &str, name: &str, engine: &Engine) -> anyhow::Result<Column> {
+        let nodes = engine.zones().map(|zone| zone.node.0).max().map_or(0, |last| last + 1);
+        let Some(id) = node.parse().ok().filter(|&id| id < nodes) else {
+            bail!("there is no node `{node}`; they are 0 to {}", nodes - 1);
+        };
+        let Some(stat) = stat(name) else { bail!(unknown(name, &[])) };
+        Ok(Column::Node(NodeId(id), stat))
+    }
+
     fn value(&self, at: Nanos, machine: &Machine) -> i64 {
         let engine: &Engine = machine.engine();
         let is_there = |memcg: MemcgId| engine.memcgs().any(|(known, _)| known == memcg);
@@ -198,8 +254,22 @@ impl Column {
             Column::Accesses => machine.accesses_by(at) as i64,
             Column::Vmstat(stat) => engine.vmstat(*stat),
             // Of a cgroup that has been removed nothing is known.
-            Column::Usage(memcg) | Column::Counter(memcg, _) if !is_there(*memcg) => 0,
-            Column::Usage(memcg) => (engine.memcg_usage(*memcg) * pageout_engine::PAGE_SIZE) as i64,
+            Column::Usage(memcg)
+            | Column::Counter(memcg, _)
+            | Column::Event(memcg, _)
+            | Column::Swap(memcg)
+                if !is_there(*memcg) =>
+            {
+                0
+            }
+            Column::Event(memcg, position) => engine.memcg_events(*memcg)[*position] as i64,
+            Column::Swap(memcg) => (engine.memcg_swap_usage(*memcg) * PAGE_SIZE) as i64,
+            Column::Device(name, figure) => {
+                let devices = machine.devices_by(at);
+                devices.iter().find(|device| device.name == *name).map_or(0, |device| figure(device) as i64)
+            }
+            Column::Node(node, stat) => engine.node_stat(*node, *stat),
+            Column::Usage(memcg) => (engine.memcg_usage(*memcg) * PAGE_SIZE) as i64,
             Column::Counter(memcg, stat) => engine.memcg_stat_now(*memcg, *stat),
             Column::Pressure(memcg, resource, full) => {
                 (machine.stall_totals(*memcg)[*resource as usize][usize::from(*full)].0 / 1000) as i64
@@ -225,6 +295,7 @@ impl TaskFigure {
         match self {
             TaskFigure::Accesses => task.accesses,
             TaskFigure::Misses => task.minor + task.major + task.read_misses,
+            TaskFigure::Major => task.major,
             TaskFigure::CpuTime => task.cpu_time.0,
             TaskFigure::CpuWait => task.cpu_wait.0,
             TaskFigure::IoWait => task.io_wait.0,
@@ -255,7 +326,8 @@ fn unknown(name: &str, more: &[&'static str]) -> String {
         Stat::ALL.iter().map(|stat| stat.name()).chain(more.iter().copied()).map(str::to_string).collect();
     format!(
         "there is no figure `{name}`{}; columns are names of /proc/vmstat, accesses, pressure.memory.some and its like, \
-         CGROUP:NAME with such a name or memory.current, task.NAME.accesses and its like, thread.NAME.cpu_ns",
+         CGROUP:NAME with such a name, memory.current, memory.swap.current or memory.events.max and its like, node.0.NAME, \
+         task.NAME.accesses, device.NAME.busy_ns and their like, thread.NAME.cpu_ns",
         meant(name, &known)
     )
 }

@@ -65,6 +65,31 @@ fn a_table_on_standard_output_has_it_for_itself() {
 }
 
 #[test]
+fn figures_of_devices_nodes_and_groups_end_where_the_run_does() {
+    let columns = [
+        "device.nvme.pages_read",
+        "device.nvme.busy_ns",
+        "/web:memory.events.max",
+        "/web:memory.swap.current",
+        "node.0.nr_inactive_file",
+        "nr_inactive_file",
+        "task.reader.major",
+    ];
+    let directory = with_scenario(GOOD);
+    let columns = columns.join(",");
+    let arguments = ["run", "scenario.toml", "--json", "--timeline", "t.csv", "--timeline-columns", &columns];
+    let json: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+    let table = std::fs::read_to_string(directory.path().join("t.csv")).unwrap();
+    let (_, rows) = rows(&table);
+    let last = rows.last().unwrap();
+    let all = json["devices"][0]["pages_read"].as_f64().unwrap();
+    assert!(last[1] <= all && last[1] > all * 0.9, "{last:?} of {all}");
+    assert!(last[2] > 0.0 && last[2] / 1e6 <= last[0] && last[3] > 10.0, "{last:?}");
+    assert_eq!((last[4], last[5], last[7]), (0.0, last[6], 0.0), "no swap, one node, nothing mapped");
+}
+
+#[test]
 fn lines_of_json_are_objects_of_the_same_names() {
     let directory = with_scenario(GOOD);
     let arguments =
@@ -94,5 +119,9 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
     column("/web:memory.curent", &["no figure `memory.curent` (did you mean `memory.current`?)"]);
     column("pressure.memory", &["`pressure.memory.some`"]);
     column("task.raeder.accesses", &["no task `raeder` (did you mean `reader`?)"]);
+    column("device.nvm.reads", &["no device `nvm` (did you mean `nvme`?)"]);
+    column("device.nvme.speed", &["no figure `speed`; it has reads, writes, "]);
+    column("node.1.nr_free_pages", &["no node `1`; they are 0 to 0"]);
+    column("/web:memory.events.mx", &["memory.events has no `mx`; it has low, high, max, "]);
     column("task.reader.speed", &["no figure `speed`; it has accesses, misses, "]);
 }
