@@ -78,7 +78,7 @@ pub struct TierReport {
     pub ping_pong: u64,
     /// When the share of accesses to the top tier had come to nine tenths of what it was in the last quarter of the run.
     pub converged: Option<Nanos>,
-    /// What accesses took, from their beginning to their end; hits that were served in one go count with their mean.
+    /// What each access took, from its beginning to its end, faults and waits for devices among that.
     pub latency: LatencySummary,
     /// Bytes that records of hot pages take.
     pub hotness_bytes: u64,

@@ -199,6 +199,42 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     assert!(counter(&lossy, "hwhint_buffer_full") > 0, "{}", lossy["vmstat"]);
 }
 
+/// One access in twenty goes to memory that is 230 ns further away: the median knows nothing of it, and the 99th percentile is it.
+#[test]
+fn the_99th_percentile_of_accesses_is_that_of_the_slow_ones() {
+    let objects = r#"
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 0
+share = 95
+workload = { pattern = "uniform", ops = 950000 }
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+share = 5
+workload = { pattern = "uniform", ops = 50000 }
+"#;
+    let (machine, _) = HOT_ON_SLOW.split_once("[[task.object]]").unwrap();
+    let machine = machine.replace("cxl-1.1", "cxl-2.0-switch");
+    let directory = with_scenario(&(machine + objects));
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments = [&["run", "scenario.toml", "--json"], settings].concat();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let access = |run: &serde_json::Value| run["tiers"]["access"].clone();
+    let nanos = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
+    let all = access(&run(&[]));
+    assert_eq!(all["count"], 1_000_000);
+    assert!((170..180).contains(&nanos(&all, "p50_ns")), "{all}");
+    assert!((396..412).contains(&nanos(&all, "p99_ns")), "173 + 230: {all}");
+    assert!(nanos(&all, "total_ns").abs_diff(1_000_000 * 173 + 50_000 * 230) < 100_000, "{all}");
+    let thinking = access(&run(&["--set", "task.reader.think_time=1us"]));
+    assert_eq!([&thinking["p50_ns"], &thinking["p99_ns"]], [&all["p50_ns"], &all["p99_ns"]]);
+}
+
 #[test]
 fn what_the_other_socket_costs_is_refused_where_there_is_none() {
     let sockets = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");

@@ -9,7 +9,7 @@ use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::memory::{Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
 use crate::report::{NodeReport, Residency, TierReport};
 use crate::task::decode;
 
@@ -34,8 +34,9 @@ pub(super) struct TieredMemory {
     /// Which pages were accessed when, if somebody wants to know.
     hindsight: Option<Hindsight>,
     residency: Residency,
-    /// Buffer, by node.
+    /// Buffers, by node.
     touches: Vec<Touches>,
+    delays: Vec<Delays>,
 }
 
 /// A page that goes back within this time need not have gone.
@@ -81,6 +82,38 @@ impl Shares {
     }
 }
 
+/// What the accesses at hand cost in ordinary memory, by what they move.
+#[derive(Default)]
+struct Prices {
+    lines: Priced,
+    pages: Priced,
+}
+
+/// Those that move the same.
+#[derive(Clone, Copy, Default)]
+struct Priced {
+    count: u64,
+    sum: u64,
+    /// Of them, those that reached no memory: pages of zeroes.
+    nowhere: u64,
+}
+
+impl Prices {
+    fn of(&mut self, moves: Moves) -> &mut Priced {
+        match moves {
+            Moves::Line => &mut self.lines,
+            Moves::Page => &mut self.pages,
+        }
+    }
+}
+
+impl Priced {
+    /// The price of one: the mean, where a task's objects are read by calls of several sizes.
+    fn each(self) -> u64 {
+        self.sum.checked_div(self.count).unwrap_or(0)
+    }
+}
+
 impl TieredMemory {
     /// `None` where all memory is alike for everybody.
     pub(super) fn new(
@@ -106,6 +139,7 @@ impl TieredMemory {
             hindsight: hindsight.then(Hindsight::new),
             residency: Residency { span: Nanos(SPAN), pages: Vec::new() },
             touches: vec![Touches::default(); count],
+            delays: vec![Delays::default(); count],
         }))
     }
 
@@ -198,6 +232,22 @@ impl TieredMemory {
         report
     }
 
+    /// The accesses at hand took their price and what their node added to it. One of them waited for its page before.
+    fn record(&mut self, prices: &Prices, mut waited: Nanos) {
+        let priced = |moves| if moves == Moves::Line { prices.lines } else { prices.pages };
+        let placed = self.touches.iter().zip(&self.delays).flat_map(|(touches, delays)| {
+            touches.kinds().map(|(kind, count)| (priced(kind.moves).each() + delays.of(kind), count))
+        });
+        let nowhere = [prices.lines, prices.pages].into_iter().map(|priced| (priced.each(), priced.nowhere));
+        for (each, mut count) in placed.chain(nowhere).filter(|(_, count)| *count > 0) {
+            if waited > Nanos::ZERO {
+                self.latency.record(std::mem::take(&mut waited) + Nanos(each));
+                count -= 1;
+            }
+            self.latency.record_many(Nanos(each), count);
+        }
+    }
+
     /// How much longer than in ordinary memory an access may take now, at most.
     #[cold]
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
@@ -227,15 +277,18 @@ impl Machine {
         let Some(memory) = &mut self.memory else { return Nanos::ZERO };
         let task = &self.tasks[task];
         let (cpu, weight) = (task.runner.cpu, u64::from(task.weight));
+        let mut prices = Prices::default();
         let mut hints = self.engine.wants_hardware_hints().then_some(&mut memory.hints);
         let has_hints = hints.is_some();
         memory.touches.fill(Touches::default());
         for &access in &task.accesses.pending()[..count] {
-            let is_mapped = task.is_mapped(access.object());
+            let moves = if task.is_mapped(access.object()) { Moves::Line } else { Moves::Page };
+            let priced = prices.of(moves);
+            priced.count += weight;
+            priced.sum += task.access_price(access.object());
             let access: Access =
                 task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
             if let Touched::Frame(pfn) = self.engine.touched(task.runner.id, access) {
-                let moves = if is_mapped { Moves::Line } else { Moves::Page };
                 let node = self.engine.node_of(pfn);
                 memory.touches[node.index()].add(moves, access.write, weight);
                 if let Some(hints) = &mut hints {
@@ -247,9 +300,12 @@ impl Machine {
                     let is_fast = memory.is_top_tier[node.index()];
                     hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
                 }
+            } else {
+                priced.nowhere += weight;
             }
         }
-        let longer = memory.load.access(at, span, self.engine.node_of_cpu(cpu), &memory.touches);
+        let from = self.engine.node_of_cpu(cpu);
+        let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
@@ -267,9 +323,7 @@ impl Machine {
             };
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
         }
-        let waited = at.0 - began.0;
-        let each = (span.0 + longer.0) / (count as u64 * weight);
-        memory.latency.record_many(Nanos(waited + each), count as u64);
+        memory.record(&prices, Nanos(at.0 - began.0));
         if has_hints { longer + self.keep_hints(at, cpu) } else { longer }
     }
 }
@@ -291,12 +345,37 @@ mod tests {
         NodeId(u8::from(pfn.0 >= 100))
     }
 
+    fn two_tiers() -> Box<TieredMemory> {
+        let hints = Hints::new(HintSpec::default(), 1, 1, 2);
+        TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, vec![true, false], hints, true).unwrap()
+    }
+
+    /// 95 of 100 accesses reach fast memory, and the first of them waits for its page: nobody else does.
+    #[test]
+    fn each_access_counts_with_what_it_took_and_not_with_the_mean_of_those_beside_it() {
+        let mut memory = two_tiers();
+        let lines = Priced { count: 100, sum: 100 * 173, nowhere: 0 };
+        let pages = Priced { count: 2, sum: 2 * 400, nowhere: 2 };
+        for waited in [Nanos(5000), Nanos::ZERO] {
+            memory.touches[0].lines = [95, 0];
+            memory.touches[1].lines = [5, 0];
+            let touches = memory.touches.clone();
+            memory.load.access(Nanos(0), Nanos(100 * 173), NodeId(0), &touches, &mut memory.delays);
+            memory.record(&Prices { lines, pages }, waited);
+        }
+        let within_a_percent = |nanos: u64, of: u64| nanos.abs_diff(of) * 100 <= of;
+        let quantile = |share| memory.latency.quantile(share).0;
+        assert!(within_a_percent(quantile(0.5), 173) && within_a_percent(quantile(0.9), 173));
+        assert!(within_a_percent(quantile(0.97), 173 + 115), "five in a hundred reach slow memory");
+        assert!(within_a_percent(quantile(0.99), 400), "pages of zeroes are copied, too");
+        let all = memory.latency.summary();
+        assert_eq!((all.count, all.max), (204, Nanos(5173)));
+        assert_eq!(all.total, Nanos(5000 + 2 * (100 * 173 + 5 * 115 + 2 * 400)));
+    }
+
     #[test]
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
-        let hints = Hints::new(HintSpec::default(), 1, 1, 2);
-        let is_top_tier = vec![true, false];
-        let mut memory =
-            TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, is_top_tier, hints, true).unwrap();
+        let mut memory = two_tiers();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },
