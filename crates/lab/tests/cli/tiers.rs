@@ -235,6 +235,39 @@ workload = { pattern = "uniform", ops = 50000 }
     assert_eq!([&thinking["p50_ns"], &thinking["p99_ns"]], [&all["p50_ns"], &all["p99_ns"]]);
 }
 
+/// Sampling is off in the kernel, and a device counts whatever reaches it. [tiering 5.1, 5.4]
+#[test]
+fn what_read_copies_is_seen_by_memory_that_counts_and_by_no_processor_that_samples() {
+    let (machine, _) = HOT_ON_SLOW.split_once("[[task.object]]").unwrap();
+    let file = r#"
+membind = "1"
+
+[[task.object]]
+channel = "file"
+file = "data"
+workload = { pattern = "uniform", ops = 1000000 }
+
+[[file]]
+name = "data"
+size = "16MiB"
+"#;
+    let directory = with_scenario(&(machine.to_string() + file));
+    let seen = |settings: &[&str]| -> u64 {
+        let always = ["sysctl.vm.pghot_record_hwhints_enable=1"];
+        let arguments = always.iter().chain(settings).flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].into_iter().chain(arguments).collect();
+        let run: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        run["vmstat"]["pghot_recorded_hwhints"].as_u64().unwrap()
+    };
+    for preset in ["machine.hints.preset=ibs", "machine.hints.preset=pebs"] {
+        assert_eq!(seen(&[preset, "machine.hints.period=100"]), 0, "{preset}");
+        let mapped = "task.reader.object.0.channel=mapped";
+        assert!(seen(&[preset, "machine.hints.period=100", mapped]) > 1000, "{preset}, loads");
+    }
+    assert!(seen(&["machine.hints.preset=cxl-hmu"]) > 1000);
+}
+
 #[test]
 fn what_the_other_socket_costs_is_refused_where_there_is_none() {
     let sockets = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");

@@ -293,7 +293,8 @@ impl Machine {
                 memory.touches[node.index()].add(moves, access.write, weight);
                 if let Some(hints) = &mut hints {
                     let is_top_tier = memory.is_top_tier[node.index()];
-                    let place = Place { node, is_top_tier, is_write: access.write };
+                    let is_in_kernel = moves == Moves::Page;
+                    let place = Place { node, is_top_tier, is_write: access.write, is_in_kernel };
                     hints.access(at, cpu, pfn, place, weight);
                 }
                 if let Some(hindsight) = &mut memory.hindsight {

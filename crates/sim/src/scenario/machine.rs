@@ -73,9 +73,9 @@ section! {
     /// Hardware that tells of accesses.
     pub struct Hints {
         preset: String, [default "ibs".to_string()] in Accepts::Choice(HintSpec::NAMES),
-            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own accesses. cxl-hmu: slower memory counts accesses to itself. ibs is what the postings of pghot have.";
+            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own loads and stores, and not the kernel's, so never pages that read(2) or write(2) copies. cxl-hmu: slower memory counts accesses to itself, whoever makes them. ibs is what the postings of pghot have.";
         period: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 134_217_727),
-            "Accesses of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
+            "Loads and stores of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
         loads_only: Option<bool>, [absent "the preset's"] in Accepts::Bool,
             "Stores are neither counted nor sampled. For processors that sample.";
         min_latency: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000),
