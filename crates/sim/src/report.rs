@@ -83,7 +83,8 @@ pub struct TierReport {
     /// Bytes that records of hot pages take.
     pub hotness_bytes: u64,
     /// The part of all accesses that the best placement could have served from the top tier, had it known them beforehand, with as many
-    /// promotions: a bound, which a run whose pages migrate within a window may come above. `None` without any access, and where nobody asked.
+    /// promotions and pages that begin where they did: a bound, never below what was reached. `None` without any access, and where nobody
+    /// asked.
     pub best_fast_share: Option<f64>,
     /// Accesses by address and time.
     pub heat: HeatMap,

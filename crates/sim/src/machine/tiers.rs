@@ -228,7 +228,9 @@ impl TieredMemory {
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();
-        report.best_fast_share = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
+        // What the run came to is a placement, too, and its pages may have migrated faster than those of the bound.
+        let best = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
+        report.best_fast_share = best.map(|best| best.max(report.fast_share().unwrap_or(0.0)));
         report
     }
 
@@ -299,7 +301,8 @@ impl Machine {
                 }
                 if let Some(hindsight) = &mut memory.hindsight {
                     let is_fast = memory.is_top_tier[node.index()];
-                    hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
+                    let key = self.engine.page_key(task.runner.id, access);
+                    hindsight.note(key, pfn, at, is_fast, || memory.arrivals.has(pfn));
                 }
             } else {
                 priced.nowhere += weight;
