@@ -572,6 +572,7 @@ impl Machine {
             name: task.name.clone(),
             memcg: self.reclaim_by_memcg[task.group].0.clone(),
             accesses: task.accesses.index,
+            stands_for: task.weight,
             hits: task.hits,
             minor: task.minor,
             major: task.major,

@@ -184,6 +184,8 @@ pub struct TaskReport {
     pub memcg: String,
     /// Accesses completed: hits, faults of both kinds and read misses together.
     pub accesses: u64,
+    /// Accesses that each of them stands for.
+    pub stands_for: u32,
     /// Accesses that found the page.
     pub hits: u64,
     /// Minor faults: accesses to a mapping that found no page mapped and needed no device.

@@ -60,8 +60,8 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     };
     let _ = writeln!(
         text,
-        "{} accesses in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}{other_prices}; kernel: {}; seed {}\n",
-        figures::count(result.accesses),
+        "{} in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}{other_prices}; kernel: {}; seed {}\n",
+        result.accesses_told(),
         figures::time(result.end_ns),
         result.ended,
         figures::counted(scenario.machine.cpus.into(), "CPU"),

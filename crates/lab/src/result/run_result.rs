@@ -9,6 +9,7 @@ use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{Ended, Kill, Machine, Pressure, Residency, Stall, Thinned, ThreadReport, TierReport};
 use serde::Serialize;
 
+use crate::print::figures;
 use crate::result::notes::{self, Note};
 use crate::result::writeback::WritebackResult;
 
@@ -98,6 +99,9 @@ pub(crate) struct TaskResult {
     pub(crate) name: String,
     pub(crate) memcg: String,
     pub(crate) accesses: u64,
+    /// Accesses that each of them stands for.
+    #[serde(skip_serializing_if = "is_one")]
+    pub(crate) stands_for: u32,
     pub(crate) hits: u64,
     /// Faults of mappings, by whether they read from a device.
     pub(crate) minor: u64,
@@ -127,6 +131,23 @@ pub(crate) struct TaskResult {
     pub(crate) reclaim_time_ns: u64,
     pub(crate) io_wait_ns: u64,
     pub(crate) delayed_ns: u64,
+}
+
+impl RunResult {
+    /// `9,000 accesses`, and how many each of them stands for where that is more than one.
+    pub(crate) fn accesses_told(&self) -> String {
+        let count = format!("{} accesses", figures::count(self.accesses));
+        let each = self.tasks.iter().map(|task| task.stands_for);
+        match (each.clone().min(), each.max()) {
+            (Some(least), Some(most)) if least == most && most > 1 => {
+                format!("{count}, each of which stands for {},", figures::count(most.into()))
+            }
+            (_, Some(most)) if most > 1 => {
+                format!("{count}, some of which stand for up to {},", figures::count(most.into()))
+            }
+            _ => count,
+        }
+    }
 }
 
 impl TaskResult {
@@ -467,8 +488,8 @@ impl RunResult {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_one(threads: &u32) -> bool {
-    *threads == 1
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
@@ -476,6 +497,7 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         name: task.name.clone(),
         memcg: task.memcg.clone(),
         accesses: task.accesses,
+        stands_for: task.stands_for,
         hits: task.hits,
         minor: task.minor,
         major: task.major,

@@ -356,6 +356,31 @@ fn accesses_that_stand_for_others_take_their_time_and_are_sampled_as_often() {
     );
 }
 
+/// A figure of a million accesses that stand for eight million says so, wherever it is.
+#[test]
+fn a_run_says_how_many_accesses_one_of_its_own_stands_for() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let few = ["--set", "task.reader.object.0.workload.ops=1000"];
+    let run = |arguments: &[&str]| {
+        check_success(&pageout(directory.path(), &[&["run", "scenario.toml"], &few[..], arguments].concat()))
+    };
+    let eight = ["--set", "task.reader.stands_for=8"];
+    let told = run(&[&eight[..], &["--report", "page.html"]].concat());
+    let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
+    for text in [&told, &page] {
+        assert!(text.contains("1,000 accesses, each of which stands for 8, in "), "{text}");
+        assert!(text.contains("An access stands for several: of reader for 8."), "{text}");
+    }
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&run(&[arguments, &["--json"]].concat())).unwrap()
+    };
+    let result = json(&eight);
+    assert_eq!(result["tasks"][0]["stands_for"], 8);
+    assert_eq!(result["notes"][0]["about"], "stands_for");
+    assert!(!run(&[]).contains("stands for"), "one is one");
+    assert!(json(&[])["tasks"][0].get("stands_for").is_none());
+}
+
 /// Slow memory is slower: the same accesses take longer where more of them reach it, and the result says how many did.
 #[test]
 fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
