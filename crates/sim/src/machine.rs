@@ -35,6 +35,7 @@ mod readings;
 mod run;
 mod sample;
 mod sequences;
+mod shares;
 mod threads;
 mod tiers;
 mod timed;

@@ -409,6 +409,42 @@ fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
     assert!(told.contains("of accesses in the top tier"), "{told}");
 }
 
+/// What it costs to find pages in use is one figure, and its parts; each source has its own.
+#[test]
+fn a_run_with_tiers_tells_what_tracking_took_and_how_much_its_records_take() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+        let arguments = [&["run", "scenario.toml", "--json"], &arguments[..]].concat();
+        let run: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        run["tiers"].clone()
+    };
+    let still = run(&[]);
+    assert_eq!((&still["tracker_ns"], &still["hotness_bytes_per_slow_gib"]), (&0.into(), &0.into()));
+    let parts = |tiers: &serde_json::Value| -> Vec<String> {
+        let parts = tiers["tracker_by_part_ns"].as_object().unwrap();
+        let times = parts.values().map(|time| time.as_u64().unwrap());
+        assert_eq!(Some(times.sum::<u64>()), tiers["tracker_ns"].as_u64(), "{tiers}");
+        parts.iter().filter(|(_, time)| **time != 0).map(|(part, _)| part.clone()).collect()
+    };
+    let often = "task.reader.object.0.workload.ops=15000000";
+    let balancing = run(&["sysctl.kernel.numa_balancing=2", often]);
+    assert_eq!(parts(&balancing), ["scans", "hint_faults"]);
+    let walked = run(&["sysctl.vm.pghot_record_pgtscans_enable=1"]);
+    assert_eq!(parts(&walked), ["klruscand", "kmigrated"]);
+    let per_gib = walked["hotness_bytes_per_slow_gib"].as_u64().unwrap();
+    assert!((1 << 18..1 << 20).contains(&per_gib), "a byte a page, in whole sections: {per_gib}");
+    let sampled = run(&["sysctl.vm.pghot_record_hwhints_enable=1", "machine.hints.period=100"]);
+    assert_eq!(parts(&sampled), ["records", "kmigrated", "samples"]);
+    let text = check_success(&pageout(
+        directory.path(),
+        &["run", "scenario.toml", "--set", "sysctl.vm.pghot_record_pgtscans_enable=1"],
+    ));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("for each GiB of slow memory; to find pages in use took"), "{text}");
+}
+
 /// Where a task's memory is to be, and what is wrong about it: file, line, key, and the fix.
 #[test]
 fn memory_policies_are_keys_and_nodes_that_are_not_there_are_refused() {

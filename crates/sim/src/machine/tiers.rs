@@ -2,15 +2,16 @@
 //!
 //! A machine of ordinary memory has none of this, and pays nothing for it.
 
-use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Stat, Touched};
+use pageout_engine::{Access, Nanos, NodeId, Op, PAGE_SIZE, Pfn, Stat, Touched};
 
 use super::Machine;
 use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
+use super::shares::Shares;
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
 use crate::memory::{Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
-use crate::report::{NodeReport, Residency, TierReport};
+use crate::report::{NodeReport, Residency, ThreadReport, TierReport, TrackerTime};
 use crate::task::decode;
 
 /// The memory of the nodes, and who has used it.
@@ -31,6 +32,9 @@ pub(super) struct TieredMemory {
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
+    /// CPU time of scans that mark page-table entries, and of samples.
+    pub(super) scanning: Nanos,
+    sampling: Nanos,
     /// Which pages were accessed when, if somebody wants to know.
     hindsight: Option<Hindsight>,
     residency: Residency,
@@ -41,46 +45,8 @@ pub(super) struct TieredMemory {
 
 /// A page that goes back within this time need not have gone.
 const PING_PONG: Nanos = Nanos(10_000_000_000);
-/// Spans of the time series at most, and how long one is at first.
-const SPANS: usize = 256;
-const SPAN: u64 = 1_000_000;
-
 /// Rows of the picture of accesses.
 const HEAT_ROWS: usize = 48;
-
-/// Accesses to the top tier, and all, span by span. There are never more than [`SPANS`]: they become longer.
-struct Shares {
-    span: u64,
-    counts: Vec<[u64; 2]>,
-}
-
-impl Shares {
-    fn add(&mut self, at: Nanos, fast: u64, all: u64) {
-        while (at.0 / self.span) as usize >= SPANS {
-            let pairs = self.counts.chunks(2);
-            self.counts =
-                pairs.map(|pair| [0, 1].map(|of| pair.iter().map(|count| count[of]).sum())).collect();
-            self.span *= 2;
-        }
-        let span = (at.0 / self.span) as usize;
-        if self.counts.len() <= span {
-            self.counts.resize(span + 1, [0; 2]);
-        }
-        self.counts[span][0] += fast;
-        self.counts[span][1] += all;
-    }
-
-    /// When the share of the top tier had first come to nine tenths of what it is in the last quarter of the run.
-    fn converged(&self) -> Option<Nanos> {
-        let sum = |counts: &[[u64; 2]]| counts.iter().fold([0; 2], |[a, b], [c, d]| [a + c, b + d]);
-        let [fast, all] = sum(&self.counts[self.counts.len() * 3 / 4..]);
-        let has_converged = |[here, of]: &[u64; 2]| {
-            *of > 0 && 10 * u128::from(*here) * u128::from(all) >= 9 * u128::from(fast) * u128::from(*of)
-        };
-        let span = self.counts.iter().position(has_converged)?;
-        (fast > 0).then(|| Nanos(span as u64 * self.span))
-    }
-}
 
 /// What the accesses at hand cost in ordinary memory, by what they move.
 #[derive(Default)]
@@ -135,9 +101,11 @@ impl TieredMemory {
             moved: vec![vec![0; count]; count],
             arrivals: Arrivals::default(),
             ping_pong: 0,
-            shares: Shares { span: SPAN, counts: Vec::new() },
+            shares: Shares::default(),
+            scanning: Nanos::ZERO,
+            sampling: Nanos::ZERO,
             hindsight: hindsight.then(Hindsight::new),
-            residency: Residency { span: Nanos(SPAN), pages: Vec::new() },
+            residency: Residency { span: Shares::SPAN, pages: Vec::new() },
             touches: vec![Touches::default(); count],
             delays: vec![Delays::default(); count],
         }))
@@ -210,7 +178,13 @@ impl TieredMemory {
     }
 
     /// `fast_pages`: what the top tier has room for.
-    pub(super) fn report(&self, hotness_bytes: u64, fast_pages: u64) -> TierReport {
+    fn report(
+        &self,
+        hotness_bytes: u64,
+        tracker: TrackerTime,
+        fast_pages: u64,
+        slow_pages: u64,
+    ) -> TierReport {
         let nodes = self.accessed.iter().zip(&self.is_top_tier).map(|(accessed, &is_top_tier)| NodeReport {
             is_top_tier,
             accesses: accessed.count(),
@@ -220,9 +194,11 @@ impl TieredMemory {
             nodes: nodes.collect(),
             moved: self.moved.clone(),
             ping_pong: self.ping_pong,
-            converged: self.shares.converged(),
+            converged: self.shares.convergence(),
             latency: self.latency.summary(),
             hotness_bytes,
+            slow_bytes: slow_pages * PAGE_SIZE,
+            tracker,
             best_fast_share: None,
             heat: self.hindsight.as_ref().map_or_else(HeatMap::default, |all| all.heat_map(HEAT_ROWS)),
             residency: self.residency.clone(),
@@ -261,8 +237,39 @@ impl Machine {
     /// What fast and slow memory came to; nothing where all is alike.
     pub(super) fn tier_report(&self) -> Option<TierReport> {
         let memory = self.memory.as_deref()?;
-        let fast = self.engine.zones().filter(|zone| memory.is_top_tier[zone.node.index()]);
-        Some(memory.report(self.engine.hotness_bytes(), fast.map(|zone| zone.managed).sum()))
+        let pages = |is_top_tier: bool| {
+            let zones = self.engine.zones();
+            let of_tier = zones.filter(|zone| memory.is_top_tier[zone.node.index()] == is_top_tier);
+            of_tier.map(|zone| zone.managed).sum()
+        };
+        let tracker = self.tracker_time(memory);
+        Some(memory.report(self.engine.hotness_bytes(), tracker, pages(true), pages(false)))
+    }
+
+    /// What it took to know which pages are in use. Their moves are not among it.
+    fn tracker_time(&self, memory: &TieredMemory) -> TrackerTime {
+        let threads = self.thread_reports();
+        let of = |spent: &[(&'static str, Nanos)], name: &str| {
+            spent.iter().find(|(known, _)| *known == name).map_or(Nanos::ZERO, |&(_, time)| time)
+        };
+        let sum = |name: &str, time: &dyn Fn(&ThreadReport) -> Nanos| {
+            let named = threads.iter().filter(|thread| thread.name.starts_with(name));
+            named.fold(Nanos::ZERO, |sum, thread| sum + time(thread))
+        };
+        let all = self.account().spent(&self.costs);
+        let recorded = "hotness_recorded";
+        let by_threads =
+            ["klruscand", "kmigrated"].map(|name| sum(name, &|thread| of(&thread.spent, recorded)));
+        TrackerTime {
+            scans: memory.scanning,
+            hint_faults: of(&all, "hint_faults"),
+            records: Nanos(of(&all, recorded).0 - by_threads[0].0 - by_threads[1].0),
+            klruscand: sum("klruscand", &|thread| thread.cpu_time),
+            kmigrated: sum("kmigrated", &|thread| {
+                Nanos(thread.cpu_time.0.saturating_sub(of(&thread.spent, "copied").0))
+            }),
+            samples: memory.sampling,
+        }
     }
 
     /// The next `count` accesses of a task have found their pages: how much longer they take than `span`, their price in ordinary memory,
@@ -328,7 +335,14 @@ impl Machine {
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
         }
         memory.record(&prices, Nanos(at.0 - began.0));
-        if has_hints { longer + self.keep_hints(at, cpu) } else { longer }
+        if !has_hints {
+            return longer;
+        }
+        let sampling = self.keep_hints(at, cpu);
+        if let Some(memory) = &mut self.memory {
+            memory.sampling += sampling;
+        }
+        longer + sampling
     }
 }
 
@@ -393,17 +407,6 @@ mod tests {
         assert_eq!(copy(101, 2, 9), 1, "promoted again");
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
         copy(3, 103, 60);
-        assert_eq!(memory.report(0, 0).promoted_and_demoted(), (1, 3));
-    }
-
-    #[test]
-    fn convergence_is_where_the_share_comes_to_nine_tenths_of_what_it_ends_at() {
-        let mut shares = Shares { span: SPAN, counts: Vec::new() };
-        for at in 0..1000 {
-            shares.add(Nanos(at * 10 * SPAN), if at < 300 { 10 } else { 80 }, 100);
-        }
-        let at = shares.converged().unwrap().0 / SPAN;
-        assert!((2950..=3050).contains(&at), "{at}");
-        assert_eq!(Shares { span: SPAN, counts: Vec::new() }.converged(), None);
+        assert_eq!(memory.report(0, TrackerTime::default(), 0, 0).promoted_and_demoted(), (1, 3));
     }
 }
