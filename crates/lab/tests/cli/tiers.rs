@@ -409,6 +409,43 @@ fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
     assert!(told.contains("of accesses in the top tier"), "{told}");
 }
 
+/// A row of the firmware's table: memory that a node lacks comes from the nearest one as seen from there, whatever it looks like from others.
+#[test]
+fn a_row_of_distances_says_which_node_is_nearest_from_there() {
+    let nodes = |row: &str| {
+        let third = "preset = \"cxl-1.1\"\n\n[[machine.node]]\nmemory = \"128MiB\"\npreset = \"cxl-1.1\"";
+        let text = TIERS.replace("preset = \"cxl-1.1\"", third);
+        text.replacen("memory = \"64MiB\"", &format!("memory = \"64MiB\"\n{row}"), 1)
+    };
+    let by_node = |row: &str| -> Vec<u64> {
+        let directory = with_scenario(&nodes(row));
+        let told = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+        let run: serde_json::Value = serde_json::from_str(&told).unwrap();
+        serde_json::from_value(run["tiers"]["accesses_by_node"].clone()).unwrap()
+    };
+    let (near, far) = (by_node("distances = [10, 32, 60]"), by_node("distances = [10, 60, 32]"));
+    assert!(near[1] > 10_000 && near[2] == 0, "{near:?}");
+    assert!(far[2] > 10_000 && far[1] == 0, "{far:?}");
+    let key = "machine.node.1.distances";
+    let from_another = ["run", "scenario.toml", "--json", "--set", "machine.node.1.distances=[60, 10, 11]"];
+    let directory = with_scenario(&nodes("distances = [10, 32, 60]"));
+    let run: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(directory.path(), &from_another))).unwrap();
+    assert_eq!(run["tiers"]["accesses_by_node"][2], 0, "{key} says nothing of the way from node 0");
+    for (row, part) in [
+        ("distances = [10, 32]", "there are 2 of 3 nodes"),
+        ("distances = [11, 32, 60]", "node 0 is 11 away"),
+        ("distances = [10, 10, 60]", "node 1 is 10 away"),
+        ("distance = 32\ndistances = [10, 32, 60]", "there is `distance`, too"),
+    ] {
+        refused(
+            &nodes(row),
+            &["--check"],
+            &[part, "10 for the node itself, 11 to 254 for others", "scenario.toml"],
+        );
+    }
+}
+
 /// What it costs to find pages in use is one figure, and its parts; each source has its own.
 #[test]
 fn a_run_with_tiers_tells_what_tracking_took_and_how_much_its_records_take() {
