@@ -408,7 +408,8 @@ fn tiers_lines(tiers: &TiersResult) -> String {
     let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
     let mut found = format!("tiers: {fast} of accesses in the top tier");
     if let Some(best) = tiers.offline_fast_hit_ratio {
-        let _ = write!(found, ", {} at best (offline)", figures::percent(best));
+        let how = if tiers.promoted > 0 { "offline" } else { "offline, without promotion" };
+        let _ = write!(found, ", {} at best ({how})", figures::percent(best));
     }
     // Without promotion there is no end that it comes to.
     if tiers.promoted > 0 {

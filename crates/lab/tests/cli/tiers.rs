@@ -184,6 +184,9 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     let still = run(&[]);
     assert_eq!(promoted(&still), 0);
     assert_eq!(still["tiers"]["fast_hit_ratio"].as_f64(), Some(0.0), "all of it was put on slow memory");
+    assert_eq!(still["tiers"]["offline_fast_hit_ratio"].as_f64(), Some(0.0), "and nothing may leave it");
+    let told = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(told.contains("0.00% at best (offline, without promotion)"), "{told}");
     assert_eq!(still["tasks"][0]["minor"].as_u64(), Some(0), "and was there from the start");
     let hardware = "sysctl.vm.pghot_record_hwhints_enable=1";
     let sampled = run(&[hardware, "machine.hints.period=100"]);
