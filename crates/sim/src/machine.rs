@@ -59,7 +59,7 @@ use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
 use crate::memory::{LinkSpec, MemorySpec};
-use crate::observe::{Observer, PROGRESS_EVERY};
+use crate::observe::{Observer, PROGRESS_EVERY, PROGRESS_EVERY_EVENTS};
 use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
 use crate::runner::State;
@@ -403,7 +403,13 @@ impl Machine {
     }
 
     fn handle_events(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, Box<RunError>> {
+        let mut events = 0;
         while self.foreground_left > 0 {
+            events += 1;
+            if events % PROGRESS_EVERY_EVENTS == 0 {
+                // Whoever only waits makes no access that would ask.
+                self.tell_progress(observer);
+            }
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }

@@ -47,7 +47,7 @@ pub trait Observer {
         let _ = (at, machine);
     }
 
-    /// Called every [`PROGRESS_EVERY`] accesses or so; `Break` ends the run at the next step.
+    /// Called every [`PROGRESS_EVERY`] accesses or so, and every 65,536 events where there are none; `Break` ends the run at the next step.
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         let _ = progress;
         ControlFlow::Continue(())
@@ -56,6 +56,9 @@ pub trait Observer {
 
 /// Accesses between two calls of [`Observer::progress`]: some milliseconds of hits, well under a second of misses.
 pub const PROGRESS_EVERY: u64 = 1 << 18;
+
+/// Events between two calls of [`Observer::progress`], at most.
+pub(crate) const PROGRESS_EVERY_EVENTS: u64 = 1 << 16;
 
 /// How far a run has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -54,6 +54,27 @@ pub(crate) enum Ended {
     WriteFailed,
 }
 
+/// What writes promise to one who has found nothing to reclaim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hope {
+    /// Some are under way: it can wait for one.
+    Wait,
+    /// Some pages have become clean since it last looked.
+    Look,
+    None,
+}
+
+/// What somebody has seen of writes so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SeenWrites {
+    cleaned: u64,
+    waits_in_vain: u32,
+}
+
+/// Waits for a write, each of which ended with a page as dirty as before, after which nothing is expected of writes any more: as many as attempts
+/// to reclaim.
+const WAITS_IN_VAIN_MAX: u32 = 16;
+
 /// Pages of the largest request, as far as congestion goes: 512 KiB.
 const REQUEST_PAGES: u64 = 128;
 /// Requests of writes from which on the queue counts as congested, and below which it no longer does. [machine 9.3]
@@ -71,8 +92,8 @@ pub(crate) struct Transfers {
     writes: usize,
     /// Of those, writes of files.
     file_writes: usize,
-    /// Writes that have ended since the beginning.
-    writes_ended: u64,
+    /// Writes that have ended since the beginning and left a clean page: one of a file even if it failed, as its file remembers that.
+    writes_cleaned: u64,
     /// Pages whose write to swap the device has failed since the beginning.
     writes_failed: u64,
     /// Tasks that wait for any write to end.
@@ -115,7 +136,6 @@ impl Transfers {
         let transfer = transfer.unwrap_or_else(|| panic!("transfer {} isn't in flight", io.0));
         self.free.push(io.0);
         self.writes -= usize::from(transfer.direction == Direction::Write);
-        self.writes_ended += u64::from(transfer.direction == Direction::Write);
         self.requests -= usize::from(transfer.is_request);
         self.file_writes -= usize::from(transfer.is_file_write);
         transfer
@@ -138,8 +158,29 @@ impl Transfers {
         self.joined.push((IoId(slot as u32), task));
     }
 
-    pub(crate) fn writes_ended(&self) -> u64 {
-        self.writes_ended
+    /// What writes promise to who has found nothing to reclaim, and has `seen` so much of them. `are_awaited`: those under way are of the kind
+    /// that it waits for.
+    ///
+    /// On a real machine the full request queue of the device would have stopped a reclaimer long before. To end somebody while pages that are
+    /// being written are about to become free would be too early. But a device that fails writes every one promises nothing.
+    pub(crate) fn hope(&self, seen: &mut SeenWrites, are_awaited: bool) -> Hope {
+        let is_news = seen.cleaned != self.writes_cleaned;
+        if is_news {
+            *seen = self.seen_writes();
+        }
+        match are_awaited && seen.waits_in_vain <= WAITS_IN_VAIN_MAX {
+            true => {
+                seen.waits_in_vain += 1;
+                Hope::Wait
+            }
+            false if is_news => Hope::Look,
+            false => Hope::None,
+        }
+    }
+
+    /// Where somebody begins who has seen no write end.
+    pub(crate) fn seen_writes(&self) -> SeenWrites {
+        SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0 }
     }
 
     pub(crate) fn writes_failed(&self) -> u64 {
@@ -441,6 +482,7 @@ impl Core {
             }
         }
         self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
+        self.io.writes_cleaned += u64::from(is_of_file || result.is_ok());
         if is_of_file {
             self.file_written(pfn, result);
         }

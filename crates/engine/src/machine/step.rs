@@ -225,6 +225,8 @@ pub enum Unrelieved {
         /// How many there are.
         processes: usize,
     },
+    /// Whoever asks may not enter file systems, so that nobody is killed for it; nor has anybody freed anything for long.
+    KillsNobody,
 }
 
 impl fmt::Display for OomReport {
@@ -266,6 +268,10 @@ impl fmt::Display for OomReport {
                     "; none of the {processes} processes in {place} may be killed: their oom_score_adj is -1000"
                 )?;
             }
+            Some(Unrelieved::KillsNobody) => write!(
+                f,
+                "; nobody is killed for a task that may not enter file systems (io_flusher), and nobody else has freed anything for ten seconds"
+            )?,
         }
         let causes = self.causes();
         if !causes.is_empty() {

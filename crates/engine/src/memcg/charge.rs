@@ -5,6 +5,7 @@
 //! [reclaim 2.10 and its 6.12 form]
 
 use crate::core::Core;
+use crate::io::{Hope, SeenWrites};
 use crate::lru::lruvec::LruList;
 use crate::machine::step::{OomReport, Wait};
 use crate::memcg::MemcgEvent;
@@ -43,8 +44,7 @@ pub(crate) struct Charge {
     /// Reclaim at the limit of this group.
     reclaim: Option<(MemcgId, Box<Reclaim>)>,
     gfp: Gfp,
-    /// Writes that had ended when the attempts began.
-    writes_ended: u64,
+    seen_writes: SeenWrites,
     /// Pages charged while an ancestor was above its `memory.high`: who asked for them reclaims as many before it returns.
     pub(crate) over_high: u64,
     pub(crate) outcome: ChargeOutcome,
@@ -98,7 +98,7 @@ impl Core {
             drained: false,
             reclaim: None,
             gfp: self.gfp_of(mm, gfp),
-            writes_ended: self.io.writes_ended(),
+            seen_writes: self.io.seen_writes(),
             over_high: 0,
             outcome: ChargeOutcome::default(),
         }
@@ -205,19 +205,22 @@ impl Core {
         if charge.pages > 1 {
             return Some(Charged::No);
         }
-        // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing
-        // while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
+        // Killing while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
         // machines where only files are being written, so it happens here.
         let waits_for_files = self.config.cgroup_version == 2;
-        if self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing()) {
-            charge.attempts = 0;
-            return Some(Charged::WaitForWriteback);
-        }
-        // What was written while the attempts went on may have been looked at too early.
-        if self.io.writes_ended() != charge.writes_ended {
-            charge.writes_ended = self.io.writes_ended();
-            charge.attempts = 0;
-            return None;
+        let are_awaited =
+            self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing());
+        match self.io.hope(&mut charge.seen_writes, are_awaited) {
+            Hope::Wait => {
+                charge.attempts = 0;
+                return Some(Charged::WaitForWriteback);
+            }
+            // What was written while the attempts went on may have been looked at too early.
+            Hope::Look => {
+                charge.attempts = 0;
+                return None;
+            }
+            Hope::None => {}
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.
         if waits_for_files && self.memcg_stat_now(limited, Stat::NrDirty) > 0 {

@@ -18,7 +18,8 @@
 //! compaction's, which is what the fragmentation index tells. Above order 3 a block is worth one round: nobody is killed for it. [machine 2.9]
 
 use crate::core::Core;
-use crate::machine::step::{OomReport, Wait};
+use crate::io::{Hope, SeenWrites};
+use crate::machine::step::{DelayReason, OomReport, Unrelieved, Wait};
 use crate::migrate::{CompactMode, Compacted, DirectCompactStep, DirectCompaction};
 use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
@@ -27,12 +28,15 @@ use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::rules::GivesUp;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
-use crate::units::{MemcgId, MmId, NodeId, Pfn};
+use crate::units::{MemcgId, MmId, Nanos, NodeId, Pfn};
 
 /// Rounds without progress before the OOM killer is asked.
 const RETRIES: u32 = 16;
 /// How often compaction may make a block that the request does not get.
 const COMPACT_RETRIES: u32 = 16;
+/// How often a page that has to be had is asked for again, a tenth of a second apart, where nobody is killed for it. The kernel does that for ever, as a round
+/// that nobody may be killed for counts as progress. Here whoever waits is told after ten seconds: if nobody frees anything it would never end.
+const INSISTENCE_MAX: u32 = 100;
 
 /// An allocation that takes more than a look at the free lists.
 pub(crate) struct Allocation {
@@ -47,8 +51,9 @@ pub(crate) struct Allocation {
     /// How hard compaction tries in this round, and how often it has succeeded in vain.
     compact_mode: CompactMode,
     compacted_in_vain: u32,
-    /// Writes that had ended when the attempts began.
-    writes_ended: u64,
+    seen_writes: SeenWrites,
+    /// It has to be had: how often it was asked for again although nobody is killed for it.
+    insistence: Option<u32>,
     pub(crate) outcome: AllocationOutcome,
 }
 
@@ -90,6 +95,7 @@ impl Allocation {
     /// The caller's other way has to succeed.
     pub(crate) fn insist(&mut self) {
         self.request.gfp = if self.request.gfp.contains(Gfp::IO) { Gfp::KERNEL } else { Gfp::NOIO };
+        self.insistence.get_or_insert(0);
         self.stage = Stage::Begin;
     }
 
@@ -124,7 +130,8 @@ impl Core {
             looked_at: 0,
             compact_mode: CompactMode::SyncLight,
             compacted_in_vain: 0,
-            writes_ended: self.io.writes_ended(),
+            seen_writes: self.io.seen_writes(),
+            insistence: None,
             outcome: AllocationOutcome::default(),
         }
     }
@@ -290,19 +297,18 @@ impl Core {
             let page = self.try_alloc(&request, Watermark::High, rights, allocation.memcg);
             return Some(page.map_or(Allocated::Nothing, Allocated::Page));
         }
-        // On a real machine the swap device's full request queue would have stopped the reclaimer long before; killing while written
-        // pages are about to become free would be a false OOM.
-        if self.io.has_writes() {
-            allocation.rounds_in_vain = 0;
-            return Some(Allocated::WaitForWriteback);
+        match self.io.hope(&mut allocation.seen_writes, self.io.has_writes()) {
+            Hope::Wait => {
+                allocation.rounds_in_vain = 0;
+                Some(Allocated::WaitForWriteback)
+            }
+            // What was written while the attempts went on may have been looked at too early.
+            Hope::Look => {
+                allocation.rounds_in_vain = 0;
+                None
+            }
+            Hope::None => self.last_resort(allocation),
         }
-        // What was written while the attempts went on may have been looked at too early.
-        if self.io.writes_ended() != allocation.writes_ended {
-            allocation.writes_ended = self.io.writes_ended();
-            allocation.rounds_in_vain = 0;
-            return None;
-        }
-        self.last_resort(allocation)
     }
 
     /// Whether whoever wants the page is to die.
@@ -398,6 +404,11 @@ impl Core {
         file + if has_room { of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]) } else { 0 }
     }
 
+    /// Until a page that has to be had, and that nobody is killed for, is asked for again: others may have freed something by then.
+    fn insistence_wait(&self) -> Wait {
+        Wait::WokenOr(Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz), DelayReason::Reclaim)
+    }
+
     /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
     fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
         let (request, memcg) = (allocation.request, allocation.memcg);
@@ -411,11 +422,22 @@ impl Core {
             || request.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
             || request.order > 3
             || request.class < ZoneType::Normal;
-        if kills_nobody {
-            return Some(Allocated::Nothing);
-        }
         let reclaim_calls = allocation.outcome.reclaim_calls;
         let report = |core: &Core| core.oom_report(MemcgId::ROOT, None, reclaim_calls);
+        if kills_nobody {
+            return Some(match &mut allocation.insistence {
+                None => Allocated::Nothing,
+                Some(rounds) if *rounds < INSISTENCE_MAX => {
+                    *rounds += 1;
+                    allocation.rounds_in_vain = 0;
+                    Allocated::Wait(self.insistence_wait())
+                }
+                Some(_) => {
+                    let unrelieved = Some(Unrelieved::KillsNobody);
+                    Allocated::Oom(Box::new(OomReport { unrelieved, ..report(self) }))
+                }
+            });
+        }
         if !self.config.oom_kill {
             self.count_node(self.current_node(), Stat::OomKill, 1);
             return Some(Allocated::Oom(Box::new(report(self))));

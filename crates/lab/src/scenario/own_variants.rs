@@ -6,7 +6,7 @@ use crate::cli::RunOptions;
 use crate::failure::Failure;
 use crate::scenario::load::load;
 use crate::scenario::nearest::nearest;
-use crate::scenario::source::{Setting, Source};
+use crate::scenario::source::{Setting, Source, written};
 
 /// A scenario and what makes it different.
 pub(crate) struct Variant {
@@ -55,7 +55,7 @@ pub(crate) fn one(
 fn settings(index: usize, variant: &scenario::Variant) -> Vec<Setting> {
     let setting = |(key, value): (&str, &scenario::Scalar)| Setting {
         key: key.to_string(),
-        value: value.to_string(),
+        value: written(value),
         option: "[[variant]] set",
         written_at: Some(format!("variant[{index}].set.{key}")),
     };

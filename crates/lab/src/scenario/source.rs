@@ -22,7 +22,7 @@ use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use crate::scenario::nearest::nearest;
 use crate::scenario::traces::Traces;
 pub use set::Setting;
-pub(crate) use set::{OVER, VARY, apply, scalar};
+pub(crate) use set::{OVER, VARY, apply, scalar, written};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
 const LENGTH_MAX: u64 = 64 << 20;

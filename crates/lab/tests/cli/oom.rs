@@ -266,3 +266,56 @@ fn a_file_that_only_takes_writes_is_not_read() {
         );
     }
 }
+
+#[test]
+fn a_task_that_may_not_enter_file_systems_is_told_when_nobody_frees_anything_for_it() {
+    let alone = r#"
+[machine]
+memory = "64MiB"
+
+[[task]]
+name = "flusher"
+io_flusher = true
+object = [{ channel = "anonymous", size = "80MiB", workload = { pattern = "fill" } }]
+"#;
+    for oom in ["end", "kill"] {
+        let output = run(alone, &["--set", &format!("machine.oom={oom}")]);
+        check_failure(&output, 1, &["out of memory", "nobody is killed for a task that may not enter file systems"]);
+    }
+}
+
+#[test]
+fn a_swap_device_that_fails_every_write_ends_in_want_of_memory() {
+    let failing = r#"
+[[memcg]]
+path = "/job"
+memory.max = "16MiB"
+
+[[device]]
+name = "full"
+preset = "nvme"
+
+[[device]]
+name = "broken"
+preset = "nvme"
+fail_writes = 1
+
+[[swap]]
+size = "8MiB"
+device = "full"
+priority = 10
+
+[[swap]]
+size = "64MiB"
+device = "broken"
+priority = 10
+
+[[task]]
+name = "heap"
+memcg = "/job"
+object = [{ channel = "anonymous", size = "64MiB", workload = { pattern = "uniform", ops = 60000 } }]
+"#;
+    check_failure(&run(failing, &[]), 1, &["out of memory in /job", "page writes failed"]);
+    let of_the_machine = failing.replace("memory.max = \"16MiB\"", "").replace("[[memcg]]", "[machine]\nmemory = \"32MiB\"\n\n[[memcg]]");
+    check_failure(&run(&of_the_machine, &[]), 1, &["out of memory: the machine", "page writes failed"]);
+}

@@ -506,10 +506,16 @@ impl Machine {
     fn count_accesses(&mut self, count: u64, observer: &mut dyn Observer) {
         self.accesses += count;
         if self.accesses >= self.progress_at {
-            self.progress_at = self.accesses + PROGRESS_EVERY;
-            let progress = Progress { accesses: self.accesses, now: self.agenda.now() };
-            self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
+            self.tell_progress(observer);
         }
+    }
+
+    /// Not inlined, as it comes once in very many hits.
+    #[inline(never)]
+    pub(super) fn tell_progress(&mut self, observer: &mut dyn Observer) {
+        self.progress_at = self.accesses + PROGRESS_EVERY;
+        let progress = Progress { accesses: self.accesses, now: self.agenda.now() };
+        self.is_interrupted |= observer.progress(progress) == ControlFlow::Break(());
     }
 }
 

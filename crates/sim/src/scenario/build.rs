@@ -141,7 +141,7 @@ impl Scenario {
     }
 
     /// The table of costs, with the prices that the scenario has itself.
-    fn costs(&self) -> Result<Costs, Problem> {
+    pub(super) fn costs(&self) -> Result<Costs, Problem> {
         let unknown =
             || problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs));
         let mut costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;

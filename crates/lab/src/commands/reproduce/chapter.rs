@@ -13,7 +13,7 @@ use pageout_sim::scenario::{Knobs, Relation};
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::nearest::nearest;
-use crate::scenario::source::Setting;
+use crate::scenario::source::{Setting, written};
 
 /// A published table, as far as it is to be reproduced.
 #[derive(Debug, Clone, Deserialize)]
@@ -263,7 +263,7 @@ impl Side {
 fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
     let setting = |(key, value): (&str, &pageout_sim::scenario::Scalar)| Setting {
         key: key.to_string(),
-        value: value.to_string(),
+        value: written(value),
         option,
         written_at: None,
     };
@@ -321,8 +321,8 @@ published = { change = -0.5 }
     #[test]
     fn what_is_wrong_with_a_chapter_is_said_with_its_place() {
         for (from, to, parts) in [
-            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"]),
-            ("figures", "figure", &["line 17", "unknown field `figure`", "figures"][..]),
+            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"][..]),
+            ("figures", "figure", &["line 17", "unknown field `figure`", "figures"]),
             ("change = -0.5", "chagne = -0.5", &["line 18", "unknown variant `chagne`"]),
             ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),
             ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),

@@ -13,6 +13,7 @@
 //! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is no TOML. So sizes and durations need no
 //! quotes.
 
+use pageout_sim::scenario::keys::{Accepts, Key};
 use pageout_sim::scenario::{DEFAULT_DEVICE, Scalar};
 use toml_edit::{Array, ArrayOfTables, Item, Table, TableLike, Value};
 
@@ -125,6 +126,14 @@ pub(crate) fn scalar(text: &str) -> Scalar {
     }
 }
 
+/// What `scalar` reads as this value: a text that looks like a number keeps its quotes.
+pub(crate) fn written(value: &Scalar) -> String {
+    match value {
+        Scalar::Text(text) if scalar(text) != *value => Value::from(text.as_str()).to_string(),
+        value => value.to_string(),
+    }
+}
+
 /// Read as a text it would be refused for being one.
 fn is_number_too_large(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
@@ -145,7 +154,7 @@ fn in_table(
         let path = join(path, &key);
         let item = table.get_mut(&key).expect("the step is one of its keys");
         if rest.is_empty() {
-            *item = Item::Value(value.clone());
+            *item = Item::Value(fitting(value, &path));
             changed.push(path);
             return Ok(());
         }
@@ -211,7 +220,7 @@ fn insert(
     changed.push(join(path, rest));
     match rest.split_once('.') {
         None => {
-            table.insert(rest, Item::Value(value.clone()));
+            table.insert(rest, Item::Value(fitting(value, &join(path, rest))));
         }
         Some((first, deeper)) => {
             let below = table.entry(first).or_insert_with(|| {
@@ -230,6 +239,14 @@ fn insert(
         }
     }
     Ok(())
+}
+
+/// The value as its key takes it: where only a text may stand a number is one, as a list of nodes is that has one node.
+fn fitting(value: &Value, key: &str) -> Value {
+    match (value, Key::find(key).map(|known| known.accepts)) {
+        (Value::Integer(number), Some(Accepts::Text)) => Value::from(number.value().to_string()),
+        _ => value.clone(),
+    }
 }
 
 fn has_tables(values: &Array) -> bool {
@@ -316,6 +333,26 @@ object = [{ channel = "file", workload = { pattern = "zipf", alpha = 0.99 } }]
         let mut document: DocumentMut = TEXT.parse().unwrap();
         let changed = apply(document.as_table_mut(), &setting.parse().unwrap())?;
         Ok((changed, document.to_string()))
+    }
+
+    #[test]
+    fn a_number_is_a_text_where_its_key_takes_only_texts() {
+        let mut document: DocumentMut = "[[task]]\nname = \"reader\"".parse().unwrap();
+        for setting in ["task.reader.membind=1", "task.reader.preferred_node=1"] {
+            apply(document.as_table_mut(), &setting.parse().unwrap()).unwrap();
+        }
+        let told = document.to_string();
+        assert!(told.contains("membind = \"1\"") && told.contains("preferred_node = 1"), "{told}");
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_number_is_still_one_when_it_is_set() {
+        for text in ["0", "1.5", "true", "0-1,3", "64MiB", "say \"0\""] {
+            let value = Scalar::Text(text.to_string());
+            assert_eq!(scalar(&written(&value)), value);
+        }
+        assert_eq!(written(&Scalar::Text("64MiB".to_string())), "64MiB");
+        assert_eq!(written(&Scalar::Integer(0)), "0");
     }
 
     #[test]

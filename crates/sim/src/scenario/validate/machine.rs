@@ -8,7 +8,7 @@ use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
 
 use crate::scenario::memcg::{GROUPS_MAX, PATH_MAX};
-use crate::scenario::{Node, Scalar, Scenario, Size};
+use crate::scenario::{Node, Scalar, Scenario, Size, TimeSpan};
 
 /// Bytes that are too many for a machine.
 const MEMORY_END: u64 = 16 << 40;
@@ -19,10 +19,23 @@ const BLOCK: u64 = 2 << 20;
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
 impl Check<'_> {
+    /// A slice begins with the switch to its task. One that is over then gives way before it has done anything, and so does whoever is next.
+    fn timeslice(&mut self) {
+        let machine = &self.scenario.machine;
+        // A table that can't be read is told of with its own key.
+        let Ok(costs) = self.scenario.costs() else { return };
+        let switch = TimeSpan(costs.context_switch);
+        if machine.timeslice <= switch {
+            let problem = format!("{} is over before a switch of tasks is, which takes {switch}", machine.timeslice);
+            self.report(Problem::new("machine.timeslice", problem).help("it has to be longer than machine.price.context_switch"));
+        }
+    }
+
     pub(super) fn machine(&mut self) {
         let machine = &self.scenario.machine;
         self.ranges("machine.", machine);
         self.settings("machine.price", &machine.price);
+        self.timeslice();
         if let (Some(_), false) = (machine.memory, machine.node.is_empty()) {
             let problem =
                 Problem::new("machine.memory", "both `machine.memory` and [[machine.node]] give the memory");
