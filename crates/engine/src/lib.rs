@@ -73,7 +73,8 @@ pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, Source as HotSource,
+    TargetFull, ThresholdRule,
 };
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
@@ -85,9 +86,10 @@ pub use reclaim::{
 pub use serve::engine::Engine;
 pub use stat::Stat;
 pub use story::{
-    Because, Contig, FilePage, Filled, FoundBy, GfpFlags, InodeMark, InodeState, Kept, ListedInode,
-    ListsEvent, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp, StoryEvent, StoryFilter, Told,
-    TracedInode, TracedPause, TracedWb, Tracepoint, TypeChoice, Verdict, Whereabouts,
+    Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
+    ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
+    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, Tracepoint, TypeChoice, Verdict,
+    Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

@@ -5,7 +5,7 @@
 //!
 //! Zipf 0.99 over 1 M pages. *Bare walk* is the least that any simulator must do: for each access, read and write one word of
 //! a flat table. *Engine* is a batch of hits as a machine makes it; *machine* is the whole simulated machine, clock, devices
-//! and all. Figures are medians of five rounds with their spread.
+//! and all. *Slower node*: there is one, and nothing that promotes or demotes is on. Figures are medians of five rounds with their spread.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't be set up has nothing better to do")]
 
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pageout_engine::{
-    Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, ObjectId, Op, Policy,
-    Step, TaskId,
+    ADISTANCE_DAX_KMEM, Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, IoId, Layout,
+    MemcgId, MemoryType, ObjectId, Op, Policy, Step, TaskId,
 };
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::DeviceSpec;
@@ -44,6 +44,31 @@ enum By {
     Mapping,
 }
 
+/// The memory of a machine.
+#[derive(Clone, Copy)]
+enum Nodes {
+    One,
+    /// Another is in a lower tier, and free.
+    Slower,
+}
+
+impl Nodes {
+    fn config(self, pages: u64) -> Config {
+        let config = Config { node_pages: vec![pages + (1 << 16)], ..Config::default() };
+        match self {
+            Nodes::One => config,
+            Nodes::Slower => Config {
+                node_pages: vec![pages + (1 << 16), pages],
+                layout: Layout {
+                    memory_types: vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)],
+                    ..Layout::default()
+                },
+                ..config
+            },
+        }
+    }
+}
+
 fn main() {
     let is_given = |option: &str| std::env::args().any(|arg| arg == option);
     let size = if is_given("--small") { SMALL } else { FULL };
@@ -65,12 +90,21 @@ fn main() {
     let everything = pages + 64;
     let part = pages * 3 / 10;
     let mut resident = [
-        ("engine, read(2), all resident", By::Read, Policy::classic_6_12()),
-        ("engine, mapped, all resident", By::Mapping, Policy::classic_6_12()),
-        ("engine, read(2), all resident, MGLRU", By::Read, Policy::mglru_6_12()),
-        ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::mglru_6_12()),
+        ("engine, read(2), all resident", By::Read, Policy::classic_6_12(), Nodes::One),
+        ("engine, read(2), all resident, slower node", By::Read, Policy::classic_6_12(), Nodes::Slower),
+        ("engine, mapped, all resident", By::Mapping, Policy::classic_6_12(), Nodes::One),
+        ("engine, mapped, all resident, slower node", By::Mapping, Policy::classic_6_12(), Nodes::Slower),
+        ("engine, read(2), all resident, MGLRU", By::Read, Policy::mglru_6_12(), Nodes::One),
+        ("engine, read(2), all resident, MGLRU, slower node", By::Read, Policy::mglru_6_12(), Nodes::Slower),
+        ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::mglru_6_12(), Nodes::One),
+        (
+            "engine, mapped, all resident, MGLRU, slower node",
+            By::Mapping,
+            Policy::mglru_6_12(),
+            Nodes::Slower,
+        ),
     ]
-    .map(|(name, by, policy)| (name, Bench::new(by, pages, everything, policy)));
+    .map(|(name, by, policy, nodes)| (name, Bench::new(by, pages, everything, policy, nodes)));
     for (name, bench) in &mut resident {
         if is_wanted(name) {
             bench.run(&accesses);
@@ -91,7 +125,7 @@ fn main() {
             ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::mglru_6_12()),
         ] {
             if is_wanted(name) {
-                let mut bench = Bench::new(by, pages, part, policy);
+                let mut bench = Bench::new(by, pages, part, policy, Nodes::One);
                 record(name, timed(|| bench.run(&accesses)));
             }
         }
@@ -153,8 +187,8 @@ fn decode(access: pageout_workload::Access) -> Access {
     Access::new(ObjectId(access.object()), access.page(), access.is_write())
 }
 
-fn build(by: By, pages: u64, limit: u64, policy: Policy) -> (Engine, TaskId) {
-    let config = Config { node_pages: vec![pages + (1 << 16)], kmem: false, policy, ..Config::default() };
+fn build(by: By, pages: u64, limit: u64, policy: Policy, nodes: Nodes) -> (Engine, TaskId) {
+    let config = Config { kmem: false, policy, ..nodes.config(pages) };
     let mut engine = Engine::new(config).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(group);
@@ -185,8 +219,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(by: By, pages: u64, limit: u64, policy: Policy) -> Bench {
-        let (engine, task) = build(by, pages, limit, policy);
+    fn new(by: By, pages: u64, limit: u64, policy: Policy, nodes: Nodes) -> Bench {
+        let (engine, task) = build(by, pages, limit, policy, nodes);
         Bench { engine, task, ops: Vec::new(), reads: Vec::new(), woken: Vec::new() }
     }
 
@@ -222,7 +256,7 @@ impl Bench {
 }
 
 fn machine(by: By, pages: u64, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Machine {
-    let (engine, task) = build(by, pages, limit, Policy::classic_6_12());
+    let (engine, task) = build(by, pages, limit, Policy::classic_6_12(), Nodes::One);
     let spec = MachineSpec {
         costs: Costs::xeon_vm(),
         devices: vec![DeviceSpec::preset("nvme").expect("it is a preset")],

@@ -52,8 +52,8 @@ pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup, Report, Residency,
-    Stall, TaskReport, Thinned, ThreadReport, TierReport,
+    Convergence, CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup, Report,
+    Residency, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

@@ -35,6 +35,7 @@ mod readings;
 mod run;
 mod sample;
 mod sequences;
+mod shares;
 mod threads;
 mod tiers;
 mod timed;
@@ -580,6 +581,7 @@ impl Machine {
             name: task.name.clone(),
             memcg: self.reclaim_by_memcg[task.group].0.clone(),
             accesses: task.accesses.index,
+            stands_for: task.weight,
             hits: task.hits,
             minor: task.minor,
             major: task.major,

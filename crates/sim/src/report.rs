@@ -78,19 +78,69 @@ pub struct TierReport {
     pub moved: Vec<Vec<u64>>,
     /// Of those between the top tier and others, pages that went back within ten seconds.
     pub ping_pong: u64,
-    /// When the share of accesses to the top tier had come to nine tenths of what it was in the last quarter of the run.
-    pub converged: Option<Nanos>,
-    /// What accesses took, from their beginning to their end; hits that were served in one go count with their mean.
+    /// How the share of accesses to the top tier came to nine tenths of what it was in the last quarter of the run; `None` if that was none.
+    pub converged: Option<Convergence>,
+    /// What each access took, from its beginning to its end, faults and waits for devices among that.
     pub latency: LatencySummary,
     /// Bytes that records of hot pages take.
     pub hotness_bytes: u64,
+    /// Memory of lower tiers.
+    pub slow_bytes: u64,
+    /// What it took to know which pages are in use.
+    pub tracker: TrackerTime,
     /// The part of all accesses that the best placement could have served from the top tier, had it known them beforehand, with as many
-    /// promotions: a bound, which a run whose pages migrate within a window may come above. `None` without any access, and where nobody asked.
+    /// promotions and pages that begin where they did: a bound, never below what was reached. `None` without any access, and where nobody
+    /// asked.
     pub best_fast_share: Option<f64>,
     /// Accesses by address and time.
     pub heat: HeatMap,
     /// Pages of each node over time.
     pub residency: Residency,
+}
+
+/// How a share came to where it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Convergence {
+    /// When it was there first; `None` if it was from the start.
+    pub by: Option<Nanos>,
+    /// The longest time for which it was not there: from the start, or after a change of phase.
+    pub longest_below: Nanos,
+}
+
+/// CPU time that it took to know which pages are in use, by who noticed. Moving them is not among it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TrackerTime {
+    /// Scans that mark page-table entries.
+    pub scans: Nanos,
+    /// Hint faults.
+    pub hint_faults: Nanos,
+    /// Records of hot pages, as far as no thread below has written them.
+    pub records: Nanos,
+    /// klruscand.
+    pub klruscand: Nanos,
+    /// kmigrated.
+    pub kmigrated: Nanos,
+    /// Interrupts of processors that sample.
+    pub samples: Nanos,
+}
+
+impl TrackerTime {
+    /// All of it by name.
+    pub fn parts(&self) -> [(&'static str, Nanos); 6] {
+        [
+            ("scans", self.scans),
+            ("hint_faults", self.hint_faults),
+            ("records", self.records),
+            ("klruscand", self.klruscand),
+            ("kmigrated", self.kmigrated),
+            ("samples", self.samples),
+        ]
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Nanos {
+        self.parts().into_iter().fold(Nanos::ZERO, |sum, (_, time)| sum + time)
+    }
 }
 
 /// Pages on the lists of each node, from time to time.
@@ -185,6 +235,8 @@ pub struct TaskReport {
     pub memcg: String,
     /// Accesses completed: hits, faults of both kinds and read misses together.
     pub accesses: u64,
+    /// Accesses that each of them stands for.
+    pub stands_for: u32,
     /// Accesses that found the page.
     pub hits: u64,
     /// Minor faults: accesses to a mapping that found no page mapped and needed no device.

@@ -132,6 +132,7 @@ pub(crate) struct Task {
     /// It had made all its accesses before it was killed in its sleep: when, and where its time had gone by then.
     pub(crate) at_rest: Option<(Nanos, Spent)>,
     pub(crate) hit_price: HitPrice,
+    think_time: Nanos,
     /// Accesses that each of its own stands for.
     pub(crate) weight: u32,
     pub(crate) timetable: Option<Timetable>,
@@ -202,6 +203,7 @@ impl Task {
             at_rest: None,
             start: spec.start,
             hit_price: HitPrice::new(&spec.channels, spec.think_time, spec.weight, costs),
+            think_time: spec.think_time,
             weight: spec.weight,
             timetable,
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
@@ -234,6 +236,11 @@ impl Task {
     /// Whether an object is a mapping.
     pub(crate) fn is_mapped(&self, object: u32) -> bool {
         self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
+    }
+
+    /// Nanoseconds that a hit of an object, and all it stands for, take in ordinary memory without the thinking that follows them.
+    pub(crate) fn access_price(&self, object: u32) -> u64 {
+        self.hit_price.of_object(object).all.0.saturating_sub(self.think_time.0 * u64::from(self.weight))
     }
 
     /// Whether something is to be done before the next access.
@@ -356,6 +363,14 @@ impl HitPrice {
         match self {
             HitPrice::Uniform(price) => price.all.0,
             HitPrice::ByObject(prices) => dearest_of(prices),
+        }
+    }
+
+    /// The price of a hit of this object. One without a channel is one the engine will refuse; it costs nothing here.
+    fn of_object(&self, object: u32) -> Price {
+        match self {
+            HitPrice::Uniform(price) => *price,
+            HitPrice::ByObject(prices) => prices.get(object as usize).copied().unwrap_or_default(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::page_alloc::request::{COSTLY_ORDER, MigrateType, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
 
 /// Pages migrated at a time.
@@ -277,7 +278,7 @@ impl Core {
             // What was allocated meanwhile at the other end is no place to move to.
             match run.free.pop() {
                 Some(to) => {
-                    if !self.migrate_folio(pfn, to) {
+                    if !self.migrate_folio(pfn, to, MigrateReason::Compaction) {
                         run.free.push(to);
                         has_failed = true;
                     }

@@ -36,7 +36,7 @@ use crate::machine::op::Op;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::Word;
 use crate::stat::{ByType, ISOLATED, Stat};
-use crate::story::PageEvent;
+use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{FileId, Pfn};
 
 impl Core {
@@ -45,7 +45,7 @@ impl Core {
         if !self.memory.folios[pfn].has(FolioFlags::LRU) || self.is_refused(MigrateStep::Isolate) {
             return false;
         }
-        self.tell(pfn, |_| PageEvent::Isolated);
+        self.tell(pfn, |_| PageEvent::IsolatedToMove);
         self.lru_unlink(pfn);
         self.count_isolated(pfn, 1);
         true
@@ -78,8 +78,8 @@ impl Core {
 
     /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
     /// frame stays free: false.
-    pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn) -> bool {
-        let is_moved = self.move_folio(from, to);
+    pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
+        let is_moved = self.move_folio(from, to, why);
         if !is_moved {
             let folio = self.memory.folios[from];
             self.count_unmoved(&folio);
@@ -89,10 +89,15 @@ impl Core {
     }
 
     /// The same, but the folio stays in the hands of who isolated it, who counts it if it has not moved.
-    pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn) -> bool {
+    pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let folio = self.memory.folios[from];
         let pages = folio.pages() as i64;
-        if self.is_held(&folio) || self.is_refused(MigrateStep::Unmap) {
+        if self.is_held(&folio) {
+            let to = self.memory.folios[to].node;
+            self.tell(from, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::Held });
+            return false;
+        }
+        if self.is_refused(MigrateStep::Unmap) {
             return false;
         }
         self.move_mappings(&folio, from, to);
@@ -119,6 +124,7 @@ impl Core {
             self.memory.folios[to].clear(FolioFlags::DEPARTED);
             self.move_gauges(to, &folio);
         }
+        self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
         self.ops.push(Op::Copy { from, to, pages: pages as u32 });
         #[cfg(test)]

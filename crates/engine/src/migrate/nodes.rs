@@ -18,7 +18,7 @@ use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
 use crate::stat::{ByType, ISOLATED, Stat};
-use crate::story::GfpFlags;
+use crate::story::{GfpFlags, MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{MmId, NodeId, Pfn};
 
 /// Folios of a batch at most; further ones are another.
@@ -49,17 +49,21 @@ impl Core {
         let is_file = !folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
         let is_code = |(mm, vma): (MmId, usize)| self.memory.mm(mm).vmas[vma].executable;
         if is_file && folio.mapped > 1 && vma.is_some_and(is_code) {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::SharedCode });
             return Err(NotMigrated::AccessDenied);
         }
         // It would most likely be written in the middle of it.
         if is_file && (folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn)) {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::DirtyFile });
             return Err(NotMigrated::Again);
         }
         if !self.has_room_for(to, folio.pages()) {
             self.wake_for_room(to);
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoRoom });
             return Err(NotMigrated::Again);
         }
         if !self.migrate_isolate(pfn) {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NotOnList });
             return Err(NotMigrated::Again);
         }
         Ok(())
@@ -91,7 +95,7 @@ impl Core {
 
     /// Moves folios that were prepared, [`BATCH_MAX`] at most, to another node. What can't move is back on its list afterwards. Returns how
     /// many pages have moved; fewer than there were is a reason to try again later.
-    pub(crate) fn migrate_to_node(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
+    pub(crate) fn migrate_to_node(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         assert!(folios.len() <= BATCH_MAX, "a batch has {BATCH_MAX} folios at most");
         let mut moved = 0;
         for &pfn in folios {
@@ -104,7 +108,7 @@ impl Core {
             };
             match target {
                 Some(target) => {
-                    if self.migrate_folio(pfn, target) {
+                    if self.migrate_folio(pfn, target, why) {
                         moved += folio.pages();
                     } else {
                         self.free_folio(target);
@@ -112,6 +116,7 @@ impl Core {
                 }
                 None => {
                     self.count_unmoved(&folio);
+                    self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoFrame });
                     self.migrate_put_back(pfn);
                 }
             }
@@ -120,8 +125,8 @@ impl Core {
     }
 
     /// The same for folios that were found on the wrong node.
-    pub(crate) fn migrate_misplaced(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
-        let moved = self.migrate_to_node(folios, to);
+    pub(crate) fn migrate_misplaced(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
+        let moved = self.migrate_to_node(folios, to, why);
         self.count_node(to, Stat::NumaPagesMigrated, moved as i64);
         moved
     }

@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::units::{CpuId, NodeId, Nodemask, Pfn};
 use std::fmt;
 
@@ -111,7 +112,7 @@ impl Core {
     fn move_away(&mut self, pfn: Pfn, target: Option<Pfn>) -> u64 {
         let pages = self.memory.folios[pfn].pages();
         match target {
-            Some(target) if self.migrate_folio(pfn, target) => 0,
+            Some(target) if self.migrate_folio(pfn, target, MigrateReason::Offline) => 0,
             Some(target) => {
                 self.free_folio(target);
                 pages

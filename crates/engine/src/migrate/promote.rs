@@ -6,28 +6,33 @@
 use super::NotMigrated;
 use crate::core::Core;
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::units::{MmId, NodeId, Pfn};
 
 impl Core {
-    /// Moves a folio to a node of the top tier, where it is added to its lists as a new one. What can't move is on its list as it was.
-    /// `vma`: the mapping on whose behalf, if that is known.
+    /// Moves a folio in which a hint fault has met to a node of the top tier, where it is added to its lists as a new one. What can't move
+    /// is on its list as it was. `vma`: the mapping on whose behalf.
     pub(crate) fn promote_folio(
         &mut self,
         pfn: Pfn,
         to: NodeId,
-        vma: Option<(MmId, usize)>,
+        vma: (MmId, usize),
     ) -> Result<(), NotMigrated> {
         debug_assert_ne!(self.memory.folios[pfn].node, to, "it is there");
-        self.migrate_prepare(pfn, vma, to)?;
-        if self.promote_prepared(&[pfn], to) > 0 { Ok(()) } else { Err(NotMigrated::Again) }
+        self.migrate_prepare(pfn, Some(vma), to)?;
+        if self.promote_prepared(&[pfn], to, MigrateReason::HintFault) > 0 {
+            Ok(())
+        } else {
+            Err(NotMigrated::Again)
+        }
     }
 
     /// The same for folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
     /// come from the top tier were no promotion.
-    pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId) -> u64 {
+    pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         let is_upward = self.tiers.node_is_top_tier(to)
             && folios.iter().all(|&pfn| !self.tiers.node_is_top_tier(self.memory.folios[pfn].node));
-        let moved = self.migrate_misplaced(folios, to);
+        let moved = self.migrate_misplaced(folios, to, why);
         if is_upward {
             self.count_node(to, Stat::PgpromoteSuccess, moved as i64);
         }

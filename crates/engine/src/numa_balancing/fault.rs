@@ -12,6 +12,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::pghot::{HintFaultRule, Source};
 use crate::stat::Stat;
+use crate::story::{Heat, MigrateRefusal, PageEvent};
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 
 /// A node with so many pages to spare takes all that is offered: 1 GiB.
@@ -37,6 +38,7 @@ impl Core {
         let pfn = word.pfn();
         let (node, to) = (self.memory.folios[pfn].node, self.current_node());
         self.rare_work().hint_faults += 1;
+        self.tell(pfn, |_| PageEvent::HintFault { by: to });
         self.count_node(to, Stat::NumaHintFaults, 1);
         if node == to {
             self.count_node(to, Stat::NumaHintFaultsLocal, 1);
@@ -71,7 +73,7 @@ impl Core {
 
     fn promote_for(&mut self, pfn: Pfn, to: NodeId, vma: (MmId, usize), thread: &mut ThreadScan) {
         let pages = self.memory.folios[pfn].pages();
-        match self.promote_folio(pfn, to, Some(vma)) {
+        match self.promote_folio(pfn, to, vma) {
             Ok(()) => {
                 thread.faults.remote += pages;
                 thread.faults.private += pages;
@@ -87,7 +89,7 @@ impl Core {
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
             return false;
         }
-        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(to, self.memory.folios[pfn].pages())
+        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(pfn, to)
     }
 
     /// Whether one hint fault is enough for hot-page tracking.
@@ -101,18 +103,19 @@ impl Core {
         let now_ms = self.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
             self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
         if self.config.promotion_threshold == PromotionThreshold::Active {
             let is_active = self.is_active(pfn);
+            self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::OnActiveList(is_active) });
             if !is_active {
                 self.lru_activate(pfn);
             }
             return is_active;
         }
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
-        let pages = self.memory.folios[pfn].pages();
-        self.is_hot(to, pages, time.latency(stored, now_ms), &knobs)
+        self.is_hot(pfn, to, time.latency(stored, now_ms), &knobs)
     }
 
     /// Whether a page is on an active list, or in one of the two youngest generations.
@@ -126,23 +129,18 @@ impl Core {
 
     /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`
     /// are by default. In a node with plenty of free memory all are.
-    pub(crate) fn is_recent_enough(
-        &mut self,
-        to: NodeId,
-        pages: u64,
-        age_ms: u64,
-        reference_ms: u64,
-    ) -> bool {
+    pub(crate) fn is_recent_enough(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
         if self.has_plenty_free(to) {
             self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
         let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
-        self.is_hot(to, pages, age_ms, &knobs)
+        self.is_hot(pfn, to, age_ms, &knobs)
     }
 
-    /// Whether pages of this age are hot, where not all are welcome.
-    fn is_hot(&mut self, to: NodeId, pages: u64, age_ms: u64, knobs: &PromotionKnobs) -> bool {
+    /// Whether a page of this age is hot, where not all are welcome.
+    fn is_hot(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, knobs: &PromotionKnobs) -> bool {
         let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
         match self.config.promotion_threshold {
             // Whoever found it hot has looked at its list.
@@ -151,11 +149,13 @@ impl Core {
                 self.numa_balancing.nodes[to.index()].adjust_threshold(knobs, candidates, now_ms);
             }
             PromotionThreshold::Capacity => {
-                let room = self.room_for_hot(to);
+                let (room, pages) = (self.room_for_hot(to), self.memory.folios[pfn].pages());
                 self.numa_balancing.nodes[to.index()].fit_threshold(knobs, age_ms, pages, room, now_ms);
             }
         }
-        age_ms < self.numa_balancing.nodes[to.index()].threshold(knobs)
+        let threshold_ms = self.numa_balancing.nodes[to.index()].threshold(knobs);
+        self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::Age { age_ms, threshold_ms } });
+        age_ms < threshold_ms
     }
 
     /// Pages of a node that hot ones could have: those that are free beyond what is kept so, and those that nobody seems to use.
@@ -167,9 +167,16 @@ impl Core {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Whether the rate limit of a node refuses pages that are to be promoted to it. One with plenty of free memory has none.
-    pub(crate) fn is_over_promotion_limit(&mut self, to: NodeId, pages: u64) -> bool {
-        !self.has_plenty_free(to) && self.is_promotion_limited(to, pages)
+    /// Whether the limits of a node refuse a page that is to be promoted to it. One with plenty of free memory has none.
+    pub(crate) fn is_over_promotion_limit(&mut self, pfn: Pfn, to: NodeId) -> bool {
+        if self.has_plenty_free(to) {
+            return false;
+        }
+        let refusal = self.promotion_refusal(to, self.memory.folios[pfn].pages());
+        if let Some(why) = refusal {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why });
+        }
+        refusal.is_some()
     }
 
     /// Whether a node has so much free that nobody need be choosy.
@@ -182,13 +189,16 @@ impl Core {
         })
     }
 
-    /// Counts pages that are to be promoted to a node, and says whether its rate limit refuses them.
-    pub(crate) fn is_promotion_limited(&mut self, to: NodeId, pages: u64) -> bool {
+    /// Counts pages that are to be promoted to a node, and says which limit refuses them, if one does.
+    fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
         self.count_node(to, Stat::PgpromoteCandidate, pages as i64);
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
         let candidates = self.promotion_candidates(to);
-        self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
-            || self.is_governed() && !self.governor_admits(to, now_ms)
+        if self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms) {
+            return Some(MigrateRefusal::RateLimit);
+        }
+        let is_refused = self.is_governed() && !self.governor_admits(to, now_ms);
+        is_refused.then_some(MigrateRefusal::Governor)
     }
 
     fn governor_admits(&mut self, to: NodeId, now_ms: u64) -> bool {

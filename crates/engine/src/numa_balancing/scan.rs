@@ -21,6 +21,7 @@ use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::units::{MmId, Nanos, TaskId};
 use std::ops::Range;
 
@@ -241,6 +242,7 @@ impl Core {
 
     fn mark_in_scan(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
         self.mark_entry(mm, page, word, stored);
+        self.tell(word.pfn(), |_| PageEvent::HintMarked);
         let here = self.current_node();
         if self.is_governed() && self.tiers.node_is_top_tier(here) {
             self.note_mark(word.pfn(), here, Whose::Stays);

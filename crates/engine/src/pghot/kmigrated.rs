@@ -21,6 +21,7 @@ use crate::migrate::BATCH_MAX;
 use crate::pghot::record::Record;
 use crate::pghot::sections::block_frames;
 use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
+use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES, TaskId};
 
 /// Pages of a block that is promoted as one, 64 KiB, and how many of them have to be hot.
@@ -214,15 +215,16 @@ impl Core {
             PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
         let window = self.config.pghot_window_ms();
-        if !self.is_recent_enough(to, folio.pages(), age, window) {
+        if !self.is_recent_enough(pfn, to, age, window) {
             return Err(Stays::Forgotten);
         }
         if self.config.pghot_target_full == TargetFull::Room
             && !self.has_room_beside(batch, to, folio.pages())
         {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoRoom });
             return Err(Stays::Again);
         }
-        if self.is_over_promotion_limit(to, folio.pages()) || self.migrate_prepare(pfn, None, to).is_err() {
+        if self.is_over_promotion_limit(pfn, to) || self.migrate_prepare(pfn, None, to).is_err() {
             return Err(Stays::Again);
         }
         Ok(to)
@@ -291,7 +293,7 @@ impl Core {
         batch.pages = 0;
         let folios = std::mem::take(&mut batch.folios);
         for folios in folios.chunks(BATCH_MAX) {
-            self.promote_prepared(folios, batch.to);
+            self.promote_prepared(folios, batch.to, MigrateReason::Kmigrated);
         }
         for (pfn, record) in folios.into_iter().zip(batch.records.drain(..)) {
             // Of one that has moved the old frame is free.

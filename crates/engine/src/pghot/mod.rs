@@ -29,7 +29,7 @@ mod model; // the same, written a second time
 
 pub(crate) use klruscand::KlruscandThread;
 pub(crate) use kmigrated::KmigratedThread;
-pub(crate) use report::Source;
+pub use report::Source;
 pub use rules::{
     DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
 };

@@ -11,11 +11,12 @@ use crate::memory::folio::FolioFlags;
 use crate::pghot::record::Report;
 use crate::pghot::{DefaultTarget, HintFaultRule, PghotQuirks};
 use crate::stat::Stat;
+use crate::story::PageEvent;
 use crate::units::{NodeId, Pfn};
 
-/// Who reports.
+/// Who reports to hot-page tracking that a page is in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// Hardware has sampled an access, or counted some.
     Hardware,
     /// klruscand found an accessed bit.
@@ -109,6 +110,7 @@ impl Core {
             records.set_reporter(pfn, nid);
         }
         self.rare_work().hotness_recorded += 1;
+        self.tell(pfn, |_| PageEvent::Reported { source, by: nid, accesses, is_ready: record.ready });
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use crate::migrate::BATCH_MAX;
 use crate::pghot::Source;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen, SetAside};
 use crate::stat::Stat;
+use crate::story::{MigrateReason, PageEvent};
 use crate::units::{NodeId, Pfn};
 
 /// Folios of a task's list on their way, batch by batch.
@@ -67,9 +68,10 @@ impl Core {
         self.migrate_keep(pfn);
         if self.config.pagecache_promotion_when == PromotionWhen::Access {
             // The page is its reader's as long as the access lasts, and so it stays where it is.
-            self.promote_prepared(&[pfn], here);
+            self.promote_prepared(&[pfn], here, MigrateReason::PageCache);
             return self.migrate_kept(pfn);
         }
+        self.tell(pfn, |_| PageEvent::SetAside { to: here });
         aside.folios.push((pfn, here));
         aside.pages += folio.pages();
     }
@@ -98,7 +100,7 @@ impl Core {
             self.rare_work().migrated_backwards +=
                 batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>();
         }
-        self.promote_prepared(&batch, to);
+        self.promote_prepared(&batch, to, MigrateReason::PageCache);
         !promoting.folios.as_slice().is_empty()
     }
 

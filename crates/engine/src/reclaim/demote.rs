@@ -25,6 +25,7 @@ use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{DemotionFull, DemotionMems, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
+use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{LruType, MemcgId, NodeId, Nodemask, Pfn};
 use std::borrow::Cow;
 
@@ -136,9 +137,12 @@ impl Core {
             self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
             to = self.alloc_demote_folio(target, allowed, pfn);
         }
-        let Some(to) = to else { return false };
+        let Some(to) = to else {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to: target, why: MigrateRefusal::NoFrame });
+            return false;
+        };
         let folio = self.memory.folios[pfn];
-        if !self.move_folio(pfn, to) {
+        if !self.move_folio(pfn, to, MigrateReason::Demotion) {
             self.free_folio(to);
             return false;
         }

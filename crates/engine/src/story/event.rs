@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::balance::{Position, RefTierLimit, ScanBalance, TIERS, TypeReason};
 use crate::lru::batch::{Batch, Unrotated};
 use crate::lru::{Arrival, Deactivation, PlaceRule};
+use crate::pghot::Source as HotSource;
 use crate::story::Tracepoint;
 use crate::units::{FileId, LruType, MemcgId, MmId, Nanos, NodeId, TaskId};
 use crate::writeback::WritebackReason;
@@ -297,6 +298,60 @@ pub enum FoundBy {
     LookAround,
 }
 
+/// By what a page in use was found hot, or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heat {
+    /// The node that it would go to has so much free that nobody need be choosy: hot.
+    RoomToSpare,
+    /// Hot if it is on an active list, or in one of the two youngest generations.
+    OnActiveList(bool),
+    /// Hot if less time has passed than the threshold.
+    Age {
+        /// Since it was marked, or last reported, in milliseconds.
+        age_ms: u64,
+        /// The threshold, in milliseconds.
+        threshold_ms: u64,
+    },
+}
+
+/// Why a page has moved to another frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MigrateReason {
+    /// A hint fault found it hot.
+    HintFault,
+    /// kmigrated found it in the records of hot pages.
+    Kmigrated,
+    /// Its reader had set it aside.
+    PageCache,
+    /// Reclaim has chosen it, and there is slower memory.
+    Demotion,
+    /// Its place is to be part of a large free block.
+    Compaction,
+    /// Its node goes offline.
+    Offline,
+}
+
+/// Why a page that was to go to another node did not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MigrateRefusal {
+    /// Several processes run this code, and no node is the right one.
+    SharedCode,
+    /// It differs from its file, and would most likely be written in the middle of it.
+    DirtyFile,
+    /// The node would be below its high mark then.
+    NoRoom,
+    /// The node has no free frame for it.
+    NoFrame,
+    /// It is on no list: someone else has it.
+    NotOnList,
+    /// Enough have gone this second.
+    RateLimit,
+    /// The thrash governor lets no more go.
+    Governor,
+    /// A device, a task in the middle of an access or a CPU's batch knows it by its frame.
+    Held,
+}
+
 /// A step in a page's life.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PageEvent {
@@ -422,6 +477,54 @@ pub enum PageEvent {
     },
     /// Reclaim took it off its list.
     Isolated,
+    /// It was taken off its list to go to another frame.
+    IsolatedToMove,
+    /// A scan has marked its entry, so that its next access takes a hint fault.
+    HintMarked,
+    /// An access met its marked entry.
+    HintFault {
+        /// The node of who accessed it.
+        by: NodeId,
+    },
+    /// Who noticed that it is in use has asked whether it is hot.
+    HeatJudged {
+        /// The node that it would go to.
+        to: NodeId,
+        /// Whether it is, and by what.
+        heat: Heat,
+    },
+    /// Hot-page tracking was told that it is in use.
+    Reported {
+        /// By whom.
+        source: HotSource,
+        /// The node of who accessed it, if that is known.
+        by: Option<NodeId>,
+        /// So many accesses.
+        accesses: u32,
+        /// It is hot by now: kmigrated takes it from here.
+        is_ready: bool,
+    },
+    /// Its reader has set it aside, to promote it when its call is over.
+    SetAside {
+        /// The node that it is to go to.
+        to: NodeId,
+    },
+    /// It has moved to another frame, of the same node or another.
+    Migrated {
+        /// The node where it was.
+        from: NodeId,
+        /// The node where it is.
+        to: NodeId,
+        /// Why.
+        why: MigrateReason,
+    },
+    /// It was to move, and stays.
+    NotMigrated {
+        /// The node where it is to go, or, if that was not known yet, where it is.
+        to: NodeId,
+        /// Why it stays.
+        why: MigrateRefusal,
+    },
     /// The huge page that it was part of is single pages from now on.
     SplitOff,
     /// Reclaim judged it.

@@ -29,8 +29,8 @@ use crate::memory::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 use crate::workingset::Workingset;
 pub use event::{
-    Because, Filled, FoundBy, ListsEvent, PageEvent, PageName, PageState, RefaultRule, Stamp, StoryEvent,
-    StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
+    Because, Filled, FoundBy, Heat, ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName,
+    PageState, RefaultRule, Stamp, StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use tracepoint::{
     Contig, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, Shrinker, TracedInode, TracedPause,

@@ -8,6 +8,7 @@ use crate::memory::table::LEAF_PAGES;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::*;
 
 const HERE: NodeId = NodeId(0);
@@ -373,7 +374,10 @@ fn it_moves_to_another_node_as_a_whole() {
         let mut bench = Bench::new(Config { policy: (profile.policy)(), ..always() });
         let from = bench.fault(0);
         bench.engine.core.migrate_prepare(from, None, THERE).unwrap();
-        assert_eq!(bench.engine.core.migrate_to_node(&[from], THERE), HUGE_PAGE_PAGES);
+        assert_eq!(
+            bench.engine.core.migrate_to_node(&[from], THERE, MigrateReason::Kmigrated),
+            HUGE_PAGE_PAGES
+        );
         bench.engine.check_invariants();
         assert_eq!(bench.stats(MOVED), [HUGE, 1, 0, 0]);
         let on = |bench: &Bench, node| {
@@ -395,7 +399,7 @@ fn a_misplaced_one_stays_where_no_block_is_free() {
     let pfn = bench.fault(0);
     bench.fragment(THERE);
     bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
-    assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE), 0);
+    assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE, MigrateReason::Kmigrated), 0);
     bench.engine.check_invariants();
     assert_eq!(bench.stats(MOVED), [0, 0, 1, 0]);
     assert_eq!(bench.frame(0), pfn);
@@ -431,7 +435,10 @@ fn it_leaves_a_node_that_goes_as_a_whole_or_as_single_pages_where_no_block_is_fr
         for page in [0, LEAF_PAGES] {
             let pfn = bench.fault(page);
             bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
-            assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE), HUGE_PAGE_PAGES);
+            assert_eq!(
+                bench.engine.core.migrate_to_node(&[pfn], THERE, MigrateReason::Kmigrated),
+                HUGE_PAGE_PAGES
+            );
         }
         bench.engine.core.lru_add_drain();
         if is_fragmented {
@@ -464,7 +471,10 @@ fn one_that_is_held_keeps_its_node_where_it_is() {
     for page in [0, LEAF_PAGES] {
         let pfn = bench.fault(page);
         bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
-        assert_eq!(bench.engine.core.migrate_to_node(&[pfn], THERE), HUGE_PAGE_PAGES);
+        assert_eq!(
+            bench.engine.core.migrate_to_node(&[pfn], THERE, MigrateReason::Kmigrated),
+            HUGE_PAGE_PAGES
+        );
         there.push(bench.frame(page));
     }
     bench.engine.core.lru_add_drain();

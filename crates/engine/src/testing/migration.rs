@@ -4,6 +4,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::migrate::NotMigrated;
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::*;
 
 const HERE: NodeId = NodeId(0);
@@ -120,7 +121,7 @@ fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
         assert_eq!(before[..6], [16, 8, 16, 8, 8, 8]);
         assert!(folios.iter().all(|&pfn| bench.prepare(pfn).is_ok()));
         assert_eq!(bench.of(HERE, GAUGES)[6..], [24, 8], "all are in the mover's hands");
-        assert_eq!(bench.engine.core.migrate_misplaced(&folios, THERE), 4 * PAGES);
+        assert_eq!(bench.engine.core.migrate_misplaced(&folios, THERE, MigrateReason::Kmigrated), 4 * PAGES);
         bench.engine.core.lru_add_drain();
         assert_eq!(bench.carry_out() as u64, 4 * PAGES);
         bench.engine.check_invariants();
@@ -195,7 +196,7 @@ fn of_a_batch_what_can_not_move_is_put_back_and_counted() {
     // A task in the middle of an access holds some.
     let held = &folios[..5];
     held.iter().for_each(|&pfn| bench.engine.hold(pfn));
-    assert_eq!(bench.engine.core.migrate_misplaced(&folios, THERE), 4 * PAGES - 5);
+    assert_eq!(bench.engine.core.migrate_misplaced(&folios, THERE, MigrateReason::Kmigrated), 4 * PAGES - 5);
     bench.carry_out();
     held.iter().for_each(|&pfn| bench.engine.release(pfn));
     bench.engine.core.lru_add_drain();

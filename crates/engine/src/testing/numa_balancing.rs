@@ -49,7 +49,7 @@ impl Bench {
         for pfn in listed.collect::<Vec<Pfn>>() {
             self.engine.core.migrate_prepare(pfn, None, to).unwrap();
             let pages = self.engine.core.memory.folios[pfn].pages();
-            assert_eq!(self.engine.core.migrate_to_node(&[pfn], to), pages);
+            assert_eq!(self.engine.core.migrate_to_node(&[pfn], to, MigrateReason::Kmigrated), pages);
         }
         self.engine.core.lru_add_drain();
         self.engine.take_ops(&mut Vec::new());

@@ -3,6 +3,7 @@
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
+use crate::story::MigrateReason;
 use crate::*;
 
 const FAST: NodeId = NodeId(0);
@@ -44,7 +45,7 @@ impl Bench {
         bench.engine.core.lru_add_drain();
         let folios = bench.listed(FAST);
         assert!(folios.iter().all(|&pfn| bench.engine.core.migrate_prepare(pfn, None, SLOW).is_ok()));
-        assert_eq!(bench.engine.core.migrate_to_node(&folios, SLOW), PAGES);
+        assert_eq!(bench.engine.core.migrate_to_node(&folios, SLOW, MigrateReason::Kmigrated), PAGES);
         bench.settle();
         bench
     }

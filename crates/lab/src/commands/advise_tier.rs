@@ -5,12 +5,15 @@
 //!   the workload with all its memory fast                              what everything is compared with
 //!   ratio x device x source                                            one run each, on all CPUs
 //!     ─▶ of each device the least fast memory that loses little enough: the advice
-//!        ─▶ each knob turned there, one at a time                      by how much each matters
+//!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
 //! ```
 //! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
 
+mod nodes; // what the scenario says of its own
 mod page; // the same as a page
+mod sources; // who finds hot pages, and the knobs of each
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anyhow::{Context, anyhow};
@@ -28,78 +31,9 @@ use crate::result::run_result::RunResult;
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::load::load;
 use crate::scenario::source::Source;
-use crate::scenario::switches::{Table, with_knob};
+use crate::scenario::switches::{Table, policy_of};
+use sources::{Knob, SOURCES};
 
-/// Who notices that a page of slow memory is in use, and what is turned on for it.
-struct Noticing {
-    name: &'static str,
-    sets: &'static [Knob],
-}
-
-/// A knob and what it is set to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Knob {
-    table: Table,
-    name: &'static str,
-    value: &'static str,
-}
-
-impl Knob {
-    const fn kernel(name: &'static str, value: &'static str) -> Knob {
-        Knob { table: Table::Kernel, name, value }
-    }
-
-    const fn sysctl(name: &'static str, value: &'static str) -> Knob {
-        Knob { table: Table::Sysctl, name, value }
-    }
-
-    /// As it is written in a scenario.
-    fn key(&self) -> String {
-        let table = match self.table {
-            Table::Kernel => "kernel",
-            Table::Sysctl => "sysctl",
-        };
-        format!("{table}.{}", self.name)
-    }
-
-    fn set_in(&self, scenario: Scenario) -> Scenario {
-        with_knob(scenario, self.table, self.name, self.value)
-    }
-}
-
-const DEMOTION: Knob = Knob::kernel("numa.demotion_enabled", "true");
-const TIERING: Knob = Knob::sysctl("kernel.numa_balancing", "2");
-
-const SOURCES: [Noticing; 5] = [
-    Noticing { name: "no migration", sets: &[] },
-    Noticing { name: "demotion only", sets: &[DEMOTION] },
-    Noticing { name: "hint faults", sets: &[DEMOTION, TIERING] },
-    Noticing {
-        name: "hint faults and reads",
-        sets: &[DEMOTION, TIERING, Knob::kernel("numa.pagecache_promotion_enabled", "true")],
-    },
-    Noticing {
-        name: "pghot",
-        sets: &[
-            DEMOTION,
-            TIERING,
-            Knob::sysctl("vm.pghot_record_hintfaults_enable", "1"),
-            Knob::sysctl("vm.pghot_record_fma_enable", "1"),
-        ],
-    },
-];
-
-/// Knobs that are turned where the advice is, with values on both sides of what they are.
-const KNOBS: [Knob; 8] = [
-    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "250"),
-    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "4000"),
-    Knob::kernel("sched.numa_balancing.scan_size_mb", "64"),
-    Knob::kernel("sched.numa_balancing.scan_size_mb", "1024"),
-    Knob::kernel("numa.promotion_threshold", "capacity"),
-    Knob::kernel("numa.promotion_governor_ms", "1000"),
-    Knob::kernel("reclaim.demotion_full", "reclaim_target"),
-    Knob::sysctl("vm.watermark_scale_factor", "100"),
-];
 /// So many of them are told of.
 const KNOBS_TOLD: usize = 3;
 
@@ -170,9 +104,12 @@ struct Advice<'a> {
     args: &'a AdviseTierArgs,
     memory: Size,
     scenario: Scenario,
+    /// Its keys that name nodes, which are others here.
+    put_aside: BTreeSet<&'static str>,
     all_fast: Runs,
     cells: Vec<Cell>,
-    /// The cell that is advised, or the best one if all lose too much; what knobs change there.
+    /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
+    /// those where something is.
     at: usize,
     turned: Vec<Turned>,
 }
@@ -181,7 +118,7 @@ struct Advice<'a> {
 pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let ratios = checked(args)?;
     let source = read(args)?;
-    let (base, memory) = all_fast(args, &source)?;
+    let (base, memory, put_aside) = all_fast(args, &source)?;
     let questions = questions(args, &ratios, &base, memory)?;
     let plan = Plan {
         name: name_of(&args.scenario),
@@ -204,11 +141,13 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         runs,
     };
     let cells = questions.iter().zip(results).map(answered).collect();
-    let mut advice = Advice { args, memory, scenario: base, all_fast, cells, at: 0, turned: Vec::new() };
-    advice.at = advice.chosen();
-    let here = &questions[advice.at].scenario;
-    let turned: Vec<Scenario> = KNOBS.iter().map(|knob| knob.set_in(here.clone())).collect();
-    let turned = KNOBS.into_iter().zip(plan.run(&turned)?);
+    let (at, turned) = (0, Vec::new());
+    let mut advice = Advice { args, memory, scenario: base, put_aside, all_fast, cells, at, turned };
+    advice.at = advice.promoting_beside(advice.chosen());
+    let Question { scenario: here, source: winner, .. } = &questions[advice.at];
+    let knobs = SOURCES[*winner].knobs();
+    let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
+    let turned = knobs.zip(plan.run(&turned)?);
     advice.turned = turned.map(|(knob, runs)| Turned { knob, runs }).collect();
     advice.tell(&source)?;
     let failures: Vec<Failure> =
@@ -234,29 +173,33 @@ fn checked(args: &AdviseTierArgs) -> Result<Vec<Ratio>, Failure> {
     Ok(ratios)
 }
 
-/// The workload with all its memory on one fast node, and how much that is.
-fn all_fast(args: &AdviseTierArgs, source: &Source) -> Result<(Scenario, Size), Failure> {
-    let base = load(source, &args.options, &[])?;
+/// The workload with all its memory on one fast node, how much that is, and what of the scenario named its own nodes.
+fn all_fast(
+    args: &AdviseTierArgs,
+    source: &Source,
+) -> Result<(Scenario, Size, BTreeSet<&'static str>), Failure> {
+    let mut base = load(source, &args.options, &[])?;
     let memory = match &args.memory {
         Some(text) => {
             text.parse().map_err(|error| anyhow!("--memory {text}: {error}")).map_err(Failure::Input)?
         }
         None => Size(base.machine.node_sizes().iter().map(|size| size.0).sum()),
     };
+    let put_aside = nodes::put_aside(&mut base);
     let base = with_memory(&base, &[json!({ "memory": memory.to_string(), "cpus": base.machine.cpus })])?;
     let problems = base.validate();
     let told = || {
         let problem = &problems[0];
         format!(
-            "with all its memory on one fast node: {}: {}; the nodes here are not the scenario's: take out what names them",
+            "with all its memory on one fast node: `{}`: {}; the nodes here are not the scenario's own: take this key out of it",
             problem.key, problem.message
         )
     };
     ensure_input(problems.is_empty(), told)?;
-    Ok((base, memory))
+    Ok((base, memory, put_aside))
 }
 
-/// Every source on every device at every ratio.
+/// Every source that the kernel of the scenario has, on every device at every ratio.
 fn questions(
     args: &AdviseTierArgs,
     ratios: &[Ratio],
@@ -266,13 +209,19 @@ fn questions(
     let mut questions = Vec::new();
     for device in &args.device {
         for &ratio in ratios {
-            for source in 0..SOURCES.len() {
+            for source in tried(base) {
                 let scenario = divided(base, memory, ratio, device, source)?;
                 questions.push(Question { ratio, device: device.clone(), source, scenario });
             }
         }
     }
     Ok(questions)
+}
+
+/// The sources that can be tried: page tables are looked at where some policy walks them.
+fn tried(base: &Scenario) -> Vec<usize> {
+    let walks = policy_of(base).harvest.page_table_walk;
+    (0..SOURCES.len()).filter(|&source| walks || !SOURCES[source].walks_page_tables()).collect()
 }
 
 /// A scenario, or one task that replays a trace.
@@ -296,12 +245,8 @@ fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Result<Scenario, Failure
     let nodes: Result<Vec<Node>, _> = nodes.iter().cloned().map(serde_json::from_value).collect();
     scenario.machine.node = nodes.context("a node of a size and a preset").map_err(Failure::Input)?;
     scenario.machine.memory = None;
-    // Of knobs, those that turn something on. How much of it there is stays the scenario's own.
-    let switches = KNOBS.iter().filter(|knob| knob.table == Table::Kernel && knob.name.starts_with("numa."));
-    let ours: Vec<&Knob> = SOURCES.iter().flat_map(|source| source.sets).chain(switches).collect();
-    let is_ours = |table: Table, name: &str| ours.iter().any(|knob| (knob.table, knob.name) == (table, name));
-    scenario.kernel.switches.0.retain(|(name, _)| !is_ours(Table::Kernel, name));
-    scenario.sysctl.0.retain(|(name, _)| !is_ours(Table::Sysctl, name));
+    scenario.kernel.switches.0.retain(|(name, _)| !sources::is_ours(Table::Kernel, name));
+    scenario.sysctl.0.retain(|(name, _)| !sources::is_ours(Table::Sysctl, name));
     Ok(scenario)
 }
 
@@ -403,6 +348,20 @@ impl Advice<'_> {
         advised.or(all.min_by(|(_, one), (_, other)| one.total_cmp(other))).map_or(0, |(at, _)| at)
     }
 
+    /// A cell, or, if it promotes nothing, the best one at its ratio on its device that does: most knobs would change nothing otherwise.
+    fn promoting_beside(&self, at: usize) -> usize {
+        let here = &self.cells[at];
+        if SOURCES[here.source].promotes() {
+            return at;
+        }
+        let is_beside = |cell: &Cell| {
+            (cell.ratio, &cell.device) == (here.ratio, &here.device) && SOURCES[cell.source].promotes()
+        };
+        let beside = self.cells.iter().enumerate().filter(|(_, cell)| is_beside(cell));
+        let losses = beside.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        losses.min_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(at, |(at, _)| at)
+    }
+
     /// What each knob changes at the advised point, in percent of the time, the largest first.
     fn knobs(&self) -> Vec<(&Turned, f64)> {
         let Some(here) = throughput(&self.cells[self.at].runs) else { return Vec::new() };
@@ -422,6 +381,13 @@ impl Advice<'_> {
                  memory. Give the machine less memory, or the workload more to do."
                     .to_string(),
             );
+        }
+        if !self.put_aside.is_empty() {
+            let keys: Vec<&str> = self.put_aside.iter().copied().collect();
+            story.push(format!(
+                "What the scenario says of its own nodes is put aside: {}. Memory comes from the fast node as far as that has some.",
+                keys.join(", ")
+            ));
         }
         for device in &self.args.device {
             story.push(match self.advised(device) {
@@ -461,6 +427,13 @@ impl Advice<'_> {
             true => format!("No knob tried changes the time ({at})."),
             false => format!("Knobs that change the time most ({at}): {}.", knobs.join("; ")),
         });
+        let left_out = (0..SOURCES.len()).filter(|source| !tried(&self.scenario).contains(source));
+        story.extend(left_out.map(|source| {
+            format!(
+                "{}: not tried, as {} walks no page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
+                SOURCES[source].name, self.scenario.kernel.profile
+            )
+        }));
         story
     }
 
@@ -571,7 +544,7 @@ impl Advice<'_> {
                 "ratio": cell.ratio.to_string(),
                 "device": cell.device,
                 "source": SOURCES[cell.source].name,
-                "settings": SOURCES[cell.source].sets.iter().map(|knob| (knob.key(), knob.value)).collect::<std::collections::BTreeMap<_, _>>(),
+                "settings": SOURCES[cell.source].settings(),
                 "loss_percent": self.loss(&cell.runs),
                 "complete": cell.runs.failures.is_empty(),
                 "failures": cell.runs.failures,
@@ -593,6 +566,7 @@ impl Advice<'_> {
             "loss_limit_percent": self.args.loss,
             "advice": advice.collect::<Vec<_>>(),
             "story": self.story(),
+            "put_aside": self.put_aside,
             "knobs_at": self.cells[self.at].name(),
             "knobs": knobs.collect::<Vec<_>>(),
             "runs": self.cells.iter().map(cell).collect::<Vec<_>>(),

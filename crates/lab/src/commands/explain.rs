@@ -110,6 +110,7 @@ impl Question<'_> {
         let report = played.machine.report();
         let telling = Telling {
             groups: played.machine.engine().memcgs().collect(),
+            has_nodes: self.scenario.machine.node.len() > 1,
             tasks: task_names(&played.machine, &self.scenario),
             policy: self.scenario.kernel.profile.clone(),
             accesses: report.accesses,
@@ -163,6 +164,8 @@ impl Question<'_> {
 /// What is needed to put a story into words.
 struct Telling {
     groups: BTreeMap<MemcgId, String>,
+    /// Memory is on several nodes.
+    has_nodes: bool,
     tasks: BTreeMap<u32, String>,
     policy: String,
     accesses: u64,

@@ -60,8 +60,8 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     };
     let _ = writeln!(
         text,
-        "{} accesses in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}{other_prices}; kernel: {}; seed {}\n",
-        figures::count(result.accesses),
+        "{} in {} of simulated time, until {}\nmachine: {}, {} of memory, costs {}{other_prices}; kernel: {}; seed {}\n",
+        result.accesses_told(),
         figures::time(result.end_ns),
         result.ended,
         figures::counted(scenario.machine.cpus.into(), "CPU"),
@@ -415,11 +415,12 @@ fn tiers_lines(tiers: &TiersResult) -> String {
     let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
     let mut found = format!("tiers: {fast} of accesses in the top tier");
     if let Some(best) = tiers.offline_fast_hit_ratio {
-        let _ = write!(found, ", {} at best (offline)", figures::percent(best));
+        let how = if tiers.promoted > 0 { "offline" } else { "offline, without promotion" };
+        let _ = write!(found, ", {} at best ({how})", figures::percent(best));
     }
     // Without promotion there is no end that it comes to.
-    if let Some(at) = tiers.converged_ns.filter(|_| tiers.promoted > 0) {
-        let _ = write!(found, ", nine tenths of where it ended by {}", figures::time(at));
+    if tiers.promoted > 0 {
+        found += &convergence(tiers);
     }
     let (p50, p99) = (figures::time(tiers.access.p50_ns), figures::time(tiers.access.p99_ns));
     let _ = write!(found, "; access p50 {p50}, p99 {p99}");
@@ -431,11 +432,36 @@ fn tiers_lines(tiers: &TiersResult) -> String {
         let _ = write!(moved, ", {back} of them back within 10 s; {bytes:.2} bytes moved per useful byte");
     }
     if tiers.hotness_bytes > 0 {
-        let _ = write!(moved, "; records of hot pages take {}", figures::bytes(tiers.hotness_bytes));
+        let of_slow = figures::bytes(tiers.hotness_bytes_per_slow_gib);
+        let all = figures::bytes(tiers.hotness_bytes);
+        let _ = write!(moved, "; records of hot pages take {all}, {of_slow} for each GiB of slow memory");
+    }
+    if tiers.tracker_ns > 0 {
+        let parts = tiers.tracker_by_part_ns.keys();
+        let parts = parts.map(|part| (part, counter(&tiers.tracker_by_part_ns, part).unsigned_abs()));
+        let parts = parts.filter(|&(_, time)| time > 0);
+        let parts: Vec<String> =
+            parts.map(|(part, time)| format!("{} {}", part.replace('_', " "), figures::time(time))).collect();
+        let all = figures::time(tiers.tracker_ns);
+        let _ = write!(moved, "; to find pages in use took {all} of CPU time ({})", parts.join(", "));
     }
     let (found, moved) =
         (output::wrap(&found, output::width(), ""), output::wrap(&moved, output::width(), "  "));
     format!("\n{found}{moved}")
+}
+
+/// When the share of the top tier had come to where it ended.
+fn convergence(tiers: &TiersResult) -> String {
+    let mut text = match tiers.converged_ns {
+        Some(at) => format!(", nine tenths of where it ended by {}", figures::time(at)),
+        None if tiers.converged_from_start => ", nine tenths of where it ended from the start".to_string(),
+        None => return String::new(),
+    };
+    // Without a fall since it is the same time.
+    if let Some(below) = tiers.longest_below_ns.filter(|&below| below > tiers.converged_ns.unwrap_or(0)) {
+        let _ = write!(text, ", once below that for {}", figures::time(below));
+    }
+    text
 }
 
 /// What of readahead was of use.

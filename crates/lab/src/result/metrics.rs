@@ -204,6 +204,9 @@ impl List {
         if let Some(converged) = tiers.converged_ns {
             self.add("90 % converged", converged as f64, Unit::Nanoseconds);
         }
+        if let Some(below) = tiers.longest_below_ns {
+            self.add("longest below 90 %", below as f64, Unit::Nanoseconds);
+        }
         for (node, &accesses) in tiers.accesses_by_node.iter().enumerate() {
             self.add(&format!("accesses on node {node}"), accesses as f64, Unit::Count);
         }
@@ -211,6 +214,16 @@ impl List {
         self.add("access p99", tiers.access.p99_ns as f64, Unit::Nanoseconds);
         if tiers.hotness_bytes > 0 {
             self.add("records of hot pages", tiers.hotness_bytes as f64, Unit::Bytes);
+            let of_slow = tiers.hotness_bytes_per_slow_gib as f64;
+            self.add("records a GiB of slow memory", of_slow, Unit::Bytes);
+        }
+        self.add("tracker CPU", tiers.tracker_ns as f64, Unit::Nanoseconds);
+        for (part, _) in &tiers.tracker_by_part_ns {
+            let name = format!("tracker CPU: {}", part.replace('_', " "));
+            let time = counter(&tiers.tracker_by_part_ns, part);
+            if time > 0 {
+                self.add(&name, time as f64, Unit::Nanoseconds);
+            }
         }
     }
 

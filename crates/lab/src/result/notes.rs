@@ -38,7 +38,7 @@ const PROMOTED_SHARE: f64 = 0.1;
 
 /// What can be told before the run.
 pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
-    [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario)]
+    [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario), accesses_of_many(scenario)]
         .into_iter()
         .flatten()
         .collect()
@@ -110,6 +110,18 @@ fn pages_of_many(scenario: &Scenario) -> Option<Note> {
     let stands_for = scenario.machine.page_stands_for;
     let text = format!("each page, and each access to it, stands for {}.", figures::count(stands_for.into()));
     (stands_for > 1).then_some(Note { about: "page_stands_for", text })
+}
+
+fn accesses_of_many(scenario: &Scenario) -> Option<Note> {
+    let tasks = || scenario.task.iter().filter(|task| task.stands_for > 1);
+    let mut told: Vec<String> = tasks()
+        .take(NAMED)
+        .map(|task| format!("of {} for {}", task.name, figures::count(task.stands_for.into())))
+        .collect();
+    let more = tasks().count().saturating_sub(NAMED);
+    told.extend((more > 0).then(|| format!("of {} for others", figures::counted(more as u64, "more task"))));
+    let text = format!("An access stands for several: {}.", told.join(", "));
+    (!told.is_empty()).then_some(Note { about: "stands_for", text })
 }
 
 fn no_min_ttl(scenario: &Scenario) -> Option<Note> {

@@ -9,6 +9,7 @@ use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{Ended, Kill, Machine, Pressure, Residency, Stall, Thinned, ThreadReport, TierReport};
 use serde::Serialize;
 
+use crate::print::figures;
 use crate::result::notes::{self, Note};
 use crate::result::writeback::WritebackResult;
 
@@ -98,6 +99,9 @@ pub(crate) struct TaskResult {
     pub(crate) name: String,
     pub(crate) memcg: String,
     pub(crate) accesses: u64,
+    /// Accesses that each of them stands for.
+    #[serde(skip_serializing_if = "is_one")]
+    pub(crate) stands_for: u32,
     pub(crate) hits: u64,
     /// Faults of mappings, by whether they read from a device.
     pub(crate) minor: u64,
@@ -127,6 +131,23 @@ pub(crate) struct TaskResult {
     pub(crate) reclaim_time_ns: u64,
     pub(crate) io_wait_ns: u64,
     pub(crate) delayed_ns: u64,
+}
+
+impl RunResult {
+    /// `9,000 accesses`, and how many each of them stands for where that is more than one.
+    pub(crate) fn accesses_told(&self) -> String {
+        let count = format!("{} accesses", figures::count(self.accesses));
+        let each = self.tasks.iter().map(|task| task.stands_for);
+        match (each.clone().min(), each.max()) {
+            (Some(least), Some(most)) if least == most && most > 1 => {
+                format!("{count}, each of which stands for {},", figures::count(most.into()))
+            }
+            (_, Some(most)) if most > 1 => {
+                format!("{count}, some of which stand for up to {},", figures::count(most.into()))
+            }
+            _ => count,
+        }
+    }
 }
 
 impl TaskResult {
@@ -216,14 +237,21 @@ pub(crate) struct TiersResult {
     pub(crate) ping_pong: u64,
     /// Bytes moved between nodes for each that was accessed.
     pub(crate) moved_per_useful_byte: f64,
-    /// When the share of the top tier had come to nine tenths of what it ended at.
+    /// When the share of the top tier had first come to nine tenths of what it ended at, unless it was there from the start.
     pub(crate) converged_ns: Option<u64>,
+    pub(crate) converged_from_start: bool,
+    /// The longest time for which it was not there: that of the slowest phase to converge.
+    pub(crate) longest_below_ns: Option<u64>,
     /// What accesses took.
     pub(crate) access: Latency,
     /// Accesses by node, in order.
     pub(crate) accesses_by_node: Vec<u64>,
-    /// What records of hot pages take.
+    /// What records of hot pages take, in all and for each GiB of slow memory.
     pub(crate) hotness_bytes: u64,
+    pub(crate) hotness_bytes_per_slow_gib: u64,
+    /// CPU time that it took to know which pages are in use, in all and by who noticed.
+    pub(crate) tracker_ns: u64,
+    pub(crate) tracker_by_part_ns: Counters,
     /// The part of accesses that the top tier would have served at best, with as many promotions.
     pub(crate) offline_fast_hit_ratio: Option<f64>,
     /// Which nodes are of the top tier.
@@ -244,9 +272,16 @@ impl From<TierReport> for TiersResult {
             demoted,
             ping_pong: report.ping_pong,
             moved_per_useful_byte: report.moved_per_useful_byte(),
-            converged_ns: report.converged.map(|at| at.0),
+            converged_ns: report.converged.and_then(|converged| converged.by).map(|at| at.0),
+            converged_from_start: report.converged.is_some_and(|converged| converged.by.is_none()),
+            longest_below_ns: report.converged.map(|converged| converged.longest_below.0),
             access: report.latency.into(),
             hotness_bytes: report.hotness_bytes,
+            hotness_bytes_per_slow_gib: (u128::from(report.hotness_bytes) << 30)
+                .checked_div(report.slow_bytes.into())
+                .unwrap_or(0) as u64,
+            tracker_ns: report.tracker.total().0,
+            tracker_by_part_ns: spent(&report.tracker.parts()),
             offline_fast_hit_ratio: report.best_fast_share,
             top_tier: report.nodes.iter().map(|node| node.is_top_tier).collect(),
             accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
@@ -484,8 +519,8 @@ impl RunResult {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_one(threads: &u32) -> bool {
-    *threads == 1
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
@@ -493,6 +528,7 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         name: task.name.clone(),
         memcg: task.memcg.clone(),
         accesses: task.accesses,
+        stands_for: task.stands_for,
         hits: task.hits,
         minor: task.minor,
         major: task.major,

@@ -379,3 +379,151 @@ fn the_words_of_the_json_form_are_these() {
         ]
     );
 }
+
+/// A process whose memory is on slow memory at first, and fast memory with room for all of it.
+const TIERS: &str = r#"
+[machine]
+cpus = 2
+
+[[machine.node]]
+memory = "128MiB"
+
+[[machine.node]]
+memory = "128MiB"
+preset = "cxl-1.1"
+
+[kernel]
+profile = "mglru@6.12"
+
+[[task]]
+name = "reader"
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+workload = { pattern = "uniform", ops = 15_000_000 }
+"#;
+
+fn with_sysctl(settings: &str) -> String {
+    TIERS.replace("[[task]]", &format!("[sysctl]\n{settings}\n\n[[task]]"))
+}
+
+#[track_caller]
+fn tells(scenario: &str, page: &str, parts: &[&str]) {
+    let text = unwrapped(&explain_scenario(scenario, &["--page", page, "--steps", "1000"]));
+    let mut rest = &text[..];
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { panic!("expected {part:?} next in:\n{text}") };
+        rest = after;
+    }
+}
+
+#[test]
+fn a_promoted_page_tells_who_found_it_hot_and_between_which_nodes_it_moved() {
+    let balancing = with_sysctl("kernel.numa_balancing = 2");
+    let way = [
+        "marked by a scan",
+        "hint fault: accessed on node 0",
+        "hot: ",
+        "taken off its list to move",
+        "migrated from node 1 to node 0: promoted by a hint fault",
+        "So: it is in generation",
+        "of node 0, since",
+    ];
+    tells(&balancing, "reader/0:100", &way);
+    let story = explain_scenario(&balancing, &["--page", "reader/0:100", "--json"]);
+    let story: serde_json::Value = serde_json::from_str(&story).unwrap();
+    let steps = story["pages"][0]["first"].as_array().unwrap();
+    let migrated = steps.iter().find(|step| step["event"] == "migrated").unwrap();
+    assert_eq!((&migrated["from"], &migrated["to"]), (&1.into(), &0.into()));
+    assert_eq!((&migrated["why"], &migrated["node"]), (&"hint_fault".into(), &0.into()));
+    let judged = steps.iter().find(|step| step["event"] == "heat_judged").unwrap();
+    assert_eq!(judged["is_hot"], true);
+
+    let recorded = with_sysctl("kernel.numa_balancing = 2\nvm.pghot_record_hintfaults_enable = 1");
+    let way = [
+        "hint fault: accessed on node 0",
+        "reported to hot-page tracking by a hint fault",
+        "hot: kmigrated is to promote it",
+        "migrated from node 1 to node 0: promoted by kmigrated",
+    ];
+    tells(&recorded, "reader/0:100", &way);
+    let scanned = with_sysctl("vm.pghot_record_pgtscans_enable = 1");
+    tells(
+        &scanned,
+        "reader/0:100",
+        &["by klruscand, which found its accessed bit set: an access; not hot yet"],
+    );
+}
+
+/// Fast memory that has no room to spare asks whether a page is hot, and its limit refuses what is.
+#[test]
+fn a_page_that_is_not_promoted_tells_its_age_and_what_refused_it() {
+    let small = with_sysctl("kernel.numa_balancing = 2\nkernel.numa_balancing_promote_rate_limit_MBps = 0");
+    let parts = [
+        "hot: ",
+        "ms since it was marked or last reported, less than the threshold of",
+        "not migrated to node 0: enough were promoted this second",
+    ];
+    tells(&small, "reader/0:100", &parts);
+}
+
+#[test]
+fn page_cache_that_its_reader_promotes_tells_that_it_was_set_aside() {
+    let (machine, _) = TIERS.split_once("[[task]]").unwrap();
+    let reads = machine.replace("mglru@6.12\"", "classic@6.12\"\nnuma.pagecache_promotion_enabled = true");
+    let reads = reads
+        + r#"
+[sysctl]
+kernel.numa_balancing = 2
+
+[[file]]
+name = "data"
+size = "4MiB"
+
+[[task]]
+name = "filler"
+membind = "1"
+
+[[task.object]]
+channel = "file"
+file = "data"
+workload = { pattern = "sequential" }
+
+[[task]]
+name = "reader"
+after = "filler"
+
+[[task.object]]
+channel = "file"
+file = "data"
+workload = { pattern = "uniform", ops = 20_000 }
+"#;
+    tells(
+        &reads,
+        "data:100",
+        &[
+            "set aside by its reader, to be promoted to node 0",
+            "migrated from node 1 to node 0: promoted by its reader",
+        ],
+    );
+}
+
+#[test]
+fn a_demoted_page_tells_where_it_went() {
+    let demotion = TIERS
+        .replacen("128MiB", "32MiB", 1)
+        .replace("mglru@6.12\"", "classic@6.12\"\nnuma.demotion_enabled = true")
+        .replace("populate_node = 1\n", "")
+        .replace("size = \"16MiB\"", "size = \"64MiB\"")
+        .replace("pattern = \"uniform\", ops = 15_000_000", "pattern = \"sequential\"");
+    let way = [
+        "first touched, by reader",
+        "chosen for demotion: there is slower memory for what nobody uses",
+        "migrated from node 0 to node 1: demoted by reclaim",
+        "added at the head of the inactive anon list",
+        "So: it is in the inactive anon list of node 1",
+    ];
+    tells(&demotion, "reader/0:100", &way);
+}

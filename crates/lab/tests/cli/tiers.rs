@@ -184,6 +184,9 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     let still = run(&[]);
     assert_eq!(promoted(&still), 0);
     assert_eq!(still["tiers"]["fast_hit_ratio"].as_f64(), Some(0.0), "all of it was put on slow memory");
+    assert_eq!(still["tiers"]["offline_fast_hit_ratio"].as_f64(), Some(0.0), "and nothing may leave it");
+    let told = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(told.contains("0.00% at best (offline, without promotion)"), "{told}");
     assert_eq!(still["tasks"][0]["minor"].as_u64(), Some(0), "and was there from the start");
     let hardware = "sysctl.vm.pghot_record_hwhints_enable=1";
     let sampled = run(&[hardware, "machine.hints.period=100"]);
@@ -197,6 +200,75 @@ fn every_source_of_hot_pages_promotes_what_is_in_use() {
     assert!(counter(&scanned, "pghot_recorded_pgtscans") >= 2 * promoted(&scanned), "{}", scanned["vmstat"]);
     let lossy = run(&[hardware, "machine.hints.period=100", "machine.hints.ring=1"]);
     assert!(counter(&lossy, "hwhint_buffer_full") > 0, "{}", lossy["vmstat"]);
+}
+
+/// One access in twenty goes to memory that is 230 ns further away: the median knows nothing of it, and the 99th percentile is it.
+#[test]
+fn the_99th_percentile_of_accesses_is_that_of_the_slow_ones() {
+    let objects = r#"
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 0
+share = 95
+workload = { pattern = "uniform", ops = 950000 }
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+share = 5
+workload = { pattern = "uniform", ops = 50000 }
+"#;
+    let (machine, _) = HOT_ON_SLOW.split_once("[[task.object]]").unwrap();
+    let machine = machine.replace("cxl-1.1", "cxl-2.0-switch");
+    let directory = with_scenario(&(machine + objects));
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments = [&["run", "scenario.toml", "--json"], settings].concat();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let access = |run: &serde_json::Value| run["tiers"]["access"].clone();
+    let nanos = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
+    let all = access(&run(&[]));
+    assert_eq!(all["count"], 1_000_000);
+    assert!((170..180).contains(&nanos(&all, "p50_ns")), "{all}");
+    assert!((396..412).contains(&nanos(&all, "p99_ns")), "173 + 230: {all}");
+    assert!(nanos(&all, "total_ns").abs_diff(1_000_000 * 173 + 50_000 * 230) < 100_000, "{all}");
+    let thinking = access(&run(&["--set", "task.reader.think_time=1us"]));
+    assert_eq!([&thinking["p50_ns"], &thinking["p99_ns"]], [&all["p50_ns"], &all["p99_ns"]]);
+}
+
+/// Sampling is off in the kernel, and a device counts whatever reaches it. [tiering 5.1, 5.4]
+#[test]
+fn what_read_copies_is_seen_by_memory_that_counts_and_by_no_processor_that_samples() {
+    let (machine, _) = HOT_ON_SLOW.split_once("[[task.object]]").unwrap();
+    let file = r#"
+membind = "1"
+
+[[task.object]]
+channel = "file"
+file = "data"
+workload = { pattern = "uniform", ops = 1000000 }
+
+[[file]]
+name = "data"
+size = "16MiB"
+"#;
+    let directory = with_scenario(&(machine.to_string() + file));
+    let seen = |settings: &[&str]| -> u64 {
+        let always = ["sysctl.vm.pghot_record_hwhints_enable=1"];
+        let arguments = always.iter().chain(settings).flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["run", "scenario.toml", "--json"].into_iter().chain(arguments).collect();
+        let run: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        run["vmstat"]["pghot_recorded_hwhints"].as_u64().unwrap()
+    };
+    for preset in ["machine.hints.preset=ibs", "machine.hints.preset=pebs"] {
+        assert_eq!(seen(&[preset, "machine.hints.period=100"]), 0, "{preset}");
+        let mapped = "task.reader.object.0.channel=mapped";
+        assert!(seen(&[preset, "machine.hints.period=100", mapped]) > 1000, "{preset}, loads");
+    }
+    assert!(seen(&["machine.hints.preset=cxl-hmu"]) > 1000);
 }
 
 #[test]
@@ -287,6 +359,31 @@ fn accesses_that_stand_for_others_take_their_time_and_are_sampled_as_often() {
     );
 }
 
+/// A figure of a million accesses that stand for eight million says so, wherever it is.
+#[test]
+fn a_run_says_how_many_accesses_one_of_its_own_stands_for() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let few = ["--set", "task.reader.object.0.workload.ops=1000"];
+    let run = |arguments: &[&str]| {
+        check_success(&pageout(directory.path(), &[&["run", "scenario.toml"], &few[..], arguments].concat()))
+    };
+    let eight = ["--set", "task.reader.stands_for=8"];
+    let told = run(&[&eight[..], &["--report", "page.html"]].concat());
+    let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
+    for text in [&told, &page] {
+        assert!(text.contains("1,000 accesses, each of which stands for 8, in "), "{text}");
+        assert!(text.contains("An access stands for several: of reader for 8."), "{text}");
+    }
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&run(&[arguments, &["--json"]].concat())).unwrap()
+    };
+    let result = json(&eight);
+    assert_eq!(result["tasks"][0]["stands_for"], 8);
+    assert_eq!(result["notes"][0]["about"], "stands_for");
+    assert!(!run(&[]).contains("stands for"), "one is one");
+    assert!(json(&[])["tasks"][0].get("stands_for").is_none());
+}
+
 /// Slow memory is slower: the same accesses take longer where more of them reach it, and the result says how many did.
 #[test]
 fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
@@ -313,6 +410,79 @@ fn a_run_with_tiers_tells_where_accesses_found_their_pages() {
     assert!(alike.get("tiers").is_none(), "ordinary memory has no tiers to tell of");
     let told = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
     assert!(told.contains("of accesses in the top tier"), "{told}");
+}
+
+/// A row of the firmware's table: memory that a node lacks comes from the nearest one as seen from there, whatever it looks like from others.
+#[test]
+fn a_row_of_distances_says_which_node_is_nearest_from_there() {
+    let nodes = |row: &str| {
+        let third = "preset = \"cxl-1.1\"\n\n[[machine.node]]\nmemory = \"128MiB\"\npreset = \"cxl-1.1\"";
+        let text = TIERS.replace("preset = \"cxl-1.1\"", third);
+        text.replacen("memory = \"64MiB\"", &format!("memory = \"64MiB\"\n{row}"), 1)
+    };
+    let by_node = |row: &str| -> Vec<u64> {
+        let directory = with_scenario(&nodes(row));
+        let told = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+        let run: serde_json::Value = serde_json::from_str(&told).unwrap();
+        serde_json::from_value(run["tiers"]["accesses_by_node"].clone()).unwrap()
+    };
+    let (near, far) = (by_node("distances = [10, 32, 60]"), by_node("distances = [10, 60, 32]"));
+    assert!(near[1] > 10_000 && near[2] == 0, "{near:?}");
+    assert!(far[2] > 10_000 && far[1] == 0, "{far:?}");
+    let key = "machine.node.1.distances";
+    let from_another = ["run", "scenario.toml", "--json", "--set", "machine.node.1.distances=[60, 10, 11]"];
+    let directory = with_scenario(&nodes("distances = [10, 32, 60]"));
+    let run: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(directory.path(), &from_another))).unwrap();
+    assert_eq!(run["tiers"]["accesses_by_node"][2], 0, "{key} says nothing of the way from node 0");
+    for (row, part) in [
+        ("distances = [10, 32]", "there are 2 of 3 nodes"),
+        ("distances = [11, 32, 60]", "node 0 is 11 away"),
+        ("distances = [10, 10, 60]", "node 1 is 10 away"),
+        ("distance = 32\ndistances = [10, 32, 60]", "there is `distance`, too"),
+    ] {
+        refused(
+            &nodes(row),
+            &["--check"],
+            &[part, "10 for the node itself, 11 to 254 for others", "scenario.toml"],
+        );
+    }
+}
+
+/// What it costs to find pages in use is one figure, and its parts; each source has its own.
+#[test]
+fn a_run_with_tiers_tells_what_tracking_took_and_how_much_its_records_take() {
+    let directory = with_scenario(HOT_ON_SLOW);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+        let arguments = [&["run", "scenario.toml", "--json"], &arguments[..]].concat();
+        let run: serde_json::Value =
+            serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+        run["tiers"].clone()
+    };
+    let still = run(&[]);
+    assert_eq!((&still["tracker_ns"], &still["hotness_bytes_per_slow_gib"]), (&0.into(), &0.into()));
+    let parts = |tiers: &serde_json::Value| -> Vec<String> {
+        let parts = tiers["tracker_by_part_ns"].as_object().unwrap();
+        let times = parts.values().map(|time| time.as_u64().unwrap());
+        assert_eq!(Some(times.sum::<u64>()), tiers["tracker_ns"].as_u64(), "{tiers}");
+        parts.iter().filter(|(_, time)| **time != 0).map(|(part, _)| part.clone()).collect()
+    };
+    let often = "task.reader.object.0.workload.ops=15000000";
+    let balancing = run(&["sysctl.kernel.numa_balancing=2", often]);
+    assert_eq!(parts(&balancing), ["scans", "hint_faults"]);
+    let walked = run(&["sysctl.vm.pghot_record_pgtscans_enable=1"]);
+    assert_eq!(parts(&walked), ["klruscand", "kmigrated"]);
+    let per_gib = walked["hotness_bytes_per_slow_gib"].as_u64().unwrap();
+    assert!((1 << 18..1 << 20).contains(&per_gib), "a byte a page, in whole sections: {per_gib}");
+    let sampled = run(&["sysctl.vm.pghot_record_hwhints_enable=1", "machine.hints.period=100"]);
+    assert_eq!(parts(&sampled), ["records", "kmigrated", "samples"]);
+    let text = check_success(&pageout(
+        directory.path(),
+        &["run", "scenario.toml", "--set", "sysctl.vm.pghot_record_pgtscans_enable=1"],
+    ));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("for each GiB of slow memory; to find pages in use took"), "{text}");
 }
 
 /// Where a task's memory is to be, and what is wrong about it: file, line, key, and the fix.
@@ -487,7 +657,7 @@ fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_b
     };
     let told: serde_json::Value = serde_json::from_str(&advise(&["--json", "--loss", "50"])).unwrap();
     let runs = told["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 2 * 5, "ratios and sources");
+    assert_eq!(runs.len(), 2 * 6, "ratios and sources, but for page tables that nobody walks");
     for run in runs {
         let tiers = &run["tiers"];
         let (hits, best) = (tiers["fast_hit_ratio"].as_f64(), tiers["offline_fast_hit_ratio"].as_f64());
@@ -508,13 +678,93 @@ fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_b
     assert!(page.contains("By ratio and memory") && page.contains("6MiB of fast"), "{page}");
 }
 
+/// A process of a machine with two sockets, on whose slow memory it begins.
+const ON_ITS_NODES: &str = r#"
+[machine]
+cpus = 2
+
+[[machine.node]]
+memory = "24MiB"
+cpus = 1
+
+[[machine.node]]
+memory = "24MiB"
+cpus = 1
+
+[[machine.node]]
+memory = "48MiB"
+preset = "cxl-1.1"
+
+[kernel]
+profile = "mglru@6.12"
+
+[sysctl]
+kernel.numa_balancing = 2
+vm.pghot_target_nid = 1
+
+[[task]]
+name = "west"
+cpunodebind = "1"
+stands_for = 64
+
+[[task.object]]
+channel = "anonymous"
+size = "32MiB"
+populate_node = 2
+workload = { pattern = "hot_set", ops = 200_000, hot_pages_fraction = 0.1, hot_access_fraction = 0.9 }
+"#;
+
+#[test]
+fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
+    let directory = with_scenario(ON_ITS_NODES);
+    let advise = |arguments: &[&str]| {
+        let always =
+            ["advise-tier", "scenario.toml", "--ratio", "1:3", "--device", "cxl-1.1", "--memory", "48MiB"];
+        check_success(&pageout(directory.path(), &[&always, arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise(&["--json"])).unwrap();
+    let put_aside: Vec<&str> =
+        told["put_aside"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+    assert_eq!(put_aside, ["sysctl.vm.pghot_target_nid", "task.cpunodebind", "task.object.populate_node"]);
+    let promoted = |source: &str| {
+        let runs = told["runs"].as_array().unwrap();
+        let run = runs.iter().find(|run| run["source"] == source).unwrap();
+        run["tiers"]["promoted"].as_u64().unwrap()
+    };
+    assert_eq!((promoted("no migration"), promoted("demotion only")), (0, 0));
+    for source in ["hint faults", "pghot", "page-table scan"] {
+        assert!(promoted(source) > 100, "{source}: {}", promoted(source));
+    }
+    assert!(promoted("hardware") > 0, "one access in ten thousand is sampled");
+    let text = advise(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let aside = "put aside: sysctl.vm.pghot_target_nid, task.cpunodebind, task.object.populate_node.";
+    assert!(text.contains(aside) && !text.contains("not tried, as"), "{text}");
+}
+
+/// Where demotion alone is best there is little to turn, so knobs are turned beside it, where something is promoted.
+#[test]
+fn advise_tier_turns_the_knobs_of_a_source_that_promotes() {
+    let directory = with_scenario(CHURN);
+    let always = ["advise-tier", "scenario.toml", "--ratio", "1:1", "--device", "cxl-1.1", "--json"];
+    let told: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(directory.path(), &always))).unwrap();
+    let at = told["knobs_at"].as_str().unwrap();
+    assert!(!at.ends_with("no migration") && !at.ends_with("demotion only"), "{at}");
+    let keys: Vec<&str> =
+        told["knobs"].as_array().unwrap().iter().map(|knob| knob["key"].as_str().unwrap()).collect();
+    assert!(keys.contains(&"sysctl.kernel.numa_balancing_promote_rate_limit_MBps"), "{keys:?}");
+    let story = told["story"].to_string();
+    assert!(story.contains("page-table scan: not tried, as classic@6.12 walks no page tables"), "{story}");
+}
+
 #[test]
 fn what_advise_tier_cannot_do_is_refused() {
-    let bound = CHURN.replace("name = \"reader\"", "name = \"reader\"\nmembind = \"1\"");
-    let bound = bound.replace(
+    let leaves =
+        "[[event]]\nat = \"1s\"\nwrite = \"/sys/devices/system/node/node1/memory*/online\"\nvalue = 0\n";
+    let leaves = CHURN.replace(
         "memory = \"24MiB\"",
         "[[machine.node]]\nmemory = \"24MiB\"\n[[machine.node]]\nmemory = \"24MiB\"\npreset = \"cxl-1.1\"",
-    );
+    ) + leaves;
     for (scenario, arguments, parts) in [
         (CHURN, &["--device", "cxl-9"][..], &["--device cxl-9", "known: dram, ", "pmem"][..]),
         (CHURN, &["--device", "dram"], &["on dram", "all memory of this machine is in its top tier"]),
@@ -528,7 +778,11 @@ fn what_advise_tier_cannot_do_is_refused() {
             &[],
             &["unknown key `swpa`", "scenario.toml:6", "did you mean `swap`?"],
         ),
-        (&bound, &[], &["membind", "there is no node 1", "take out what names them"]),
+        (
+            &leaves,
+            &[],
+            &["event[0].write", "node1", "the nodes here are not the scenario's own: take this key out"],
+        ),
     ] {
         let directory = with_scenario(scenario);
         let output = pageout(directory.path(), &[&["advise-tier", "scenario.toml"], arguments].concat());

@@ -5,8 +5,9 @@
 //!                                                                                 ├─▶ emptied a little later ─▶ the engine
 //!   accesses of a node ─▶ counters of the device ─▶ hot enough ─▶ ring of the device ─┘
 //! ```
-//! A sampler (`sampler.rs`) sees few accesses of all pages, and knows who made each. A device that counts (`counters.rs`) sees all accesses
-//! to its own memory as long as it has a counter for them, and knows nobody. Both are deterministic: what varies between two samples
+//! A sampler (`sampler.rs`) sees few accesses of all pages, and knows who made each. It is off in the kernel, so pages that read(2) and write(2)
+//! copy are never sampled. A device that counts (`counters.rs`) sees all accesses to its own memory, whoever makes them, as long as it has a
+//! counter for them, and knows nobody. Both are deterministic: what varies between two samples
 //! is a function of the seed, the CPU and how many it has taken.
 //!
 //! What is not modelled: processor caches. Every access of the simulator reaches memory, so filters for misses of caches pass all.

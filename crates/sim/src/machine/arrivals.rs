@@ -55,6 +55,12 @@ impl Arrivals {
         words[pfn.0 as usize % SECTION] = arrival.word();
     }
 
+    /// Whether the page in a frame came to its tier from another.
+    pub(super) fn has(&self, pfn: Pfn) -> bool {
+        let words = self.sections.get(pfn.0 as usize / SECTION).and_then(Option::as_ref);
+        words.is_some_and(|words| words[pfn.0 as usize % SECTION] != 0)
+    }
+
     /// Takes what is known of the page in a frame, which leaves it.
     pub(super) fn take(&mut self, pfn: Pfn) -> Option<Arrival> {
         let words = self.sections.get_mut(pfn.0 as usize / SECTION)?.as_mut()?;
@@ -72,6 +78,7 @@ mod tests {
         let second = Nanos(1_000_000_000);
         arrivals.set(Pfn(70_000), Arrival::new(true, Nanos::ZERO));
         arrivals.set(Pfn(70_001), Arrival::new(false, second));
+        assert_eq!([Pfn(70_000), Pfn(70_002), Pfn(5)].map(|pfn| arrivals.has(pfn)), [true, false, false]);
         let first = arrivals.take(Pfn(70_000)).unwrap();
         assert!(first.to_top && first.is_within(second, second));
         assert!(!first.is_within(second, Nanos(second.0 + NANOS_PER_MS)));

@@ -38,6 +38,9 @@ impl Machine {
         let runner = &mut self.tasks[index].runner;
         let began = runner.clock;
         runner.work(settled.spent);
+        if let Some(memory) = &mut self.memory {
+            memory.scanning += settled.spent;
+        }
         if has_scanned {
             // CPU time is counted in ticks.
             let tick = Nanos::from_ticks(1, self.engine.hz()).0;

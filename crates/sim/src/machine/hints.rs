@@ -42,6 +42,8 @@ impl Hints {
     #[inline]
     pub(super) fn access(&mut self, at: Nanos, cpu: CpuId, pfn: Pfn, place: Place, weight: u64) {
         match &mut self.source {
+            // It is off while a processor is in the kernel, where read(2) and write(2) copy pages.
+            Source::Samples(_) if place.is_in_kernel => {}
             Source::Samples(sampler) => {
                 if sampler.samples(usize::from(cpu.0), place.is_write, weight) {
                     self.sampled.push((pfn, place.is_write));
@@ -61,6 +63,8 @@ pub(super) struct Place {
     pub(super) node: NodeId,
     pub(super) is_top_tier: bool,
     pub(super) is_write: bool,
+    /// A system call makes it.
+    pub(super) is_in_kernel: bool,
 }
 
 impl Machine {

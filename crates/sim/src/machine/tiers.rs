@@ -2,15 +2,16 @@
 //!
 //! A machine of ordinary memory has none of this, and pays nothing for it.
 
-use pageout_engine::{Access, Nanos, NodeId, Op, Pfn, Stat, Touched};
+use pageout_engine::{Access, Nanos, NodeId, Op, PAGE_SIZE, Pfn, Stat, Touched};
 
 use super::Machine;
 use super::arrivals::{Arrival, Arrivals};
 use super::hints::{Hints, Place};
+use super::shares::Shares;
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
-use crate::report::{NodeReport, Residency, TierReport};
+use crate::memory::{Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::report::{NodeReport, Residency, ThreadReport, TierReport, TrackerTime};
 use crate::task::decode;
 
 /// The memory of the nodes, and who has used it.
@@ -31,53 +32,51 @@ pub(super) struct TieredMemory {
     /// Pages that went back within [`PING_PONG`].
     ping_pong: u64,
     shares: Shares,
+    /// CPU time of scans that mark page-table entries, and of samples.
+    pub(super) scanning: Nanos,
+    sampling: Nanos,
     /// Which pages were accessed when, if somebody wants to know.
     hindsight: Option<Hindsight>,
     residency: Residency,
-    /// Buffer, by node.
+    /// Buffers, by node.
     touches: Vec<Touches>,
+    delays: Vec<Delays>,
 }
 
 /// A page that goes back within this time need not have gone.
 const PING_PONG: Nanos = Nanos(10_000_000_000);
-/// Spans of the time series at most, and how long one is at first.
-const SPANS: usize = 256;
-const SPAN: u64 = 1_000_000;
-
 /// Rows of the picture of accesses.
 const HEAT_ROWS: usize = 48;
 
-/// Accesses to the top tier, and all, span by span. There are never more than [`SPANS`]: they become longer.
-struct Shares {
-    span: u64,
-    counts: Vec<[u64; 2]>,
+/// What the accesses at hand cost in ordinary memory, by what they move.
+#[derive(Default)]
+struct Prices {
+    lines: Priced,
+    pages: Priced,
 }
 
-impl Shares {
-    fn add(&mut self, at: Nanos, fast: u64, all: u64) {
-        while (at.0 / self.span) as usize >= SPANS {
-            let pairs = self.counts.chunks(2);
-            self.counts =
-                pairs.map(|pair| [0, 1].map(|of| pair.iter().map(|count| count[of]).sum())).collect();
-            self.span *= 2;
-        }
-        let span = (at.0 / self.span) as usize;
-        if self.counts.len() <= span {
-            self.counts.resize(span + 1, [0; 2]);
-        }
-        self.counts[span][0] += fast;
-        self.counts[span][1] += all;
-    }
+/// Those that move the same.
+#[derive(Clone, Copy, Default)]
+struct Priced {
+    count: u64,
+    sum: u64,
+    /// Of them, those that reached no memory: pages of zeroes.
+    nowhere: u64,
+}
 
-    /// When the share of the top tier had first come to nine tenths of what it is in the last quarter of the run.
-    fn converged(&self) -> Option<Nanos> {
-        let sum = |counts: &[[u64; 2]]| counts.iter().fold([0; 2], |[a, b], [c, d]| [a + c, b + d]);
-        let [fast, all] = sum(&self.counts[self.counts.len() * 3 / 4..]);
-        let has_converged = |[here, of]: &[u64; 2]| {
-            *of > 0 && 10 * u128::from(*here) * u128::from(all) >= 9 * u128::from(fast) * u128::from(*of)
-        };
-        let span = self.counts.iter().position(has_converged)?;
-        (fast > 0).then(|| Nanos(span as u64 * self.span))
+impl Prices {
+    fn of(&mut self, moves: Moves) -> &mut Priced {
+        match moves {
+            Moves::Line => &mut self.lines,
+            Moves::Page => &mut self.pages,
+        }
+    }
+}
+
+impl Priced {
+    /// The price of one: the mean, where a task's objects are read by calls of several sizes.
+    fn each(self) -> u64 {
+        self.sum.checked_div(self.count).unwrap_or(0)
     }
 }
 
@@ -102,10 +101,13 @@ impl TieredMemory {
             moved: vec![vec![0; count]; count],
             arrivals: Arrivals::default(),
             ping_pong: 0,
-            shares: Shares { span: SPAN, counts: Vec::new() },
+            shares: Shares::default(),
+            scanning: Nanos::ZERO,
+            sampling: Nanos::ZERO,
             hindsight: hindsight.then(Hindsight::new),
-            residency: Residency { span: Nanos(SPAN), pages: Vec::new() },
+            residency: Residency { span: Shares::SPAN, pages: Vec::new() },
             touches: vec![Touches::default(); count],
+            delays: vec![Delays::default(); count],
         }))
     }
 
@@ -176,7 +178,13 @@ impl TieredMemory {
     }
 
     /// `fast_pages`: what the top tier has room for.
-    pub(super) fn report(&self, hotness_bytes: u64, fast_pages: u64) -> TierReport {
+    fn report(
+        &self,
+        hotness_bytes: u64,
+        tracker: TrackerTime,
+        fast_pages: u64,
+        slow_pages: u64,
+    ) -> TierReport {
         let nodes = self.accessed.iter().zip(&self.is_top_tier).map(|(accessed, &is_top_tier)| NodeReport {
             is_top_tier,
             accesses: accessed.count(),
@@ -186,16 +194,36 @@ impl TieredMemory {
             nodes: nodes.collect(),
             moved: self.moved.clone(),
             ping_pong: self.ping_pong,
-            converged: self.shares.converged(),
+            converged: self.shares.convergence(),
             latency: self.latency.summary(),
             hotness_bytes,
+            slow_bytes: slow_pages * PAGE_SIZE,
+            tracker,
             best_fast_share: None,
             heat: self.hindsight.as_ref().map_or_else(HeatMap::default, |all| all.heat_map(HEAT_ROWS)),
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();
-        report.best_fast_share = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
+        // What the run came to is a placement, too, and its pages may have migrated faster than those of the bound.
+        let best = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
+        report.best_fast_share = best.map(|best| best.max(report.fast_share().unwrap_or(0.0)));
         report
+    }
+
+    /// The accesses at hand took their price and what their node added to it. One of them waited for its page before.
+    fn record(&mut self, prices: &Prices, mut waited: Nanos) {
+        let priced = |moves| if moves == Moves::Line { prices.lines } else { prices.pages };
+        let placed = self.touches.iter().zip(&self.delays).flat_map(|(touches, delays)| {
+            touches.kinds().map(|(kind, count)| (priced(kind.moves).each() + delays.of(kind), count))
+        });
+        let nowhere = [prices.lines, prices.pages].into_iter().map(|priced| (priced.each(), priced.nowhere));
+        for (each, mut count) in placed.chain(nowhere).filter(|(_, count)| *count > 0) {
+            if waited > Nanos::ZERO {
+                self.latency.record(std::mem::take(&mut waited) + Nanos(each));
+                count -= 1;
+            }
+            self.latency.record_many(Nanos(each), count);
+        }
     }
 
     /// How much longer than in ordinary memory an access may take now, at most.
@@ -209,8 +237,39 @@ impl Machine {
     /// What fast and slow memory came to; nothing where all is alike.
     pub(super) fn tier_report(&self) -> Option<TierReport> {
         let memory = self.memory.as_deref()?;
-        let fast = self.engine.zones().filter(|zone| memory.is_top_tier[zone.node.index()]);
-        Some(memory.report(self.engine.hotness_bytes(), fast.map(|zone| zone.managed).sum()))
+        let pages = |is_top_tier: bool| {
+            let zones = self.engine.zones();
+            let of_tier = zones.filter(|zone| memory.is_top_tier[zone.node.index()] == is_top_tier);
+            of_tier.map(|zone| zone.managed).sum()
+        };
+        let tracker = self.tracker_time(memory);
+        Some(memory.report(self.engine.hotness_bytes(), tracker, pages(true), pages(false)))
+    }
+
+    /// What it took to know which pages are in use. Their moves are not among it.
+    fn tracker_time(&self, memory: &TieredMemory) -> TrackerTime {
+        let threads = self.thread_reports();
+        let of = |spent: &[(&'static str, Nanos)], name: &str| {
+            spent.iter().find(|(known, _)| *known == name).map_or(Nanos::ZERO, |&(_, time)| time)
+        };
+        let sum = |name: &str, time: &dyn Fn(&ThreadReport) -> Nanos| {
+            let named = threads.iter().filter(|thread| thread.name.starts_with(name));
+            named.fold(Nanos::ZERO, |sum, thread| sum + time(thread))
+        };
+        let all = self.account().spent(&self.costs);
+        let recorded = "hotness_recorded";
+        let by_threads =
+            ["klruscand", "kmigrated"].map(|name| sum(name, &|thread| of(&thread.spent, recorded)));
+        TrackerTime {
+            scans: memory.scanning,
+            hint_faults: of(&all, "hint_faults"),
+            records: Nanos(of(&all, recorded).0 - by_threads[0].0 - by_threads[1].0),
+            klruscand: sum("klruscand", &|thread| thread.cpu_time),
+            kmigrated: sum("kmigrated", &|thread| {
+                Nanos(thread.cpu_time.0.saturating_sub(of(&thread.spent, "copied").0))
+            }),
+            samples: memory.sampling,
+        }
     }
 
     /// The next `count` accesses of a task have found their pages: how much longer they take than `span`, their price in ordinary memory,
@@ -227,29 +286,37 @@ impl Machine {
         let Some(memory) = &mut self.memory else { return Nanos::ZERO };
         let task = &self.tasks[task];
         let (cpu, weight) = (task.runner.cpu, u64::from(task.weight));
+        let mut prices = Prices::default();
         let mut hints = self.engine.wants_hardware_hints().then_some(&mut memory.hints);
         let has_hints = hints.is_some();
         memory.touches.fill(Touches::default());
         for &access in &task.accesses.pending()[..count] {
-            let is_mapped = task.is_mapped(access.object());
+            let moves = if task.is_mapped(access.object()) { Moves::Line } else { Moves::Page };
+            let priced = prices.of(moves);
+            priced.count += weight;
+            priced.sum += task.access_price(access.object());
             let access: Access =
                 task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
             if let Touched::Frame(pfn) = self.engine.touched(task.runner.id, access) {
-                let moves = if is_mapped { Moves::Line } else { Moves::Page };
                 let node = self.engine.node_of(pfn);
                 memory.touches[node.index()].add(moves, access.write, weight);
                 if let Some(hints) = &mut hints {
                     let is_top_tier = memory.is_top_tier[node.index()];
-                    let place = Place { node, is_top_tier, is_write: access.write };
+                    let is_in_kernel = moves == Moves::Page;
+                    let place = Place { node, is_top_tier, is_write: access.write, is_in_kernel };
                     hints.access(at, cpu, pfn, place, weight);
                 }
                 if let Some(hindsight) = &mut memory.hindsight {
                     let is_fast = memory.is_top_tier[node.index()];
-                    hindsight.note(self.engine.page_key(task.runner.id, access), pfn, at, is_fast);
+                    let key = self.engine.page_key(task.runner.id, access);
+                    hindsight.note(key, pfn, at, is_fast, || memory.arrivals.has(pfn));
                 }
+            } else {
+                priced.nowhere += weight;
             }
         }
-        let longer = memory.load.access(at, span, self.engine.node_of_cpu(cpu), &memory.touches);
+        let from = self.engine.node_of_cpu(cpu);
+        let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
@@ -267,10 +334,15 @@ impl Machine {
             };
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
         }
-        let waited = at.0 - began.0;
-        let each = (span.0 + longer.0) / (count as u64 * weight);
-        memory.latency.record_many(Nanos(waited + each), count as u64);
-        if has_hints { longer + self.keep_hints(at, cpu) } else { longer }
+        memory.record(&prices, Nanos(at.0 - began.0));
+        if !has_hints {
+            return longer;
+        }
+        let sampling = self.keep_hints(at, cpu);
+        if let Some(memory) = &mut self.memory {
+            memory.sampling += sampling;
+        }
+        longer + sampling
     }
 }
 
@@ -291,12 +363,37 @@ mod tests {
         NodeId(u8::from(pfn.0 >= 100))
     }
 
+    fn two_tiers() -> Box<TieredMemory> {
+        let hints = Hints::new(HintSpec::default(), 1, 1, 2);
+        TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, vec![true, false], hints, true).unwrap()
+    }
+
+    /// 95 of 100 accesses reach fast memory, and the first of them waits for its page: nobody else does.
+    #[test]
+    fn each_access_counts_with_what_it_took_and_not_with_the_mean_of_those_beside_it() {
+        let mut memory = two_tiers();
+        let lines = Priced { count: 100, sum: 100 * 173, nowhere: 0 };
+        let pages = Priced { count: 2, sum: 2 * 400, nowhere: 2 };
+        for waited in [Nanos(5000), Nanos::ZERO] {
+            memory.touches[0].lines = [95, 0];
+            memory.touches[1].lines = [5, 0];
+            let touches = memory.touches.clone();
+            memory.load.access(Nanos(0), Nanos(100 * 173), NodeId(0), &touches, &mut memory.delays);
+            memory.record(&Prices { lines, pages }, waited);
+        }
+        let within_a_percent = |nanos: u64, of: u64| nanos.abs_diff(of) * 100 <= of;
+        let quantile = |share| memory.latency.quantile(share).0;
+        assert!(within_a_percent(quantile(0.5), 173) && within_a_percent(quantile(0.9), 173));
+        assert!(within_a_percent(quantile(0.97), 173 + 115), "five in a hundred reach slow memory");
+        assert!(within_a_percent(quantile(0.99), 400), "pages of zeroes are copied, too");
+        let all = memory.latency.summary();
+        assert_eq!((all.count, all.max), (204, Nanos(5173)));
+        assert_eq!(all.total, Nanos(5000 + 2 * (100 * 173 + 5 * 115 + 2 * 400)));
+    }
+
     #[test]
     fn a_page_that_goes_back_within_ten_seconds_is_ping_pong() {
-        let hints = Hints::new(HintSpec::default(), 1, 1, 2);
-        let is_top_tier = vec![true, false];
-        let mut memory =
-            TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, is_top_tier, hints, true).unwrap();
+        let mut memory = two_tiers();
         let mut copy = |from, to, seconds: u64| {
             let ops = [
                 Op::Copy { from: Pfn(from), to: Pfn(to), pages: 1 },
@@ -310,17 +407,6 @@ mod tests {
         assert_eq!(copy(101, 2, 9), 1, "promoted again");
         assert_eq!(copy(2, 102, 20), 1, "and demoted long after");
         copy(3, 103, 60);
-        assert_eq!(memory.report(0, 0).promoted_and_demoted(), (1, 3));
-    }
-
-    #[test]
-    fn convergence_is_where_the_share_comes_to_nine_tenths_of_what_it_ends_at() {
-        let mut shares = Shares { span: SPAN, counts: Vec::new() };
-        for at in 0..1000 {
-            shares.add(Nanos(at * 10 * SPAN), if at < 300 { 10 } else { 80 }, 100);
-        }
-        let at = shares.converged().unwrap().0 / SPAN;
-        assert!((2950..=3050).contains(&at), "{at}");
-        assert_eq!(Shares { span: SPAN, counts: Vec::new() }.converged(), None);
+        assert_eq!(memory.report(0, TrackerTime::default(), 0, 0).promoted_and_demoted(), (1, 3));
     }
 }

@@ -8,12 +8,13 @@
 //! ```
 //! Whatever the prices, the best placement at these prices is worth at least what the best one with so much fast memory and so many promotions
 //! is worth (Lagrangian relaxation). So each round gives a bound, and the least of them is told. Each page has a choice of its own, a walk
-//! along its windows. A page begins where it likes, each time that it is read anew, and leaves fast memory for nothing. It takes room while it
-//! is in memory and fast: from an access on, up to an access.
+//! along its windows. A page begins where it did in the run, each time that it is read anew, and leaves fast memory for nothing. It takes room
+//! while it is in memory and fast: from an access on, up to an access. So without any promotion the bound is what came to fast memory by itself,
+//! and stays there as long as that has room.
 //!
 //! Of more pages than are worth following, one in so many is, by a hash; capacity and promotions are then as much smaller (Waldspurger et al.,
 //! Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
-//! above this.
+//! above this; who asks takes the greater of the two, as the run is a placement, too.
 //!
 //! Nothing is followed unless somebody wants to know: `machine.hindsight`.
 
@@ -39,8 +40,10 @@ struct Seen {
     accesses: u32,
     /// It was found in fast memory after it had been found in slow memory, without being read anew.
     promoted: bool,
-    /// It was read anew, or for the first time.
-    came: bool,
+    /// It was read anew, or for the first time, into fast memory.
+    came_fast: bool,
+    /// Its first access found it read anew into slow memory: where it had been before is of no use.
+    came_slow: bool,
     /// How long it is in memory: from the access that brings it to the last before it is dropped.
     there_ns: u64,
     /// How long of that before its first access here, and after its last one.
@@ -106,8 +109,15 @@ impl Hindsight {
         self.shift == 0 || hash >> (u64::BITS - self.shift) == 0
     }
 
-    /// A page was accessed in this frame, of fast memory or not.
-    pub(crate) fn note(&mut self, key: u64, pfn: Pfn, at: Nanos, is_fast: bool) {
+    /// A page was accessed in this frame, of fast memory or not. `has_moved`: it came to this tier from another since it is in memory.
+    pub(crate) fn note(
+        &mut self,
+        key: u64,
+        pfn: Pfn,
+        at: Nanos,
+        is_fast: bool,
+        has_moved: impl FnOnce() -> bool,
+    ) {
         let hash = hash(key);
         if !self.is_followed(hash) {
             return;
@@ -130,8 +140,12 @@ impl Hindsight {
         }
         page.last_ns = now;
         let seen = &mut page.seen[window];
+        if comes {
+            let began_fast = is_fast != has_moved();
+            seen.came_fast |= began_fast;
+            seen.came_slow |= !began_fast && seen.accesses == 0;
+        }
         seen.accesses = seen.accesses.saturating_add(1);
-        seen.came |= comes;
         seen.promoted |= is_fast && page.was_slow && !comes;
         page.was_slow = !is_fast;
         if self.pages.len() > PAGES {
@@ -290,12 +304,18 @@ struct Placed {
 }
 
 impl Seen {
+    /// Promotions that being fast from its first access on takes, of a page that was in slow memory before, or in fast.
+    fn promotions(self, was_fast: bool) -> f64 {
+        f64::from(u8::from(!self.came_fast && (self.came_slow || !was_fast)))
+    }
+
     /// This window and the next one, as one.
     fn then(self, next: Seen) -> Seen {
         Seen {
             accesses: self.accesses.saturating_add(next.accesses),
             promoted: self.promoted || next.promoted,
-            came: self.came || next.came,
+            came_fast: self.came_fast || next.came_fast,
+            came_slow: if self.accesses > 0 { self.came_slow } else { next.came_slow },
             there_ns: self.there_ns + next.there_ns,
             head_ns: if self.accesses > 0 { self.head_ns } else { self.there_ns + next.head_ns },
             tail_ns: if next.accesses > 0 { next.tail_ns } else { self.tail_ns + next.there_ns },
@@ -330,33 +350,30 @@ impl Page {
         let head = |window: usize| part(self.seen[window].head_ns);
         let tail = |window: usize| part(self.seen[window].tail_ns);
         let gain = |window: usize| f64::from(self.seen[window].accesses) - room(window) * prices.fast[window];
+        let promotion = |window: usize, was_fast| self.seen[window].promotions(was_fast) * prices.promotion;
         // A bit a window: being fast there is best reached from slow memory, being slow by a demotion.
         let (mut by_coming, mut by_demotion) = (0u32, 0u32);
-        let (mut fast, mut slow) = (gain(first), 0.0f64);
+        let (mut fast, mut slow) = (gain(first) - promotion(first, false), 0.0f64);
         for window in first + 1..last {
-            let price = if self.seen[window].came { 0.0 } else { prices.promotion };
-            let comes = slow - price + head(window) * prices.fast[window];
+            let stays = fast - promotion(window, true);
+            let comes = slow - promotion(window, false) + head(window) * prices.fast[window];
             let leaves = fast + tail(window - 1) * prices.fast[window - 1];
-            by_coming |= u32::from(comes > fast) << window;
+            by_coming |= u32::from(comes > stays) << window;
             by_demotion |= u32::from(leaves > slow) << window;
-            (fast, slow) = (gain(window) + fast.max(comes), slow.max(leaves));
+            (fast, slow) = (gain(window) + stays.max(comes), slow.max(leaves));
         }
         placed.worth += fast.max(slow);
         let mut is_fast = fast > slow;
         for window in (first..last).rev() {
+            let changes = window > first && if is_fast { by_coming } else { by_demotion } >> window & 1 == 1;
             if is_fast {
-                placed.fast[window] += room(window);
+                placed.fast[window] += room(window) - if changes { head(window) } else { 0.0 };
+                let was_fast = window > first && !changes;
+                placed.promotions += self.seen[window].promotions(was_fast);
+            } else if changes {
+                placed.fast[window - 1] -= tail(window - 1);
             }
-            let changes = if is_fast { by_coming } else { by_demotion } >> window & 1 == 1;
-            if window > first && changes {
-                if is_fast {
-                    placed.promotions += f64::from(u8::from(!self.seen[window].came));
-                    placed.fast[window] -= head(window);
-                } else {
-                    placed.fast[window - 1] -= tail(window - 1);
-                }
-                is_fast = !is_fast;
-            }
+            is_fast ^= changes;
         }
     }
 }
@@ -366,7 +383,7 @@ mod tests {
     use super::*;
 
     /// Hot pages, a hundred accesses each in every window, that are others from half of the run on; and cold ones with one each.
-    fn moving(pages: u64, hot: u64) -> Hindsight {
+    fn moving(pages: u64, hot: u64, is_fast: impl Fn(u64) -> bool) -> Hindsight {
         let mut hindsight = Hindsight::new();
         for window in 0..32 {
             let first = if window < 16 { 0 } else { hot };
@@ -374,7 +391,7 @@ mod tests {
                 let accesses = if (first..first + hot).contains(&page) { 100 } else { 1 };
                 for access in 0..accesses {
                     let at = Nanos(window * SPAN + access * SPAN / accesses);
-                    hindsight.note(page, Pfn(page as u32), at, false);
+                    hindsight.note(page, Pfn(page as u32), at, is_fast(page), || false);
                 }
             }
         }
@@ -383,7 +400,7 @@ mod tests {
 
     #[test]
     fn with_promotions_enough_the_hot_set_is_fast_wherever_it_is() {
-        let hindsight = moving(1000, 100);
+        let hindsight = moving(1000, 100, |_| true);
         let whole = 100.0 * 100.0 / (100.0 * 100.0 + 900.0);
         let share = hindsight.best_share(100, 100).unwrap();
         assert!((whole - 1e-9..whole + 0.01).contains(&share), "{share} {whole}");
@@ -393,28 +410,71 @@ mod tests {
 
     #[test]
     fn without_promotions_it_is_fast_half_of_the_time() {
-        let share = moving(1000, 100).best_share(100, 0).unwrap();
+        let share = moving(1000, 100, |_| true).best_share(100, 0).unwrap();
         let half = (50.0 * 100.0 + 50.0) / (100.0 * 100.0 + 900.0);
         assert!((half - 1e-9..half + 0.03).contains(&share), "{share} {half}");
     }
 
+    /// The hot pages of the first half are 0 to 99, and those of the second 100 to 199.
+    #[test]
+    fn a_page_that_begins_on_slow_memory_is_fast_from_a_promotion_on_and_no_sooner() {
+        let (all, hot, cold) = (100.0 * 100.0 + 900.0, 100.0 * 100.0, 900.0);
+        let share = |is_fast: fn(u64) -> bool, capacity, promotions| {
+            moving(1000, 100, is_fast).best_share(capacity, promotions).unwrap()
+        };
+        let about =
+            |share: f64, of: f64| assert!((of - 1e-9..of + 0.03).contains(&share), "{share}, not {of}");
+        assert_eq!(share(|_| false, 1000, 0), 0.0, "nothing was in fast memory, and nothing came");
+        about(share(|_| false, 100, 200), hot / all);
+        about(share(|_| false, 1000, 200), (hot + (800.0 * 0.0 + 200.0 - 100.0)) / all);
+        about(share(|_| false, 100, 100), hot / 2.0 / all);
+        about(share(|page| page < 100, 100, 0), (hot / 2.0 + 50.0) / all);
+        about(share(|page| page < 100, 100, 100), hot / all);
+        about(share(|page| page >= 200, 1000, 0), (cold - 100.0) / all);
+    }
+
+    #[test]
+    fn a_page_that_was_promoted_before_its_first_access_began_on_slow_memory() {
+        let share = |has_moved: bool, promotions| {
+            let mut hindsight = Hindsight::new();
+            (0..100).for_each(|at| hindsight.note(1, Pfn(1), Nanos(at * SPAN), true, || has_moved));
+            hindsight.best_share(1, promotions).unwrap()
+        };
+        assert_eq!([share(false, 0), share(true, 0), share(true, 1)], [1.0, 0.0, 1.0]);
+    }
+
+    /// A page that is dropped and comes back to slow memory has to be promoted again.
+    #[test]
+    fn what_is_read_anew_into_slow_memory_is_slow() {
+        let mut hindsight = Hindsight::new();
+        for visit in 0..32u64 {
+            let is_fast = visit % 2 == 0;
+            hindsight.note(1, Pfn(1), Nanos(visit * SPAN), is_fast, || false);
+            hindsight.note_free(Pfn(1));
+        }
+        assert_eq!(hindsight.best_share(1, 0), Some(0.5));
+        assert_eq!(hindsight.best_share(1, 16), Some(1.0));
+        let some = hindsight.best_share(1, 4).unwrap();
+        assert!((0.625..0.66).contains(&some), "four of sixteen: {some}");
+    }
+
     #[test]
     fn all_that_fits_is_fast_and_a_bound_is_never_above_all() {
-        assert_eq!(moving(200, 20).best_share(200, 0), Some(1.0));
+        assert_eq!(moving(200, 20, |_| true).best_share(200, 0), Some(1.0));
         assert_eq!(Hindsight::new().best_share(10, 0), None);
     }
 
     #[test]
     fn a_sample_of_many_pages_says_the_same() {
-        let share = moving(40_000, 4_000).best_share(4_000, 4_000).unwrap();
+        let share = moving(40_000, 4_000, |_| true).best_share(4_000, 4_000).unwrap();
         let whole = 100.0 / 109.0;
         assert!((share - whole).abs() < 0.03, "{share} {whole}");
     }
 
     #[test]
     fn the_map_shows_the_hot_set_move_and_what_was_promoted() {
-        let mut hindsight = moving(1000, 100);
-        hindsight.note(0, Pfn(0), Nanos(31 * SPAN), true);
+        let mut hindsight = moving(1000, 100, |_| false);
+        hindsight.note(0, Pfn(0), Nanos(31 * SPAN), true, || false);
         let map = hindsight.heat_map(10);
         assert_eq!((map.accesses.len(), map.row_pages), (10, 100));
         assert!(map.accesses[0][0] == 10_000 && map.accesses[0][31] == 101 && map.accesses[1][31] == 10_000);
@@ -430,7 +490,7 @@ mod tests {
             for visit in 0..3200 {
                 let (page, at) = (visit % 1600, visit * SPAN / 100);
                 let (here, there) = (Pfn(page as u32), Pfn(page as u32 + 1600));
-                (0..4).for_each(|access| hindsight.note(page, here, Nanos(at + access), true));
+                (0..4).for_each(|access| hindsight.note(page, here, Nanos(at + access), true, || false));
                 if leaves {
                     hindsight.note_free(here);
                 } else {

@@ -16,7 +16,7 @@
 use pageout_engine::{Nanos, NodeId};
 
 use super::MemorySpec;
-use super::load::{Channel, Touches};
+use super::load::Channel;
 
 /// What lies between two sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,23 +90,17 @@ impl Links {
         self.flows.iter_mut().flatten().map(|flow| flow.longer(at)).max().unwrap_or(0)
     }
 
-    /// These bytes of a node are asked for within `span` from `at` on. Returns how much longer than that it takes until all are there.
-    pub(super) fn transfer(
+    /// So many bytes of a node are asked for within `span` from `at` on. Returns how much longer than that it takes until all have come.
+    pub(super) fn book(
         &mut self,
         at: Nanos,
+        bytes: u64,
         span: Nanos,
         from: NodeId,
         memory: NodeId,
-        touches: &Touches,
+        is_write: bool,
     ) -> u64 {
-        let mut queue = 0;
-        for is_write in [false, true] {
-            let bytes = touches.bytes_of(is_write);
-            if let Some(flow) = self.flow(from, memory, is_write).filter(|_| bytes > 0) {
-                queue = queue.max(flow.book(at, bytes, span.0));
-            }
-        }
-        queue
+        self.flow(from, memory, is_write).map_or(0, |flow| flow.book(at, bytes, span.0))
     }
 }
 
@@ -145,16 +139,14 @@ mod tests {
         assert_eq!(links.longer(Nanos(0), here, there, false), 62);
         // Two thirds of what it can carry.
         let lines = LinkSpec::BANDWIDTH / 64 * 2 / 3 / 10_000;
-        let touches = Touches { lines: [lines, 0], pages: [0, 0] };
         for window in 0..20 {
-            assert_eq!(links.transfer(Nanos(window * WINDOW), Nanos(WINDOW), here, there, &touches), 0);
+            assert_eq!(links.book(Nanos(window * WINDOW), lines * 64, Nanos(WINDOW), here, there, false), 0);
         }
         let at = Nanos(20 * WINDOW);
         assert_eq!(links.longer(at, here, there, false), 62 + 78 * 665 / 670);
         assert_eq!(links.longer(at, here, there, true), 62, "stores go the other way");
         assert_eq!(links.longer(at, there, here, true), 62 + 78 * 665 / 670, "as what they store does");
         assert_eq!(links.longest(at), 62 + 78 * 665 / 670);
-        let too_much = Touches { lines: [15 * lines, 0], pages: [0, 0] };
-        assert!(links.transfer(at, Nanos(WINDOW), here, there, &too_much) > 8 * WINDOW);
+        assert!(links.book(at, 15 * lines * 64, Nanos(WINDOW), here, there, false) > 8 * WINDOW);
     }
 }

@@ -162,7 +162,52 @@ pub(crate) struct Touches {
     pub(crate) pages: [u64; 2],
 }
 
+/// Accesses that take as long as each other, of one node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) moves: Moves,
+    pub(crate) is_write: bool,
+}
+
+/// How much longer than its price one access of each kind takes.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Delays {
+    lines: [u64; 2],
+    pages: [u64; 2],
+}
+
+impl Delays {
+    pub(crate) fn of(&self, kind: Kind) -> u64 {
+        let delays = if kind.moves == Moves::Line { self.lines } else { self.pages };
+        delays[usize::from(kind.is_write)]
+    }
+
+    fn add(&mut self, kind: Kind, longer: u64) {
+        let delays = if kind.moves == Moves::Line { &mut self.lines } else { &mut self.pages };
+        delays[usize::from(kind.is_write)] += longer;
+    }
+}
+
+/// How much longer bytes take than their span, and those that come last: of which node, loaded or stored.
+struct Queue {
+    longer: u64,
+    node: NodeId,
+    is_write: bool,
+}
+
 impl Touches {
+    /// The kinds that there are any of, and how many.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (Kind, u64)> + use<> {
+        let kind = |moves, is_write| Kind { moves, is_write };
+        let all = [
+            (kind(Moves::Line, false), self.lines[0]),
+            (kind(Moves::Line, true), self.lines[1]),
+            (kind(Moves::Page, false), self.pages[0]),
+            (kind(Moves::Page, true), self.pages[1]),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0)
+    }
+
     pub(crate) fn add(&mut self, moves: Moves, is_write: bool, count: u64) {
         let counts = match moves {
             Moves::Line => &mut self.lines,
@@ -237,37 +282,58 @@ impl MemoryLoad {
     }
 
     /// A CPU of node `from` makes these accesses from `at` on, by node, one after the other, which would take `span` in idle ordinary
-    /// memory. Returns how much longer they take.
-    pub(crate) fn access(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Nanos {
+    /// memory. Returns how much longer they take, and leaves in `delays` how much of that each access of a kind does.
+    pub(crate) fn access(
+        &mut self,
+        at: Nanos,
+        span: Nanos,
+        from: NodeId,
+        touches: &[Touches],
+        delays: &mut [Delays],
+    ) -> Nanos {
         let mut longer = 0;
-        for (node, touches) in touches.iter().enumerate() {
-            let node = NodeId(node as u8);
-            for (moves, counts) in [(Moves::Line, touches.lines), (Moves::Page, touches.pages)] {
-                for (is_write, count) in [(false, counts[0]), (true, counts[1])] {
-                    if count > 0 {
-                        longer += count * self.longer(at, from, node, moves, is_write);
-                    }
-                }
+        for (node, (touches, delays)) in touches.iter().zip(&mut *delays).enumerate() {
+            *delays = Delays::default();
+            for (kind, count) in touches.kinds() {
+                let each = self.longer(at, from, NodeId(node as u8), kind.moves, kind.is_write);
+                delays.add(kind, each);
+                longer += count * each;
             }
         }
-        Nanos(longer) + self.transfer(at, Nanos(span.0 + longer), from, touches)
+        let queue = self.queue(at, Nanos(span.0 + longer), from, touches);
+        let bytes = touches[queue.node.index()].bytes_of(queue.is_write).max(1);
+        for moves in [Moves::Line, Moves::Page] {
+            let kind = Kind { moves, is_write: queue.is_write };
+            let share = u128::from(queue.longer) * u128::from(moves.bytes()) / u128::from(bytes);
+            delays[queue.node.index()].add(kind, share as u64);
+        }
+        Nanos(longer + queue.longer)
     }
 
     /// A CPU of node `from` asks for these bytes within `span` from `at` on. Returns how much longer than that it takes until all are there.
     pub(crate) fn transfer(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Nanos {
-        let mut queue = 0;
+        Nanos(self.queue(at, span, from, touches).longer)
+    }
+
+    /// The same, and whose bytes come last.
+    fn queue(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Queue {
+        let mut last = Queue { longer: 0, node: NodeId(0), is_write: false };
         for (node, (channels, touches)) in self.nodes.iter_mut().zip(touches).enumerate() {
+            let node = NodeId(node as u8);
             for (channel, is_write) in channels.iter_mut().zip([false, true]) {
                 let bytes = touches.bytes_of(is_write);
-                if bytes > 0 {
-                    queue = queue.max(channel.book(at, bytes, span.0));
+                if bytes == 0 {
+                    continue;
+                }
+                let link =
+                    self.links.as_mut().map_or(0, |links| links.book(at, bytes, span, from, node, is_write));
+                let longer = channel.book(at, bytes, span.0).max(link);
+                if longer > last.longer {
+                    last = Queue { longer, node, is_write };
                 }
             }
-            if let Some(links) = &mut self.links {
-                queue = queue.max(links.transfer(at, span, from, NodeId(node as u8), touches));
-            }
         }
-        Nanos(queue)
+        last
     }
 }
 
@@ -285,6 +351,10 @@ mod tests {
     /// The node of whose CPUs accesses are.
     const HERE: NodeId = NodeId(0);
 
+    fn access(load: &mut MemoryLoad, at: Nanos, span: Nanos, touches: &[Touches]) -> Nanos {
+        load.access(at, span, HERE, touches, &mut vec![Delays::default(); touches.len()])
+    }
+
     fn lines(count: u64) -> Touches {
         Touches { lines: [count, 0], pages: [0, 0] }
     }
@@ -299,10 +369,31 @@ mod tests {
     fn an_idle_slow_node_adds_its_distance_and_a_copied_page_the_published_65_ns() {
         let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
         let far = [Touches::default(), lines(10)];
-        assert_eq!(load.access(Nanos(0), Nanos(1730), HERE, &far), Nanos(10 * 115));
+        assert_eq!(access(&mut load, Nanos(0), Nanos(1730), &far), Nanos(10 * 115));
         let page = [Touches::default(), Touches { lines: [0, 0], pages: [1, 0] }];
-        assert_eq!(load.access(Nanos(0), Nanos(226), HERE, &page), Nanos(65));
-        assert_eq!(load.access(Nanos(0), Nanos(1730), HERE, &[lines(10), Touches::default()]), Nanos(0));
+        assert_eq!(access(&mut load, Nanos(0), Nanos(226), &page), Nanos(65));
+        assert_eq!(access(&mut load, Nanos(0), Nanos(1730), &[lines(10), Touches::default()]), Nanos(0));
+    }
+
+    /// A thousand lines of slow memory take 1000 ns of its bandwidth; fast ones wait for none of it.
+    #[test]
+    fn who_waits_for_bandwidth_is_who_asked_for_it() {
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut delays = [Delays::default(); 2];
+        let longer = load.access(Nanos(0), Nanos(0), HERE, &[lines(1), lines(1000)], &mut delays);
+        let load = Kind { moves: Moves::Line, is_write: false };
+        assert_eq!(delays.map(|delays| delays.of(load)), [0, 115]);
+        assert_eq!(longer, Nanos(1000 * 115), "they take longer than their bytes");
+        let mut load_pages = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let pages = Touches { lines: [0, 0], pages: [1000, 0] };
+        let longer = load_pages.access(Nanos(0), Nanos(0), HERE, &[lines(64), pages], &mut delays);
+        // Of 64 ns for a page, 65 are gone with its latency; so nothing is left to wait for.
+        assert_eq!(longer, Nanos(65_000));
+        for _ in 0..2 {
+            load_pages.access(Nanos(0), Nanos(0), HERE, &[lines(64), pages], &mut delays);
+        }
+        let page = Kind { moves: Moves::Page, is_write: false };
+        assert_eq!((delays[0].of(load), delays[1].of(page)), (0, 65 + 3 * 64 - 65));
     }
 
     /// At two thirds the wait is half of the idle latency: 210 * 1/2 * 667 / (2 * 333).
@@ -354,7 +445,7 @@ mod tests {
             let task = (0..16).min_by_key(|&task| clocks[task]).unwrap();
             let half = Touches { lines: [0, 0], pages: [78, 0] };
             let at = Nanos(clocks[task]);
-            clocks[task] += 10_000 + load.access(at, Nanos(10_000), HERE, &[Touches::default(), half]).0;
+            clocks[task] += 10_000 + access(&mut load, at, Nanos(10_000), &[Touches::default(), half]).0;
             bytes += half.bytes();
         }
         let rate = bytes as f64 / (*clocks.iter().max().unwrap() as f64 / 1e9);
@@ -367,7 +458,7 @@ mod tests {
             let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, stands_for).unwrap();
             let touches = [Touches::default(), Touches { lines: [lines, 0], pages: [0, 0] }];
             (0..40)
-                .map(|window| load.access(Nanos(window * WINDOW), Nanos(lines * 173), HERE, &touches).0)
+                .map(|window| access(&mut load, Nanos(window * WINDOW), Nanos(lines * 173), &touches).0)
                 .sum::<u64>()
         };
         assert!(longer(8, 50).abs_diff(longer(1, 400)) * 100 < longer(1, 400));
@@ -378,8 +469,8 @@ mod tests {
         let mut before = 0;
         for busy in 0..=120 {
             let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
-            load.access(Nanos(0), Nanos(WINDOW), HERE, &[Touches::default(), lines(busy * WINDOW / 100)]);
-            let now = load.access(Nanos(WINDOW), Nanos(173), HERE, &[Touches::default(), lines(1)]).0;
+            access(&mut load, Nanos(0), Nanos(WINDOW), &[Touches::default(), lines(busy * WINDOW / 100)]);
+            let now = access(&mut load, Nanos(WINDOW), Nanos(173), &[Touches::default(), lines(1)]).0;
             assert!(now >= before, "{busy} %: {now} after {before}");
             before = now;
         }

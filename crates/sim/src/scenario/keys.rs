@@ -32,6 +32,8 @@ pub enum Accepts {
     HostPath,
     /// A list of texts.
     Texts,
+    /// A list of whole numbers, whose ranges others check.
+    Numbers,
     /// `true` or `false`.
     Bool,
     /// One of a few words.
@@ -145,6 +147,7 @@ impl fmt::Display for Accepts {
             Accepts::KernelFile => f.write_str("path of a kernel file"),
             Accepts::HostPath => f.write_str("path of a file"),
             Accepts::Texts => f.write_str("list of texts"),
+            Accepts::Numbers => f.write_str("list of numbers"),
             Accepts::Bool | Accepts::Choice(_) | Accepts::Policy => f.write_str(&self.words().join(" | ")),
             Accepts::Integer(min, i64::MAX) => write!(f, "number from {min}"),
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),
@@ -289,6 +292,7 @@ mod tests {
             Accepts::Share => json!("50%"),
             Accepts::Deciles => json!("1 2 3 4 5 6 7 8 9 10 11"),
             Accepts::Texts => json!(["a"]),
+            Accepts::Numbers => json!([1]),
             Accepts::Table(_) if key.path == "expect[].holds" => json!("v == 1"),
             Accepts::Table(_) => json!({ "a": 1 }),
             Accepts::Text

@@ -73,9 +73,9 @@ section! {
     /// Hardware that tells of accesses.
     pub struct Hints {
         preset: String, [default "ibs".to_string()] in Accepts::Choice(HintSpec::NAMES),
-            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own accesses. cxl-hmu: slower memory counts accesses to itself. ibs is what the postings of pghot have.";
+            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own loads and stores, and not the kernel's, so never pages that read(2) or write(2) copies. cxl-hmu: slower memory counts accesses to itself, whoever makes them. ibs is what the postings of pghot have.";
         period: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 134_217_727),
-            "Accesses of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
+            "Loads and stores of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
         loads_only: Option<bool>, [absent "the preset's"] in Accepts::Bool,
             "Stores are neither counted nor sampled. For processors that sample.";
         min_latency: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000),
@@ -196,8 +196,10 @@ section! {
             "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
         unmovable_blocks: u64, [default 0] in Accepts::Integer(0, Node::BLOCKS_MAX as i64),
             "So many of the node's blocks of 2 MiB, evenly spread, have a page of the kernel's from the start that never moves, as on a machine that has been up for a while. The rest of such a block is free; it is never free as a whole, for a huge page. For nodes of 64GiB at most: each of their pages has a record from the start then.";
-        distance: u32, [default 20] in Accepts::Integer(11, 254),
+        distance: u32, [default Node::DISTANCE] in Accepts::Integer(11, 254),
             "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";
+        distances: Vec<u8>, [unless Vec::new()] in Accepts::Numbers,
+            "How far each node's memory is from here, one number a node in their order, as the row of this node in the firmware's table (numactl --hardware): 10 to itself, 11 to 254 to others. Instead of distance, for tables in which a pair of nodes is as far apart as no larger one of two numbers, such as 32 between sockets, and 50 and 60 to memory behind one of them. A row counts from here; to here, the other node's own does.";
         cpus: Option<u16>, [absent "none"] in Accepts::Integer(0, CPU_MAX as i64 + 1),
             "Processors of this node, numbered in the order of nodes. Those of machine.cpus that no node names are the first node's. What a task allocates comes from the node of its processor first. A node without processors is memory only.";
         preset: String, [default MemorySpec::DRAM_NAME.to_string()] in Accepts::Choice(MemorySpec::PRESETS),
@@ -228,6 +230,9 @@ pub struct MemoryFigure {
 }
 
 impl Node {
+    /// How far a node is from others that says nothing of it.
+    pub(super) const DISTANCE: u32 = 20;
+
     /// Blocks of 2 MiB of the largest node that may have such.
     pub(super) const BLOCKS_MAX: u64 = 64 << 9;
 
@@ -283,9 +288,10 @@ impl Machine {
     /// How that memory lies.
     pub(super) fn layout(&self) -> Layout {
         let pages = |size: fn(&Node) -> Size| self.node.iter().map(|node| size(node).pages_floor()).collect();
-        let distance = |from: usize, to: usize| match from == to {
-            true => 10,
-            false => self.node[from].distance.max(self.node[to].distance) as u8,
+        let distance = |from: usize, to: usize| match self.node[from].distances.get(to) {
+            Some(&given) => given,
+            None if from == to => 10,
+            None => self.node[from].distance.max(self.node[to].distance) as u8,
         };
         let nodes = 0..self.node.len();
         Layout {

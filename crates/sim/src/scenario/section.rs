@@ -121,6 +121,7 @@ macro_rules! held_empty {
 
 held_empty! {
     Vec<String>: "[]";
+    Vec<u8>: "[]";
     Table: "{}";
     Knobs: "{}";
 }

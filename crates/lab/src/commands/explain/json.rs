@@ -1,8 +1,8 @@
 //! Stories as plain data: every event with its numbers, under the names that the engine gives them.
 
 use pageout_engine::{
-    Deactivation, ListsEvent, PageEvent, PageState, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp,
-    TypeChoice, TypeReason, Whereabouts,
+    Deactivation, Heat, ListsEvent, PageEvent, PageState, Position, RefTierLimit, RefaultRule, ScanBalance,
+    Stamp, TypeChoice, TypeReason, Whereabouts,
 };
 use serde_json::{Map, Value, json};
 
@@ -47,6 +47,7 @@ fn step(telling: &Telling, step: &Step) -> Value {
         "until_ns": step.until.0,
         "times": step.times,
         "memcg": telling.groups.get(&step.memcg),
+        "node": step.node.0,
         "state": state(&step.state),
     });
     if !step.since.is_empty() {
@@ -183,9 +184,22 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
             "tier": tier,
             "swapped": swapped,
         }),
+        PageEvent::HintFault { by } => json!({ "by": by.0 }),
+        PageEvent::HeatJudged { to, heat } => heat_judged(to.0, heat),
+        PageEvent::Reported { source, by, accesses, is_ready } => json!({
+            "source": name(source),
+            "by": by.map(|by| by.0),
+            "accesses": accesses,
+            "is_ready": is_ready,
+        }),
+        PageEvent::SetAside { to } => json!({ "to": to.0 }),
+        PageEvent::Migrated { from, to, why } => json!({ "from": from.0, "to": to.0, "why": name(why) }),
+        PageEvent::NotMigrated { to, why } => json!({ "to": to.0, "why": name(why) }),
         PageEvent::MovedToHead
         | PageEvent::Sorted
         | PageEvent::Isolated
+        | PageEvent::IsolatedToMove
+        | PageEvent::HintMarked
         | PageEvent::SplitOff
         | PageEvent::Dirtied
         | PageEvent::Dropped
@@ -199,6 +213,20 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
     named.insert("event".to_string(), name(event).into());
     named.extend(details);
     Value::Object(named)
+}
+
+fn heat_judged(to: u8, heat: &Heat) -> Value {
+    let mut value = json!({ "to": to, "heat": name(heat) });
+    match *heat {
+        Heat::RoomToSpare => value["is_hot"] = true.into(),
+        Heat::OnActiveList(is_active) => value["is_hot"] = is_active.into(),
+        Heat::Age { age_ms, threshold_ms } => {
+            value["is_hot"] = (age_ms < threshold_ms).into();
+            value["age_ms"] = age_ms.into();
+            value["threshold_ms"] = threshold_ms.into();
+        }
+    }
+    value
 }
 
 fn refault_rule(rule: &RefaultRule) -> Value {

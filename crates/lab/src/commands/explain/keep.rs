@@ -58,6 +58,7 @@ pub(super) struct Step {
     pub(super) until: Nanos,
     pub(super) times: u64,
     pub(super) memcg: MemcgId,
+    pub(super) node: NodeId,
     pub(super) state: PageState,
     pub(super) event: PageEvent,
     /// What its lists went through since the step before.
@@ -79,7 +80,7 @@ impl PageStory {
     fn push(&mut self, step: Step, most: usize) {
         if let Some(before) = self.last.back_mut().or(self.first.last_mut())
             && before.event == step.event
-            && before.state == step.state
+            && (before.state, before.node) == (step.state, step.node)
         {
             before.times += 1;
             before.until = step.at;
@@ -114,8 +115,8 @@ pub(super) struct Residency {
     pub(super) back: Option<Nanos>,
 }
 
-/// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 5 balances.
-const KINDS: usize = 17;
+/// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 8 balances.
+const KINDS: usize = 20;
 
 /// What a group's lists have gone through so far, as counts.
 #[derive(Clone, Copy, Default, Debug)]
@@ -276,8 +277,8 @@ impl Listener for Following {
             _ => Since::default(),
         };
         story.seen = Some((lists, tally.counts));
-        let (at, memcg) = (told.at, told.memcg);
-        let step = Step { at, until: at, times: 1, memcg, state, event: event.clone(), since };
+        let (at, memcg, node) = (told.at, told.memcg, told.node);
+        let step = Step { at, until: at, times: 1, memcg, node, state, event: event.clone(), since };
         story.push(step, self.most);
         if let Some(wanted) = &mut self.wanted
             && matches!(event, PageEvent::Evicted { .. })

@@ -6,9 +6,10 @@
 use std::fmt::Write;
 
 use pageout_engine::{
-    Arrival, Batch, Because, Deactivation, Filled, FoundBy, ListsEvent, LruType, MemcgId, Nanos, PageEvent,
-    PageState, PlaceRule, Position, RefTierLimit, RefaultRule, ScanBalance, Stamp, TypeChoice, TypeReason,
-    Unrotated, Verdict, Whereabouts, WritebackReason,
+    Arrival, Batch, Because, Deactivation, Filled, FoundBy, Heat, HotSource, ListsEvent, LruType, MemcgId,
+    MigrateReason, MigrateRefusal, Nanos, NodeId, PageEvent, PageState, PlaceRule, Position, RefTierLimit,
+    RefaultRule, ScanBalance, Stamp, TypeChoice, TypeReason, Unrotated, Verdict, Whereabouts,
+    WritebackReason,
 };
 
 use super::keep::{Since, Step};
@@ -57,7 +58,7 @@ fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
     }
     // Columns as wide as they need to be; the rest is for the words.
     let rows: Vec<[String; 3]> =
-        steps.iter().map(|step| [seconds(step.at), place(&step.state), bits(&step.state)]).collect();
+        steps.iter().map(|step| [seconds(step.at), place(telling, step), bits(&step.state)]).collect();
     let widths: Vec<usize> =
         (0..3).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let left = widths.iter().sum::<usize>() + 6;
@@ -113,8 +114,13 @@ pub(super) fn type_name(kind: LruType) -> &'static str {
     }
 }
 
-/// The place, short.
-fn place(state: &PageState) -> String {
+/// The place, short, with the node where there are several.
+fn place(telling: &Telling, step: &Step) -> String {
+    let list = list(&step.state);
+    if telling.has_nodes { format!("{list}, node {}", step.node.0) } else { list }
+}
+
+fn list(state: &PageState) -> String {
     let kind = type_name(state.kind);
     match state.place {
         Whereabouts::NoList => "-".to_string(),
@@ -305,6 +311,18 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
             Whereabouts::Inactive => "taken off the tail of the inactive list to be judged".to_string(),
             _ => "taken off the tail of the list to be judged".to_string(),
         },
+        PageEvent::IsolatedToMove => "taken off its list to move to another frame".to_string(),
+        PageEvent::HintMarked => "marked by a scan: its next access takes a hint fault".to_string(),
+        PageEvent::HintFault { by } => format!("hint fault: accessed on node {}", by.0),
+        PageEvent::HeatJudged { to, heat } => judged_heat(to.0, *heat),
+        PageEvent::Reported { source, by, accesses, is_ready } => {
+            reported(*source, *by, *accesses, *is_ready)
+        }
+        PageEvent::SetAside { to } => {
+            format!("set aside by its reader, to be promoted to node {} when its call is over", to.0)
+        }
+        PageEvent::Migrated { from, to, why } => migrated(from.0, to.0, *why),
+        PageEvent::NotMigrated { to, why } => not_migrated(to.0, *why),
         PageEvent::SplitOff => {
             "its huge page was made single pages: a page of its own from now on".to_string()
         }
@@ -351,6 +369,68 @@ fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
         }
         PageEvent::Released => "freed: its owner gave it up".to_string(),
     }
+}
+
+/// Whether a page in use was found hot.
+fn judged_heat(to: u8, heat: Heat) -> String {
+    match heat {
+        Heat::RoomToSpare => format!("hot: node {to} has so much free that whatever is used is welcome"),
+        Heat::OnActiveList(true) => "hot: it is active".to_string(),
+        Heat::OnActiveList(false) => "not hot: it was not active, and is from now on".to_string(),
+        Heat::Age { age_ms, threshold_ms } => {
+            let (is_hot, than) =
+                if age_ms < threshold_ms { ("hot", "less than") } else { ("not hot", "no less than") };
+            format!(
+                "{is_hot}: {} ms since it was marked or last reported, {than} the threshold of {} ms",
+                count(age_ms),
+                count(threshold_ms)
+            )
+        }
+    }
+}
+
+fn reported(source: HotSource, by: Option<NodeId>, accesses: u32, is_ready: bool) -> String {
+    let source = match source {
+        HotSource::Hardware => "hardware",
+        HotSource::PageTableScan => "klruscand, which found its accessed bit set",
+        HotSource::HintFault => "a hint fault",
+        HotSource::MarkAccessed => "read(2)",
+    };
+    let from = by.map_or(String::new(), |by| format!(" from node {}", by.0));
+    let then = if is_ready { "hot: kmigrated is to promote it" } else { "not hot yet" };
+    let accesses =
+        if accesses == 1 { "an access".to_string() } else { format!("{} accesses", count(accesses.into())) };
+    format!("reported to hot-page tracking by {source}: {accesses}{from}; {then}")
+}
+
+fn migrated(from: u8, to: u8, why: MigrateReason) -> String {
+    let why = match why {
+        MigrateReason::HintFault => "promoted by a hint fault",
+        MigrateReason::Kmigrated => "promoted by kmigrated",
+        MigrateReason::PageCache => "promoted by its reader, as page cache in use",
+        MigrateReason::Demotion => "demoted by reclaim",
+        MigrateReason::Compaction => "compaction wants its place",
+        MigrateReason::Offline => "its node goes offline",
+    };
+    if from == to {
+        format!("moved within node {to}: {why}")
+    } else {
+        format!("migrated from node {from} to node {to}: {why}")
+    }
+}
+
+fn not_migrated(to: u8, why: MigrateRefusal) -> String {
+    let why = match why {
+        MigrateRefusal::SharedCode => "several processes run this code, and no node is the right one",
+        MigrateRefusal::DirtyFile => "it differs from its file, and would be written in the middle of it",
+        MigrateRefusal::NoRoom => "that would be below its high mark then; kswapd is asked for room",
+        MigrateRefusal::NoFrame => "no frame is free there",
+        MigrateRefusal::NotOnList => "it is on no list: someone else has it",
+        MigrateRefusal::RateLimit => "enough were promoted this second",
+        MigrateRefusal::Governor => "the thrash governor lets no more go",
+        MigrateRefusal::Held => "a device, an access or a batch holds its frame",
+    };
+    format!("not migrated to node {to}: {why}")
 }
 
 fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8, kind: LruType) -> String {
@@ -711,7 +791,7 @@ fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
     }
     let mut text = match &report.now {
         Some(now) if now.place == Whereabouts::NoList => "So: it is in memory, on no list".to_string(),
-        Some(now) => format!("So: it is in {}", whereabouts(now)),
+        Some(now) => format!("So: it is in {}{}", whereabouts(now), on_node(telling, steps)),
         None => "So: it is not in memory".to_string(),
     };
     if let Some(head) = &report.head {
@@ -728,6 +808,12 @@ fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
         text += " Nothing has looked at its lists since.";
     }
     text
+}
+
+/// The node of its last step, where there are several: none leaves its node without a step.
+fn on_node(telling: &Telling, steps: &[&Step]) -> String {
+    let last = steps.last().filter(|_| telling.has_nodes);
+    last.map_or(String::new(), |step| format!(" of node {}", step.node.0))
 }
 
 /// A step that says where the page is.

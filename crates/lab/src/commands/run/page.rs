@@ -49,8 +49,8 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
     Page {
         title,
         of: format!(
-            "{name}{variant}: {} accesses in {} of simulated time, {}, seed {}",
-            figures::count(result.accesses),
+            "{name}{variant}: {} in {} of simulated time, {}, seed {}",
+            result.accesses_told(),
             figures::time(result.end_ns),
             result.profile,
             result.seed

@@ -79,6 +79,7 @@ impl Check<'_> {
             self.report(Problem::new(format!("machine.node[{largest}].memory"), problem));
         }
         self.node_cpus();
+        self.distances();
         self.sockets();
         self.ranges("machine.hints.", &machine.hints);
         for key in machine.hints.useless() {
@@ -120,6 +121,30 @@ impl Check<'_> {
                 let help = "set machine.cpus to those of all nodes together, or give this node fewer";
                 return self.report(problem.help(help));
             }
+        }
+    }
+
+    /// A row of distances has a number for each node: 10 to itself, and more to others.
+    fn distances(&mut self) {
+        let machine = &self.scenario.machine;
+        let rows = machine.node.iter().enumerate().filter(|(_, node)| !node.distances.is_empty());
+        let wrong = rows.filter_map(|(at, node)| {
+            let of = &node.distances;
+            let is_right = |to: usize, far: u8| if to == at { far == 10 } else { (11..=254).contains(&far) };
+            let message = if of.len() != machine.node.len() {
+                format!("there are {} of {} nodes", of.len(), machine.node.len())
+            } else if let Some((to, far)) = of.iter().enumerate().find(|&(to, &far)| !is_right(to, far)) {
+                format!("node {to} is {far} away")
+            } else if node.distance != Node::DISTANCE {
+                "there is `distance`, too, which says the same otherwise".to_string()
+            } else {
+                return None;
+            };
+            Some(Problem::new(format!("machine.node[{at}].distances"), format!("`distances`: {message}")))
+        });
+        for problem in wrong.collect::<Vec<_>>() {
+            let help = "one number a node, in their order: 10 for the node itself, 11 to 254 for others, as in `distances = [10, 32, 50]`";
+            self.report(problem.help(help));
         }
     }
 

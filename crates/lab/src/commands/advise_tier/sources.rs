@@ -1,0 +1,178 @@
+//! Who may find hot pages on slower memory, and the knobs that act on each.
+
+use std::collections::BTreeMap;
+
+use pageout_sim::scenario::Scenario;
+
+use crate::scenario::switches::{Table, with_knob};
+
+/// Who notices that a page of slow memory is in use, and what is turned on for it.
+pub(super) struct Noticing {
+    pub(super) name: &'static str,
+    pub(super) sets: &'static [Knob],
+    /// Knobs that act where it is on.
+    acts_on: &'static [&'static [Knob]],
+}
+
+/// A knob and what it is set to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Knob {
+    at: At,
+    name: &'static str,
+    pub(super) value: &'static str,
+}
+
+/// Where a knob is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Table(Table),
+    /// `machine.hints.period`.
+    HintsPeriod,
+}
+
+impl Knob {
+    const fn kernel(name: &'static str, value: &'static str) -> Knob {
+        Knob { at: At::Table(Table::Kernel), name, value }
+    }
+
+    const fn sysctl(name: &'static str, value: &'static str) -> Knob {
+        Knob { at: At::Table(Table::Sysctl), name, value }
+    }
+
+    const fn hints_period(value: &'static str) -> Knob {
+        Knob { at: At::HintsPeriod, name: "period", value }
+    }
+
+    /// As it is written in a scenario.
+    pub(super) fn key(&self) -> String {
+        let table = match self.at {
+            At::Table(Table::Kernel) => "kernel",
+            At::Table(Table::Sysctl) => "sysctl",
+            At::HintsPeriod => "machine.hints",
+        };
+        format!("{table}.{}", self.name)
+    }
+
+    pub(super) fn set_in(&self, mut scenario: Scenario) -> Scenario {
+        match self.at {
+            At::Table(table) => with_knob(scenario, table, self.name, self.value),
+            At::HintsPeriod => {
+                scenario.machine.hints.period = Some(self.value.parse().expect("periods here are numbers"));
+                scenario
+            }
+        }
+    }
+
+    /// Whether it turns something on, rather than saying how much of it there is: that stays the scenario's own.
+    fn is_switch(&self) -> bool {
+        !self.name.starts_with("sched.")
+    }
+}
+
+const DEMOTION: Knob = Knob::kernel("numa.demotion_enabled", "true");
+const TIERING: Knob = Knob::sysctl("kernel.numa_balancing", "2");
+/// Room for promoted pages is made only where balancing is on. Its own scans are put off for longer than most runs take, so that hot pages
+/// are found by someone else alone.
+const NO_SCANS: Knob = Knob::kernel("sched.numa_balancing.scan_delay_ms", "1000000");
+
+/// Knobs of demotion, with values on one side or both of what they are.
+const OF_DEMOTION: &[Knob] = &[
+    Knob::kernel("reclaim.demotion_full", "reclaim_target"),
+    Knob::sysctl("vm.watermark_scale_factor", "100"),
+];
+/// Of promotion, whoever finds the pages.
+const OF_PROMOTION: &[Knob] = &[
+    Knob::kernel("numa.promotion_threshold", "capacity"),
+    Knob::kernel("numa.promotion_governor_ms", "1000"),
+    Knob::sysctl("kernel.numa_balancing_promote_rate_limit_MBps", "16"),
+    Knob::sysctl("kernel.numa_balancing_promote_rate_limit_MBps", "256"),
+];
+/// Of scans that mark page-table entries.
+const OF_SCANS: &[Knob] = &[
+    Knob::kernel("sched.numa_balancing.scan_period_max_ms", "1000"),
+    Knob::kernel("sched.numa_balancing.scan_period_max_ms", "5000"),
+    Knob::kernel("sched.numa_balancing.scan_period_min_ms", "250"),
+    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "250"),
+    Knob::kernel("sched.numa_balancing.hot_threshold_ms", "4000"),
+    Knob::kernel("sched.numa_balancing.scan_size_mb", "64"),
+    Knob::kernel("sched.numa_balancing.scan_size_mb", "1024"),
+];
+/// Of records of hot pages.
+const OF_RECORDS: &[Knob] = &[
+    Knob::sysctl("vm.pghot_freq_threshold", "1"),
+    Knob::sysctl("vm.pghot_freq_threshold", "3"),
+    Knob::sysctl("vm.pghot_promote_freq_window_ms", "1000"),
+];
+/// Of klruscand.
+const OF_KLRUSCAND: &[Knob] = &[
+    Knob::kernel("pghot.klruscand_interval_ms", "100"),
+    Knob::kernel("pghot.klruscand_interval_ms", "2000"),
+];
+/// Of processors that sample.
+const OF_SAMPLES: &[Knob] = &[Knob::hints_period("1000"), Knob::hints_period("100000")];
+
+pub(super) const SOURCES: [Noticing; 7] = [
+    Noticing { name: "no migration", sets: &[], acts_on: &[] },
+    Noticing { name: "demotion only", sets: &[DEMOTION], acts_on: &[OF_DEMOTION] },
+    Noticing {
+        name: "hint faults",
+        sets: &[DEMOTION, TIERING],
+        acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS],
+    },
+    Noticing {
+        name: "hint faults and reads",
+        sets: &[DEMOTION, TIERING, Knob::kernel("numa.pagecache_promotion_enabled", "true")],
+        acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS],
+    },
+    Noticing {
+        name: "pghot",
+        sets: &[
+            DEMOTION,
+            TIERING,
+            Knob::sysctl("vm.pghot_record_hintfaults_enable", "1"),
+            Knob::sysctl("vm.pghot_record_fma_enable", "1"),
+        ],
+        acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS, OF_RECORDS],
+    },
+    Noticing {
+        name: "page-table scan",
+        sets: &[DEMOTION, TIERING, NO_SCANS, Knob::sysctl(PGTSCANS, "1")],
+        acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_RECORDS, OF_KLRUSCAND],
+    },
+    Noticing {
+        name: "hardware",
+        sets: &[DEMOTION, TIERING, NO_SCANS, Knob::sysctl("vm.pghot_record_hwhints_enable", "1")],
+        acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_RECORDS, OF_SAMPLES],
+    },
+];
+
+const PGTSCANS: &str = "vm.pghot_record_pgtscans_enable";
+
+impl Noticing {
+    /// Whether it brings hot pages back.
+    pub(super) fn promotes(&self) -> bool {
+        self.sets.contains(&TIERING)
+    }
+
+    /// Whether it looks at page tables, which not every policy walks.
+    pub(super) fn walks_page_tables(&self) -> bool {
+        self.sets.iter().any(|knob| knob.name == PGTSCANS)
+    }
+
+    /// What is turned on for it, by key.
+    pub(super) fn settings(&self) -> BTreeMap<String, &'static str> {
+        self.sets.iter().map(|knob| (knob.key(), knob.value)).collect()
+    }
+
+    /// The knobs that act where it is on.
+    pub(super) fn knobs(&self) -> impl Iterator<Item = Knob> + Clone + use<> {
+        self.acts_on.iter().flat_map(|knobs| knobs.iter().copied())
+    }
+}
+
+/// What turns demotion or promotion on or off, whoever asks for it.
+pub(super) fn is_ours(table: Table, name: &str) -> bool {
+    let sets = SOURCES.iter().flat_map(|source| source.sets).chain(OF_PROMOTION);
+    let mut switches = sets.filter(|knob| knob.is_switch() && !knob.name.ends_with("MBps"));
+    switches.any(|knob| (knob.at, knob.name) == (At::Table(table), name))
+}
