@@ -24,6 +24,7 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::reclaim::rules::{FlusherWake, Stalls, V1Throttle};
 use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
+use crate::stat::Stat;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 
@@ -222,6 +223,7 @@ impl Core {
                 self.wake(task);
             }
         }
+        self.count_node(node, Stat::NrThrottledWritten, pages as i64);
     }
 
     /// In ticks.
