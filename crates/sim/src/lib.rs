@@ -52,7 +52,7 @@ pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Residency, Stall, TaskReport,
+    CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Residency, Stall, TaskReport,
     Thinned, ThreadReport, TierReport,
 };
 pub use sched::SchedRules;

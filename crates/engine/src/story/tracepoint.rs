@@ -406,6 +406,13 @@ pub struct TracedPause {
     pub think_ms: i64,
 }
 
+impl TracedPause {
+    /// How long it sleeps: not at all where its pages have taken their time already.
+    pub fn sleep_ms(&self) -> u64 {
+        self.pause_ms.max(0) as u64
+    }
+}
+
 /// A file that is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TracedInode {

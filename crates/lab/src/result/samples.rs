@@ -47,7 +47,7 @@ pub(crate) enum Load {
 }
 
 /// What is sampled of every machine.
-const STATS: [Stat; 12] = [
+const STATS: [Stat; 14] = [
     Stat::NrFreePages,
     Stat::NrActiveAnon,
     Stat::NrInactiveAnon,
@@ -55,6 +55,8 @@ const STATS: [Stat; 12] = [
     Stat::NrInactiveFile,
     Stat::NrDirty,
     Stat::NrWriteback,
+    Stat::NrDirtyThreshold,
+    Stat::NrDirtyBackgroundThreshold,
     Stat::WorkingsetRefaultAnon,
     Stat::WorkingsetRefaultFile,
     Stat::Pswpin,
@@ -95,7 +97,7 @@ impl Samples {
     pub(crate) fn add(&mut self, at: Nanos, machine: &Machine) {
         let kills = machine.engine().vmstat(Stat::OomKill);
         if kills > self.kills {
-            self.marks.add(Mark::OomKill, at, (kills - self.kills) as u64);
+            self.marks.add(Mark::OomKill, at, Nanos::ZERO, (kills - self.kills) as u64);
             self.kills = kills;
         }
         let is_kept = self.seen.is_multiple_of(self.skipped + 1);
@@ -116,8 +118,8 @@ impl Samples {
 
     /// A tracepoint, which may be worth a mark.
     pub(crate) fn hear(&mut self, at: Nanos, event: &Tracepoint) {
-        if let Some(mark) = Mark::of(event) {
-            self.marks.add(mark, at, 1);
+        if let Some((mark, lasts)) = Mark::of(event) {
+            self.marks.add(mark, at, lasts, 1);
         }
     }
 

@@ -254,6 +254,38 @@ fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
 }
 
 #[test]
+fn the_page_of_a_run_tells_of_writers_that_slept_for_dirty_pages() {
+    let directory = with_scenario(
+        r#"
+[machine]
+memory = "64MiB"
+[[device]]
+name = "disk"
+preset = "hdd"
+[[task]]
+name = "writer"
+[[task.object]]
+channel = "file"
+size = "48MiB"
+workload = { pattern = "sequential", write_ratio = 1.0 }
+"#,
+    );
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    for part in [
+        "asleep for dirty pages",
+        "Writers: writer slept longest until pages were written",
+        "writers asleep",
+        "a writer slept for dirty pages",
+        "background limit",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["No task waited", "slowed by memory.high"] {
+        assert!(!page.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn the_page_of_a_run_does_not_grow_with_the_run() {
     let length = |ops: &str| {
         let directory = with_scenario(&MIXED.replace("ops = 3000", ops));

@@ -283,7 +283,7 @@ impl Machine {
         let Price { all: work, user: mut in_user_space } =
             task.hit_price.of(&task.accesses.pending()[..hits]);
         let (begun, ended) = task.span_of_hits(now, hits, work);
-        task.runner.idle += Nanos(begun.0 - now.0);
+        task.runner.waited.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
         let mut span = Nanos(ended.0 - begun.0);
         if memory.is_some() {

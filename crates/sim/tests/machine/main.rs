@@ -55,7 +55,7 @@ fn a_tasks_time_is_accounted_for_to_the_nanosecond() {
     rig.tasks[1].cpu = pageout_engine::CpuId(1);
     rig.tasks[2].start = Nanos(10_000_000);
     for task in rig.run().tasks {
-        let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
+        let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delays.total(), task.idle];
         assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
         assert_eq!(task.accesses, task.hits + task.minor + task.major + task.read_misses);
     }
@@ -99,7 +99,7 @@ fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
         let report = cut_off_after(step * 9_973);
         assert_eq!(report.end, Nanos(step * 9_973));
         for task in report.tasks {
-            let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
+            let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delays.total(), task.idle];
             assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
             assert!(task.reclaim_time <= task.runtime && task.user_time <= task.cpu_time, "{task:?}");
             reclaimed = reclaimed.max(task.reclaim_time.0);
