@@ -321,8 +321,8 @@ published = { change = -0.5 }
     #[test]
     fn what_is_wrong_with_a_chapter_is_said_with_its_place() {
         for (from, to, parts) in [
-            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"]),
-            ("figures", "figure", &["line 17", "unknown field `figure`", "figures"][..]),
+            ("scaled_set = { small", "scaled_set = { tiny", &["experiment `one`", "scaled_set has `tiny`"][..]),
+            ("figures", "figure", &["line 17", "unknown field `figure`", "figures"]),
             ("change = -0.5", "chagne = -0.5", &["line 18", "unknown variant `chagne`"]),
             ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),
             ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
