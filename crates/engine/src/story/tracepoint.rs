@@ -104,6 +104,8 @@ tracepoints! {
     },
     /// A batch of pages was judged.
     LruShrinkInactive = "mm_vmscan_lru_shrink_inactive" {
+        /// The zone of the first of them: in 2010, whose zones had lists of their own, that of all.
+        zone: ZoneType,
         /// Their type.
         kind: LruType,
         /// Pages looked at for it.
