@@ -57,12 +57,14 @@ choice! {
 choice! {
     /// By which settings of the groups above a group is protected that reclaim for the machine comes by in the order of the memcg LRU.
     ProtectionRule {
-        /// By those that they have now, worked out from the top down. Since Linux 6.11.
+        /// By those that they have now, worked out from the top down: where groups are walked by their tree, and queued for the
+        /// release after 7.3.
         TopDown = "top_down",
         /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.1 to 6.10.
         AsVisited = "as_visited",
         /// By what kswapd has worked out before its last pass over the node, which is nothing before its first: who else reclaims for
-        /// the machine works nothing out. Up to 7.3, it was found in September 2026; mended, it is the first rule again.
+        /// the machine works nothing out. 6.11 to 7.3: it came with the mending of the second rule, was found in September 2026, and
+        /// mended it is the first one again.
         KswapdOnly = "kswapd_only",
     }
 }
@@ -367,7 +369,6 @@ impl ReclaimRules {
             compact_gap: CompactGap::Capped,
             flusher_wake: FlusherWake::Batch,
             v1_throttle: V1Throttle::Batch,
-            protection: ProtectionRule::KswapdOnly,
             kswapd_reset: KswapdReset::Balanced,
             machine_counts: true,
             swap_ahead_drain: false,
@@ -383,6 +384,7 @@ impl ReclaimRules {
         ReclaimRules {
             flusher_wake: FlusherWake::Pass,
             v1_throttle: V1Throttle::Off,
+            protection: ProtectionRule::KswapdOnly,
             ..ReclaimRules::linux_6_12()
         }
     }
