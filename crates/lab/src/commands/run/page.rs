@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::result::marks::{Mark, Marked};
 use crate::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
-use crate::result::samples::{Extent, Level, Load, Sampled, Samples};
+use crate::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
 use crate::scenario::source::Source;
 
 /// Tasks in the picture.
@@ -257,6 +257,7 @@ fn over_time(seen: &Seen, end_ns: u64) -> Vec<Part> {
         let over_time = OverTime { samples, xs: samples.times() };
         parts.extend(over_time.memory().into_iter().flatten());
         parts.append(&mut reclaim);
+        parts.extend(over_time.zswap().into_iter().flatten());
         parts.extend(over_time.pressure_and_load().into_iter().flatten());
     }
     parts.append(&mut reclaim);
@@ -299,6 +300,15 @@ fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
         names,
         spans,
     })
+}
+
+/// Limits that are not far above all there ever was of what they limit; `top` stands for what of them is.
+fn near<'a>(
+    limits: [(&'a str, Colour, Vec<f64>); 2],
+    top: f64,
+) -> impl Iterator<Item = (&'a str, Colour, Vec<f64>)> {
+    let near = limits.into_iter().filter(move |(.., ys)| ys.iter().any(|y| *y < top));
+    near.map(move |(name, colour, ys)| (name, colour, ys.into_iter().map(|y| y.min(top)).collect()))
 }
 
 /// Samples, as charts want them.
@@ -386,13 +396,11 @@ impl OverTime<'_> {
             ("limit", Colour::DIRECT, Stat::NrDirtyThreshold),
             ("background limit", Colour::MEMCG, Stat::NrDirtyBackgroundThreshold),
         ];
-        let limits = limits.map(|(name, colour, stat)| (name, colour, bytes(stat)));
-        let limits = limits.into_iter().filter(|(.., ys)| ys.iter().any(|y| *y < top));
         let mut lines = vec![
             ("dirty or being written", Colour::nth(3), unwritten),
             ("being written", Colour::nth(6), bytes(Stat::NrWriteback)),
         ];
-        lines.extend(limits.map(|(name, colour, ys)| (name, colour, ys.iter().map(|y| y.min(top)).collect())));
+        lines.extend(near(limits.map(|(name, colour, stat)| (name, colour, bytes(stat))), top));
         self.chart(
             "Dirty pages",
             "Reclaim can't take them before they are written. From the machine's background limit on the flusher writes; half way to the \
@@ -404,6 +412,43 @@ impl OverTime<'_> {
         )
         // Without anything dirty there is nothing that limits would be limits of.
         .filter(|_| top > 0.0)
+    }
+
+    /// zswap's pool under its limits, as far as it came near them, and what went in and out.
+    fn zswap(&self) -> [Option<Part>; 2] {
+        let bytes = |size: ZswapSize| self.samples.bytes(Sampled::Zswap(size));
+        let rate = |stat: Stat| self.samples.rates(Sampled::Vmstat(stat));
+        let stored = bytes(ZswapSize::Stored);
+        let top = stored.iter().copied().fold(0.0, f64::max) * 3.0;
+        let limits = [
+            ("limit", Colour::DIRECT, bytes(ZswapSize::Limit)),
+            ("accept threshold", Colour::MEMCG, bytes(ZswapSize::Accept)),
+        ];
+        let mut lines =
+            vec![("pool", Colour::nth(5), bytes(ZswapSize::Pool)), ("pages stored in it", Colour::nth(4), stored)];
+        lines.extend(near(limits, top));
+        [
+            self.chart(
+                "What zswap holds",
+                "Memory that its pool takes, and what the pages in it take elsewhere. At its limit it stores nothing more before it has shrunk \
+                 to the accept threshold. Three times as much as ever was stored stands for any limit beyond that.",
+                Unit::Bytes,
+                Shape::Levels,
+                lines,
+            )
+            .filter(|_| top > 0.0),
+            self.chart(
+                "Pages stored in zswap and loaded a second",
+                "What is written back goes to the swap device, to make room.",
+                Unit::Count,
+                Shape::Stacked,
+                vec![
+                    ("stored (zswpout)", Colour::nth(3), rate(Stat::Zswpout)),
+                    ("loaded (zswpin)", Colour::nth(4), rate(Stat::Zswpin)),
+                    ("written back (zswpwb)", Colour::nth(6), rate(Stat::Zswpwb)),
+                ],
+            ),
+        ]
     }
 
     /// What tasks waited for, and what devices had to do.
