@@ -270,8 +270,6 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
         | Tracepoint::WritebackStart { wb, nr_pages, reason }
         | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
             let is = |of: WritebackReason| u8::from(reason == of);
-            // A long's largest stands for no limit.
-            let nr_pages = nr_pages.min(i64::MAX as u64);
             device::<F>(wb.bdi, out);
             word::<F>("sb_dev", "0:0", out);
             fields!(F, out, "nr_pages" => nr_pages,
