@@ -228,8 +228,8 @@ impl Policy {
             (true, Interface::Linux6_16) => Policy::mglru_6_16(),
         };
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
-        let ReclaimRules { flusher_wake, v1_throttle, protection, .. } = other.reclaim;
-        let reclaim = ReclaimRules { flusher_wake, v1_throttle, protection, ..self.reclaim };
+        let ReclaimRules { flusher_wake, batch_tallies, v1_throttle, protection, .. } = other.reclaim;
+        let reclaim = ReclaimRules { flusher_wake, batch_tallies, v1_throttle, protection, ..self.reclaim };
         let Policy { generations, zswap, writeback, .. } = self;
         Policy { harvest, generations, reclaim, zswap, writeback, ..other }
     }

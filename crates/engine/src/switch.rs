@@ -272,6 +272,8 @@ pub const SWITCHES: &[Switch] = &[
         "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (up to 7.0), or ends after its batch, and its write fails with EINTR (since 7.1 or 7.2). What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over."),
     switch!("reclaim.flusher_wake", FlusherWake: reclaim.flusher_wake, Some(("writeback-from-reclaim.toml", "never")),
         "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only)."),
+    switch!("reclaim.batch_tallies", bool reclaim.batch_tallies, Some(("mechanisms-2026.toml", "false")),
+        "What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with a node, as that of two lists does (since 7.2): it waits a tick while all dirty pages that it met were met before. Without it reclaim of generations waits for nobody who writes."),
     switch!("reclaim.v1_throttle", V1Throttle: reclaim.v1_throttle, Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
         "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists)."),
     switch!("reclaim.stalls", Stalls: reclaim.stalls, Some(("writeback-from-reclaim.toml", "congestion_wait")),

@@ -53,8 +53,8 @@ pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Residency, Stall, TaskReport,
-    Thinned, ThreadReport, TierReport,
+    CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, Report, Residency, Stall,
+    TaskReport, Thinned, ThreadReport, TierReport,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

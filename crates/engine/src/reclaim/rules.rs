@@ -265,6 +265,9 @@ pub struct ReclaimRules {
     pub on_signal: OnSignal,
     /// When flushers are asked to write.
     pub flusher_wake: FlusherWake,
+    /// What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with
+    /// a node, as that of two lists does (since 7.2): it waits while devices have too much to do. Reclaim for the machine does not.
+    pub batch_tallies: bool,
     /// Whether reclaim for a group of cgroup v1 waits then.
     pub v1_throttle: V1Throttle,
     /// How reclaimers wait for pages under writeback.
@@ -320,6 +323,7 @@ impl ReclaimRules {
             anon_only: AnonOnly::Absent,
             on_signal: OnSignal::GoesOn,
             flusher_wake: FlusherWake::Batch,
+            batch_tallies: true,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
             congested_queue: CongestedQueue::Waits,
@@ -368,6 +372,7 @@ impl ReclaimRules {
             on_signal: OnSignal::Ends,
             compact_gap: CompactGap::Capped,
             flusher_wake: FlusherWake::Batch,
+            batch_tallies: true,
             v1_throttle: V1Throttle::Batch,
             kswapd_reset: KswapdReset::Balanced,
             machine_counts: true,
@@ -383,6 +388,7 @@ impl ReclaimRules {
     pub(crate) fn generations_6_12() -> ReclaimRules {
         ReclaimRules {
             flusher_wake: FlusherWake::Pass,
+            batch_tallies: false,
             v1_throttle: V1Throttle::Off,
             protection: ProtectionRule::KswapdOnly,
             ..ReclaimRules::linux_6_12()

@@ -111,7 +111,7 @@ impl Core {
             self.wakeup_flusher_threads_for(WritebackReason::Vmscan, tally.refused);
             sc.stall = Some(Stall::Congestion);
         }
-        if lru == Lru::Generations && rules.flusher_wake != FlusherWake::Batch {
+        if lru == Lru::Generations && !rules.batch_tallies {
             // All that their own rule asks for.
             sc.tally.unqueued_dirty += tally.unqueued_dirty;
             sc.tally.file_taken += tally.file_taken;

@@ -30,8 +30,8 @@ use crate::tiers::MemoryTiers;
 use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
-use crate::zswap::ZswapPool;
 use crate::writeback::WritebackReason;
+use crate::zswap::ZswapPool;
 
 /// The reclaim engine of one machine.
 ///

@@ -659,6 +659,23 @@ mod tests {
     }
 
     #[test]
+    fn the_first_periodic_work_comes_an_interval_after_the_start_or_after_its_wb_came_to_be() {
+        let mut engine = Engine::new(Config { node_pages: vec![1 << 14], ..Config::default() }).unwrap();
+        let bdi = engine.core.writeback.add_bdi();
+        let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
+        engine.set_now(second(3));
+        let [machines, groups] = [MemcgId::ROOT, group].map(|memcg| engine.core.wb_for(bdi, memcg));
+        let mut is_due = |wb, seconds| {
+            engine.set_now(second(seconds));
+            engine.core.periodic_is_due(wb)
+        };
+        assert_eq!([4, 5, 9, 10].map(|seconds| is_due(machines, seconds)), [false, true, false, true]);
+        assert!(is_due(groups, 10));
+        assert!(!is_due(groups, 14));
+    }
+
+    #[test]
     fn in_2010_the_flusher_turns_to_the_next_file_after_1024_pages_and_later_after_half_a_second() {
         let turns = |flusher_chunk| {
             let rules = WritebackRules { flusher_chunk, ..WritebackRules::linux_6_12() };

@@ -142,8 +142,9 @@ fn writers_slowed(result: &RunResult, samples: &Samples) -> Option<String> {
     }
     let dirty = unwritten(samples);
     let limits = samples.bytes(Sampled::Vmstat(Stat::NrDirtyThreshold));
-    if let Some((dirty, limit)) = dirty.into_iter().zip(limits).max_by(|one, other| one.0.total_cmp(&other.0))
-    {
+    let most = dirty.into_iter().zip(limits).max_by(|one, other| one.0.total_cmp(&other.0));
+    // Where there is next to no room, all of it may have been written whenever a sample was taken.
+    if let Some((dirty, limit)) = most.filter(|(dirty, _)| *dirty > 0.0) {
         says += &format!(
             ". When most was dirty or being written, that was {}; the machine's limit was {} then",
             figures::bytes(dirty as u64),
@@ -197,7 +198,9 @@ fn waits(tasks: &[TaskResult]) -> Bars {
     };
     Bars {
         title: "What tasks waited for".to_string(),
-        says: format!("Shares of each task's time. Reclaim may itself wait for devices and CPUs, and what it is throttled for is part of it.{more}"),
+        says: format!(
+            "Shares of each task's time. Reclaim may itself wait for devices and CPUs, and what it is throttled for is part of it.{more}"
+        ),
         bars,
     }
 }
@@ -424,8 +427,10 @@ impl OverTime<'_> {
             ("limit", Colour::DIRECT, bytes(ZswapSize::Limit)),
             ("accept threshold", Colour::MEMCG, bytes(ZswapSize::Accept)),
         ];
-        let mut lines =
-            vec![("pool", Colour::nth(5), bytes(ZswapSize::Pool)), ("pages stored in it", Colour::nth(4), stored)];
+        let mut lines = vec![
+            ("pool", Colour::nth(5), bytes(ZswapSize::Pool)),
+            ("pages stored in it", Colour::nth(4), stored),
+        ];
         lines.extend(near(limits, top));
         [
             self.chart(

@@ -352,7 +352,8 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.opened_by"), message);
             self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
-        for (key, is_set) in [("end_fsync", object.end_fsync), ("fsync_every", object.fsync_every.is_some())] {
+        for (key, is_set) in [("end_fsync", object.end_fsync), ("fsync_every", object.fsync_every.is_some())]
+        {
             if is_set && !matches!(channel, Channel::File | Channel::Mapped) {
                 let message = "only a regular file has a device that it could be written to";
                 let problem = Problem::new(format!("{prefix}.{key}"), message);
