@@ -272,7 +272,7 @@ name = "anonymous"
 [[task.object]]
 channel = "anonymous"
 size = "80MiB"
-workload = { pattern = "zipf", ops = 60000, write_ratio = 0.5 }
+workload = { pattern = "uniform", ops = 60000, write_ratio = 0.5 }
 "#,
     );
     let page = page(directory.path(), &["run", "scenario.toml"]);

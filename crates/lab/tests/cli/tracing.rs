@@ -634,7 +634,7 @@ fn background_work_counts_its_pages_down_from_a_longs_largest() {
     let (_, trace) = traced(WRITER, "trace.txt", &[]);
     let trace = text(&trace);
     let left = |event: &str| -> Vec<i64> {
-        let works = fields_of(trace, event).into_iter().filter(|work| work["reason"] == "background");
+        let works = fields_of(&trace, event).into_iter().filter(|work| work["reason"] == "background");
         works.map(|work| work["nr_pages"].parse().unwrap()).collect()
     };
     assert_eq!(left("writeback_start")[0], i64::MAX);
@@ -650,8 +650,8 @@ fn a_groups_writers_are_told_beside_the_limit_of_the_machine() {
     );
     let (_, trace) = traced(&grouped, "trace.txt", &[]);
     let trace = text(&trace);
-    let machines = fields_of(trace, "global_dirty_state");
-    let looks = fields_of(trace, "balance_dirty_pages");
+    let machines = fields_of(&trace, "global_dirty_state");
+    let looks = fields_of(&trace, "balance_dirty_pages");
     let number = |of: &BTreeMap<String, String>, name: &str| of[name].parse::<u64>().unwrap();
     let limit = machines.iter().map(|state| number(state, "limit")).min().unwrap();
     assert!(!looks.is_empty());
@@ -666,7 +666,7 @@ fn a_groups_writers_are_told_beside_the_limit_of_the_machine() {
 fn writeback_tells_of_every_page_dirtied_and_ends_what_it_begins() {
     let (result, trace) = traced(WRITER, "trace.txt", &[]);
     let trace = text(&trace);
-    let fields = |event: &str| fields_of(trace, event);
+    let fields = |event: &str| fields_of(&trace, event);
     let count = |event: &str| fields(event).len();
     assert_eq!(count("writeback_dirty_folio") as u64, number(&result["vmstat"]["nr_dirtied"]));
     assert!(count("writeback_start") > 0);
