@@ -300,7 +300,7 @@ fn throttled_line<'a>(whose: &str, tasks: impl Iterator<Item = &'a TaskResult>) 
     if told.is_empty() {
         return String::new();
     }
-    format!("  {whose} were throttled: {} in all\n", told.join(", "))
+    format!("  {whose}, all together, were throttled: {}\n", told.join(", "))
 }
 
 /// What a file holds: an amount with its unit, and a switch as it is.

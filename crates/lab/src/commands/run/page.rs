@@ -131,8 +131,7 @@ fn writers_slowed(result: &RunResult, samples: &Samples) -> Option<String> {
         figures::percent(figures::share(slept(worst), worst.thread_time_ns)),
     );
     if others > 0 {
-        let did = if others == 1 { "did" } else { "did, too" };
-        says += &format!("; {} {did}", figures::counted(others, "other task"));
+        says += &format!("; {} slept, too", figures::counted(others, "other task"));
     }
     let sleeps = samples.marks.of(Mark::WriterSleeps);
     if let (Some(first), Some(last)) = (sleeps.first(), sleeps.last()) {
