@@ -99,4 +99,5 @@ pub use units::{
     PAGE_SIZE, Pfn, SwapId, TaskId,
 };
 pub use writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
+pub use zswap::ZswapPool;
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

@@ -62,7 +62,7 @@ impl Policy {
 
     /// The LRU of mid-2010 as far as dirty pages go: profile `classic@2.6.35`. Whoever reclaims writes what it meets, waits are
     /// `congestion_wait`, blocks of pages are made by reclaim alone, who dirties too much writes itself, and refaults say nothing.
-    /// Its file systems obey; XFS and btrfs of that summer did not (`reclaim.writepage`).
+    /// Its file systems obey; XFS and btrfs of that summer did not (`reclaim.writepage`). It had no zswap and no map of pages of zeroes.
     /// Not modelled: lists by zone.
     pub fn classic_2_6_35() -> Policy {
         Policy {
@@ -107,13 +107,17 @@ impl Policy {
     ///
     /// Known of that era, from what is described of the postings around it: up to seven generations (the default of November 2021);
     /// a page that needs a write, or was in use when it was evicted, joins the second oldest; aging only when both types are down to
-    /// the two youngest; no Bloom filter, no memcg LRU, no `min_ttl_ms`; the tiers' ladder of 6.12. Left open, and as in 6.12: which
+    /// the two youngest; no Bloom filter, no memcg LRU, no `min_ttl_ms`; the tiers' ladder of 6.12; per-CPU batches of 15; no map of pages
+    /// of zeroes. As groups are walked by their tree, protection is worked out from the top down. Left open, and as in 6.12: which
     /// refaults count as recent and what they restore (as before 6.7), the controller's constants, how many pages are looked at a
-    /// round, the look around an entry that the reverse map finds young.
+    /// round, the look around an entry that the reverse map finds young. zswap is that of 6.8, the oldest that is known here; it had no
+    /// shrinker then.
     pub fn mglru_v4_2021() -> Policy {
         Policy {
             harvest: Harvest { bloom_filter: false, ..Harvest::page_table_walk() },
             generations: GenerationRules::v4_2021(),
+            reclaim: ReclaimRules { protection: ProtectionRule::TopDown, ..ReclaimRules::generations_6_12() },
+            zswap: ZswapRules::linux_6_8(),
             ..Policy::mglru_6_12()
         }
     }
@@ -140,22 +144,23 @@ impl Policy {
             balance: Balance { cost: CostRule::Counters, ..Balance::cost() },
             reclaim: ReclaimRules::linux_7_3(),
             proactive_counters: true,
+            zswap: ZswapRules::linux_7_1(),
             ..Policy::classic_6_12()
         }
     }
 
     /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
     /// target, that of cgroup v1 waits for writes, kswapd stays hopeless until enough is free, pages of a removed group are its parent's,
-    /// and a signal ends a request.
+    /// a signal ends a request, and zswap is of 2026.
     pub fn mglru_7_1() -> Policy {
         let mut policy = Policy::mglru_6_16();
         policy.generations.pass.abort_scope = AbortScope::All;
         policy.reclaim.v1_throttle = V1Throttle::AfterPass;
         policy.reclaim.kswapd_reset = KswapdReset::Balanced;
-        policy.reclaim.protection = ProtectionRule::KswapdOnly;
         policy.reclaim.swap_cache_bypass = false;
         policy.reclaim.offline = OfflinePages::Reparent;
         policy.reclaim.on_signal = OnSignal::Ends;
+        policy.zswap = ZswapRules::linux_7_1();
         policy
     }
 
@@ -166,6 +171,7 @@ impl Policy {
             generations: GenerationRules::linux_7_3(),
             reclaim: ReclaimRules::generations_7_3(),
             executable_protection: true,
+            zswap: ZswapRules::linux_7_1(),
             ..Policy::mglru_6_16()
         }
     }
@@ -211,7 +217,7 @@ impl Policy {
 
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
     /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have, and so
-    /// do the rules of a call, but for when it asks for dirty pages to be written.
+    /// do the rules of a call, but for when it asks for dirty pages to be written, and whose protection it goes by.
     pub(crate) fn with_generations(self, enabled: bool) -> Policy {
         if enabled == (self.lru == Lru::Generations) {
             return self;
@@ -222,8 +228,8 @@ impl Policy {
             (true, Interface::Linux6_16) => Policy::mglru_6_16(),
         };
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
-        let ReclaimRules { flusher_wake, v1_throttle, .. } = other.reclaim;
-        let reclaim = ReclaimRules { flusher_wake, v1_throttle, ..self.reclaim };
+        let ReclaimRules { flusher_wake, batch_tallies, v1_throttle, protection, .. } = other.reclaim;
+        let reclaim = ReclaimRules { flusher_wake, batch_tallies, v1_throttle, protection, ..self.reclaim };
         let Policy { generations, zswap, writeback, .. } = self;
         Policy { harvest, generations, reclaim, zswap, writeback, ..other }
     }
@@ -251,14 +257,18 @@ impl Profile {
     }
 }
 
-/// Batches were shorter in 2010, and no mark was ever raised because kinds of memory mix.
-const OF_2010: &[(&str, &str)] = &[("folio_batch", "14"), ("vm.watermark_boost_factor", "0")];
+/// Batches were shorter in 2010, no mark was ever raised because kinds of memory mix, and pages of zeroes went to swap like others.
+const OF_2010: &[(&str, &str)] =
+    &[("folio_batch", "14"), ("vm.watermark_boost_factor", "0"), ("swap.zero_map", "false")];
+
+/// Batches grew to 31 with Linux 6.9, and pages of zeroes have gone to a map of them since 6.12.
+const UP_TO_6_8: &[(&str, &str)] = &[("folio_batch", "15"), ("swap.zero_map", "false")];
 
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile::new("classic@6.12", Policy::classic_6_12),
     Profile::new("classic@2026", Policy::classic_2026),
-    Profile::new("mglru@v4-2021", Policy::mglru_v4_2021),
+    Profile { parameters: UP_TO_6_8, ..Profile::new("mglru@v4-2021", Policy::mglru_v4_2021) },
     Profile::new("mglru@6.12", Policy::mglru_6_12),
     Profile::new("mglru@6.16", Policy::mglru_6_16),
     Profile::new("mglru@7.1", Policy::mglru_7_1),
@@ -272,10 +282,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile::new("lru", Policy::exact_lru),
     Profile::new("sieve", Policy::sieve),
-    Profile {
-        parameters: &[("folio_batch", "15"), ("swap.zero_map", "false")],
-        ..Profile::new("classic@6.8", Policy::classic_6_8)
-    },
+    Profile { parameters: UP_TO_6_8, ..Profile::new("classic@6.8", Policy::classic_6_8) },
 ];
 
 #[cfg(test)]
@@ -294,5 +301,37 @@ mod tests {
         // But for what two lists and generations do each in their own way.
         assert_eq!(switched.reclaim.flusher_wake, FlusherWake::Pass);
         assert_eq!(switched.with_generations(false), classic);
+    }
+
+    #[test]
+    fn each_profile_has_the_zswap_of_its_own_kernel() {
+        for profile in PROFILES {
+            let rules = (profile.policy)().zswap;
+            let of_its_kernel = match profile.name {
+                "classic@6.8" | "mglru@v4-2021" => ZswapRules::linux_6_8(),
+                "mglru@7.1" | "mglru@2026" | "mglru@next" | "mglru-fg" | "classic@2026" => {
+                    ZswapRules::linux_7_1()
+                }
+                _ => ZswapRules::linux_6_12(),
+            };
+            assert_eq!(rules, of_its_kernel, "{}", profile.name);
+        }
+    }
+
+    #[test]
+    fn no_profile_from_before_6_12_has_a_map_of_pages_of_zeroes() {
+        let has_none = |profile: &&Profile| profile.parameters.contains(&("swap.zero_map", "false"));
+        let without: Vec<&str> = PROFILES.iter().filter(has_none).map(|profile| profile.name).collect();
+        assert_eq!(without, ["mglru@v4-2021", "classic@2.6.35", "classic@2.6.35-nodirect", "classic@6.8"]);
+    }
+
+    #[test]
+    fn generations_go_by_the_protection_that_kswapd_worked_out_until_that_was_mended() {
+        let of_generations = PROFILES.iter().map(|profile| (profile.name, (profile.policy)()));
+        for (name, policy) in of_generations.filter(|(_, policy)| policy.lru == Lru::Generations) {
+            let is_mended = matches!(name, "mglru@v4-2021" | "mglru@next" | "mglru-fg");
+            let rule = if is_mended { ProtectionRule::TopDown } else { ProtectionRule::KswapdOnly };
+            assert_eq!(policy.reclaim.protection, rule, "{name}");
+        }
     }
 }

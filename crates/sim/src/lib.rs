@@ -35,6 +35,7 @@ mod runner; // the clock of whatever calls the engine in steps, and where its ti
 mod reclaim_time; // how long a task is in reclaim
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
+mod commits; // files that it syncs every so many writes
 mod calls; // how much a read(2) or write(2) asks for
 mod sched; // who runs where
 mod psi; // for want of what tasks make no headway
@@ -52,8 +53,8 @@ pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    Convergence, CpuReport, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup, Report,
-    Residency, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
+    Convergence, CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup,
+    Report, Residency, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

@@ -596,11 +596,11 @@ impl Machine {
             thread_time: runtime,
             cpu_time: spent.cpu_time,
             user_time: spent.user_time,
-            cpu_wait: spent.cpu_wait,
+            cpu_wait: spent.waited.cpu,
             reclaim_time: task.reclaim_time.by(until),
-            io_wait: spent.io_wait,
-            delayed: spent.delayed,
-            idle: spent.idle,
+            io_wait: spent.waited.io,
+            delays: spent.waited.delays,
+            idle: spent.waited.idle,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a run was like: plain figures, equal for equal runs.
 
+use std::ops::AddAssign;
+
 use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
 
 use crate::device::DeviceReport;
@@ -271,10 +273,37 @@ pub struct TaskReport {
     pub reclaim_time: Nanos,
     /// Time waiting for device transfers.
     pub io_wait: Nanos,
-    /// Time the engine made it wait for other reasons (`memory.high`, reclaim throttling).
-    pub delayed: Nanos,
+    /// Time the engine made it wait although it waited for no transfer of its own.
+    pub delays: Delays,
     /// Time it waited for its timetable.
     pub idle: Nanos,
+}
+
+/// Time that the engine made a task wait, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Delays {
+    /// Its group was above `memory.high`.
+    pub memory_high: Nanos,
+    /// It dirtied pages faster than they are written (`balance_dirty_pages`).
+    pub dirty_pages: Nanos,
+    /// Reclaim waited for others (`reclaim_throttle`), or kswapd had to free some first: [`TaskReport::reclaim_time`] has what of it
+    /// fell in a call.
+    pub reclaim: Nanos,
+}
+
+impl Delays {
+    /// All of it.
+    pub fn total(&self) -> Nanos {
+        self.memory_high + self.dirty_pages + self.reclaim
+    }
+}
+
+impl AddAssign for Delays {
+    fn add_assign(&mut self, other: Delays) {
+        self.memory_high += other.memory_high;
+        self.dirty_pages += other.dirty_pages;
+        self.reclaim += other.reclaim;
+    }
 }
 
 /// The figures of one CPU.
@@ -360,7 +389,7 @@ impl TaskReport {
         self.cpu_wait += thread.cpu_wait;
         self.reclaim_time += thread.reclaim_time;
         self.io_wait += thread.io_wait;
-        self.delayed += thread.delayed;
+        self.delays += thread.delays;
         self.idle += thread.idle;
     }
 

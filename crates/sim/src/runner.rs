@@ -14,6 +14,8 @@
 
 use pageout_engine::{CpuId, DelayReason, Memstall, Nanos, Served, Step, TaskId, Wait};
 
+use crate::report::Delays;
+
 /// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
 pub(crate) const WAITS: u32 = 1 << 28;
 
@@ -53,13 +55,12 @@ pub(crate) struct Runner {
     pub(crate) state: State,
     /// Where its last piece of work ended, or when it will come back.
     pub(crate) clock: Nanos,
-    pub(crate) cpu_wait: Nanos,
-    pub(crate) io_wait: Nanos,
-    pub(crate) delayed: Nanos,
-    pub(crate) idle: Nanos,
+    pub(crate) waited: Waited,
     /// The memstall section that its last step left it in.
     pub(crate) memstall: Option<Memstall>,
     pause: Pause,
+    /// What its last wait for a wake is for.
+    awaits: Why,
     /// How often it has waited for a wake, as far as an event can hold that.
     waits: u32,
     /// Its alarm has gone off, and it has not had its turn since.
@@ -92,11 +93,35 @@ enum Why {
     #[default]
     Idle,
     /// The engine made it wait.
-    Delay,
-    /// The engine made it wait for pages to be written.
-    Dirty,
+    Delay(DelayReason),
     /// A device has no room for the requests that it has submitted.
     Queue,
+    /// A transfer.
+    Transfer,
+    /// A CPU.
+    Cpu,
+}
+
+/// Time that a runner has waited, by what for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Waited {
+    pub(crate) cpu: Nanos,
+    pub(crate) io: Nanos,
+    pub(crate) delays: Delays,
+    pub(crate) idle: Nanos,
+}
+
+impl Waited {
+    fn of(&mut self, why: Why) -> &mut Nanos {
+        match why {
+            Why::Cpu => &mut self.cpu,
+            Why::Queue | Why::Transfer => &mut self.io,
+            Why::Delay(DelayReason::MemoryHigh) => &mut self.delays.memory_high,
+            Why::Delay(DelayReason::DirtyPages) => &mut self.delays.dirty_pages,
+            Why::Delay(DelayReason::Reclaim) => &mut self.delays.reclaim,
+            Why::Idle | Why::Delay(DelayReason::Nap) => &mut self.idle,
+        }
+    }
 }
 
 /// Where a runner's time went up to some moment.
@@ -104,10 +129,7 @@ enum Why {
 pub(crate) struct Spent {
     pub(crate) cpu_time: Nanos,
     pub(crate) user_time: Nanos,
-    pub(crate) cpu_wait: Nanos,
-    pub(crate) io_wait: Nanos,
-    pub(crate) delayed: Nanos,
-    pub(crate) idle: Nanos,
+    pub(crate) waited: Waited,
 }
 
 impl Runner {
@@ -121,12 +143,10 @@ impl Runner {
             cpu_time: zero,
             user_time: zero,
             accesses: (zero, zero),
-            cpu_wait: zero,
-            io_wait: zero,
-            delayed: zero,
-            idle: zero,
+            waited: Waited::default(),
             memstall: None,
             pause: Pause::default(),
+            awaits: Why::default(),
             waits: 0,
             is_alarmed: false,
             is_killed: false,
@@ -136,7 +156,7 @@ impl Runner {
 
     /// It has its CPU at `now`, having been ready since its clock.
     pub(crate) fn begin_turn(&mut self, now: Nanos) {
-        self.cpu_wait += Nanos(now.0 - self.clock.0);
+        self.waited.cpu += Nanos(now.0 - self.clock.0);
         self.clock = now;
     }
 
@@ -163,11 +183,7 @@ impl Runner {
 
     /// It has nothing to do before `until`.
     pub(crate) fn idle_until(&mut self, until: Nanos) -> Next {
-        let from = self.clock;
-        self.idle += Nanos(until.0 - from.0);
-        self.clock = until;
-        self.pause = Pause { from, until, why: Why::Idle };
-        Next::ComeBack(from)
+        self.pause_until(until, Why::Idle)
     }
 
     /// It would go on, but a device may have no room before `until` for what it has submitted: then it comes back when it has.
@@ -177,17 +193,22 @@ impl Runner {
 
     #[cold]
     fn queue(&mut self, until: Nanos) -> Next {
+        self.pause_until(until, Why::Queue)
+    }
+
+    fn pause_until(&mut self, until: Nanos, why: Why) -> Next {
         let from = self.clock;
-        self.io_wait += Nanos(until.0 - from.0);
+        *self.waited.of(why) += Nanos(until.0 - from.0);
         self.clock = until;
-        self.pause = Pause { from, until, why: Why::Queue };
+        self.pause = Pause { from, until, why };
         Next::ComeBack(from)
     }
 
     /// Whether it comes back when a device has room for what it has submitted, or has written what it has dirtied: that is a wait
     /// for I/O.
     pub(crate) fn waits_for_device(&self) -> bool {
-        matches!(self.pause.why, Why::Queue | Why::Dirty) && self.pause.until == self.clock
+        matches!(self.pause.why, Why::Queue | Why::Delay(DelayReason::DirtyPages))
+            && self.pause.until == self.clock
     }
 
     /// Takes an engine's answer: either the access is served, or this is how it goes on.
@@ -215,12 +236,13 @@ impl Runner {
     fn wait(&mut self, wait: Wait) -> Next {
         match wait {
             Wait::Io => unreachable!("a transfer is waited for asleep"),
+            // Who may have to wait without an end is a task that kswapd has to free pages for.
             Wait::Woken => {
-                self.begin_wait();
+                self.begin_wait(DelayReason::Reclaim);
                 Next::Stop
             }
-            Wait::WokenOr(span, _) => {
-                self.begin_wait();
+            Wait::WokenOr(span, reason) => {
+                self.begin_wait(reason);
                 Next::Nap(self.clock + span)
             }
             Wait::Delay(span, reason) => self.delay(span, reason),
@@ -230,12 +252,7 @@ impl Runner {
     /// The engine makes it wait for so long.
     fn delay(&mut self, span: Nanos, reason: DelayReason) -> Next {
         self.state = State::Resuming;
-        let from = self.clock;
-        let why = if reason == DelayReason::DirtyPages { Why::Dirty } else { Why::Delay };
-        self.clock += span;
-        self.delayed += span;
-        self.pause = Pause { from, until: self.clock, why };
-        Next::ComeBack(from)
+        self.pause_until(self.clock + span, Why::Delay(reason))
     }
 
     /// Where its time went up to `now`, to the nanosecond. Work and delays are counted when they begin: what of them lies behind
@@ -244,14 +261,16 @@ impl Runner {
         let Pause { from, until, why } = self.pause;
         let ahead = self.clock.0.saturating_sub(now.0);
         let pausing = if until == self.clock { ahead.min(until.0 - from.0) } else { 0 };
-        let of = |kind: Why| if kind == why { pausing } else { 0 };
-        let behind = now.0.saturating_sub(self.clock.0);
-        let [io_wait, delayed, cpu_wait] = match self.state {
-            State::Asleep => [behind, 0, 0],
-            State::Waiting => [0, behind, 0],
-            State::Ready | State::Resuming | State::Ended => [0, 0, behind],
-        };
+        let behind = Nanos(now.0.saturating_sub(self.clock.0));
         let less = |span: Nanos, ahead: u64| Nanos(span.0.saturating_sub(ahead));
+        let mut waited = self.waited;
+        let paused = waited.of(why);
+        *paused = less(*paused, pausing);
+        *waited.of(match self.state {
+            State::Asleep => Why::Transfer,
+            State::Waiting => self.awaits,
+            State::Ready | State::Resuming | State::Ended => Why::Cpu,
+        }) += behind;
         // Accesses are the last thing done, and as much of each part of them in user space.
         let (span, in_user_space) = self.accesses;
         let accesses_ahead = (ahead - pausing).min(span.0);
@@ -259,15 +278,13 @@ impl Runner {
         Spent {
             cpu_time: less(self.cpu_time, ahead - pausing),
             user_time: less(self.user_time, user_ahead as u64),
-            cpu_wait: self.cpu_wait + Nanos(cpu_wait),
-            io_wait: less(self.io_wait + Nanos(io_wait), of(Why::Queue)),
-            delayed: less(self.delayed + Nanos(delayed), of(Why::Delay) + of(Why::Dirty)),
-            idle: less(self.idle, of(Why::Idle)),
+            waited,
         }
     }
 
-    fn begin_wait(&mut self) {
+    fn begin_wait(&mut self, reason: DelayReason) {
         self.state = State::Waiting;
+        self.awaits = Why::Delay(reason);
         self.waits = (self.waits + 1) % WAITS;
     }
 
@@ -281,8 +298,8 @@ impl Runner {
     pub(crate) fn wake(&mut self, now: Nanos) -> Option<Nanos> {
         let waited = Nanos(now.0.saturating_sub(self.clock.0));
         match self.state {
-            State::Asleep => self.io_wait += waited,
-            State::Waiting => self.delayed += waited,
+            State::Asleep => *self.waited.of(Why::Transfer) += waited,
+            State::Waiting => *self.waited.of(self.awaits) += waited,
             State::Resuming if self.is_alarmed => return None,
             state => panic!("{:?} is woken but does not sleep: {state:?}", self.id),
         }
@@ -309,11 +326,8 @@ impl Runner {
                 }
                 let at = from.max(now);
                 let spared = Nanos(until.0 - at.0);
-                match why {
-                    Why::Idle => self.idle = Nanos(self.idle.0 - spared.0),
-                    Why::Delay | Why::Dirty => self.delayed = Nanos(self.delayed.0 - spared.0),
-                    Why::Queue => self.io_wait = Nanos(self.io_wait.0 - spared.0),
-                }
+                let waited = self.waited.of(why);
+                *waited = Nanos(waited.0 - spared.0);
                 (self.clock, self.pause.until) = (at, at);
                 self.cut_off = Some(until);
                 Some(at)
@@ -343,7 +357,7 @@ mod tests {
 
     fn napping(from: u64, span: u64) -> (Runner, u32) {
         let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(from));
-        let nap = Step::Wait(Wait::WokenOr(Nanos(span), DelayReason::Nap));
+        let nap = Step::Wait(Wait::WokenOr(Nanos(span), DelayReason::Reclaim));
         assert_eq!(runner.take_step(nap), Err(Next::Nap(Nanos(from + span))));
         let wait = runner.waits();
         (runner, wait)
@@ -353,7 +367,7 @@ mod tests {
     fn an_alarm_ends_the_wait_it_was_set_for() {
         let (mut runner, wait) = napping(10, 100);
         assert!(runner.alarm(wait, Nanos(110)) && runner.state == State::Resuming);
-        assert_eq!(runner.spent_by(Nanos(110)).delayed, Nanos(100));
+        assert_eq!(runner.spent_by(Nanos(110)).waited.delays.reclaim, Nanos(100));
         assert!(!runner.alarm(wait, Nanos(110)), "it rings once");
     }
 
@@ -363,7 +377,7 @@ mod tests {
         assert_eq!(runner.wake(Nanos(50)), Some(Nanos(50)));
         assert_eq!(runner.take_step(Step::Wait(Wait::Woken)), Err(Next::Stop));
         assert!(!runner.alarm(wait, Nanos(110)), "it waits again, for something else");
-        assert_eq!(runner.spent_by(Nanos(130)).delayed, Nanos(40 + 80));
+        assert_eq!(runner.spent_by(Nanos(130)).waited.delays.reclaim, Nanos(40 + 80));
         assert_eq!(runner.wake(Nanos(130)), Some(Nanos(130)));
     }
 
@@ -380,5 +394,30 @@ mod tests {
         runner.work(Nanos(30));
         assert_eq!(runner.take_step(Step::Wait(Wait::Woken)), Err(Next::Stop));
         assert_eq!(runner.wake(Nanos(20)), Some(Nanos(40)));
+    }
+
+    #[test]
+    fn each_delay_is_counted_by_its_reason_and_a_nap_is_none() {
+        let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(10));
+        for (span, reason) in
+            [(1, DelayReason::MemoryHigh), (20, DelayReason::DirtyPages), (300, DelayReason::Nap)]
+        {
+            assert!(runner.take_step(Step::Wait(Wait::Delay(Nanos(span), reason))).is_err());
+        }
+        assert_eq!(runner.take_step(Step::Wait(Wait::Woken)), Err(Next::Stop));
+        let Waited { delays, idle, .. } = runner.spent_by(Nanos(331 + 4_000)).waited;
+        let by_reason = Delays { memory_high: Nanos(1), dirty_pages: Nanos(20), reclaim: Nanos(4_000) };
+        assert_eq!((delays, idle), (by_reason, Nanos(300)));
+    }
+
+    #[test]
+    fn a_kill_spares_a_writer_the_rest_of_its_pause() {
+        let mut runner = Runner::new(TaskId(3), CpuId(0), Nanos(10));
+        assert!(
+            runner.take_step(Step::Wait(Wait::Delay(Nanos(200), DelayReason::DirtyPages))).is_err()
+                && runner.waits_for_device()
+        );
+        assert_eq!(runner.kill(Nanos(60)), Some(Nanos(60)));
+        assert_eq!(runner.waited.delays, Delays { dirty_pages: Nanos(50), ..Delays::default() });
     }
 }

@@ -8,6 +8,7 @@ use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
 use pageout_workload::{Access, AccessStream, TraceError};
 
 use crate::calls::Calls;
+use crate::commits::Commits;
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
 use crate::pace::{Pace, PaceError, Timetable};
@@ -64,6 +65,8 @@ pub struct TaskSpec {
     pub background: bool,
     /// Objects whose files the task has on their device before it ends: fsync(2), one after the other.
     pub end_fsync: Vec<ObjectId>,
+    /// Objects whose files it has on their device every so many of its writes to them: fsync(2), before its next access. Default: none.
+    pub fsync_every: Vec<(ObjectId, u32)>,
     /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
     pub flush_before: Vec<u64>,
     /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
@@ -103,6 +106,7 @@ impl TaskSpec {
             pace: Pace::Costed,
             background: false,
             end_fsync: Vec::new(),
+            fsync_every: Vec::new(),
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
             opens_files: false,
@@ -142,6 +146,8 @@ pub(crate) struct Task {
     pub(crate) begin: Begin,
     /// Objects that it has yet to sync when it has made its accesses, the last of them first.
     pub(crate) syncs_left: Vec<ObjectId>,
+    /// Those that it syncs meanwhile.
+    pub(crate) commits: Option<Box<Commits>>,
     /// What is to be done before certain accesses, in order.
     marks: VecDeque<Mark>,
     /// It takes memory for what it reads before accesses; it has done so for the next one.
@@ -210,6 +216,7 @@ impl Task {
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
             syncs_left: spec.end_fsync.into_iter().rev().collect(),
+            commits: Commits::new(spec.fsync_every),
             marks: marks.into(),
             opens_files: spec.opens_files,
             has_opened: false,
@@ -262,9 +269,18 @@ impl Task {
             || !self.marks.is_empty()
             || self.runner.memstall.is_some()
             || self.scan_due != NEVER
+            || self.commits.as_ref().is_some_and(|commits| commits.is_due())
     }
 
-    /// How many hits from the next access on may be served in one go, of those that are at hand: up to the next mark, and such that
+    /// Its next accesses are made: one behind the other, of which the last may have made a file due.
+    pub(crate) fn advance(&mut self, accesses: usize) {
+        if let Some(commits) = &mut self.commits {
+            commits.note(&self.accesses.pending()[..accesses]);
+        }
+        self.accesses.advance(accesses);
+    }
+
+    /// How many hits from the next access on may be served in one go, of those that are at hand: up to the next mark or fsync, and such that
     /// the task's clock does not pass `horizon` by more than one hit, where each may take so much longer than its price.
     pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos, longer: u64) -> usize {
         let pending = self.accesses.pending().len() as u64;
@@ -276,7 +292,11 @@ impl Task {
         let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - index);
         let pace =
             self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
-        pending.min(within).min(mark).min(pace) as usize
+        let allowed = pending.min(within).min(mark).min(pace) as usize;
+        match &self.commits {
+            None => allowed,
+            Some(commits) => commits.until_due(&self.accesses.pending()[..allowed]),
+        }
     }
 
     /// From when to when the next `hits` accesses last, which take so much `work`. The first may start now. Time between the two ends

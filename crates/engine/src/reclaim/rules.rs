@@ -57,12 +57,14 @@ choice! {
 choice! {
     /// By which settings of the groups above a group is protected that reclaim for the machine comes by in the order of the memcg LRU.
     ProtectionRule {
-        /// By those that they have now, worked out from the top down. Since Linux 6.11.
+        /// By those that they have now, worked out from the top down: where groups are walked by their tree, and queued for the
+        /// release after 7.3.
         TopDown = "top_down",
         /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.1 to 6.10.
         AsVisited = "as_visited",
         /// By what kswapd has worked out before its last pass over the node, which is nothing before its first: who else reclaims for
-        /// the machine works nothing out. Up to 7.3, it was found in September 2026; mended, it is the first rule again.
+        /// the machine works nothing out. 6.11 to 7.3: it came with the mending of the second rule, was found in September 2026, and
+        /// mended it is the first one again.
         KswapdOnly = "kswapd_only",
     }
 }
@@ -263,6 +265,9 @@ pub struct ReclaimRules {
     pub on_signal: OnSignal,
     /// When flushers are asked to write.
     pub flusher_wake: FlusherWake,
+    /// What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with
+    /// a node, as that of two lists does (since 7.2): it waits while devices have too much to do. Reclaim for the machine does not.
+    pub batch_tallies: bool,
     /// Whether reclaim for a group of cgroup v1 waits then.
     pub v1_throttle: V1Throttle,
     /// How reclaimers wait for pages under writeback.
@@ -318,6 +323,7 @@ impl ReclaimRules {
             anon_only: AnonOnly::Absent,
             on_signal: OnSignal::GoesOn,
             flusher_wake: FlusherWake::Batch,
+            batch_tallies: true,
             v1_throttle: V1Throttle::Batch,
             stalls: Stalls::Throttle,
             congested_queue: CongestedQueue::Waits,
@@ -366,8 +372,8 @@ impl ReclaimRules {
             on_signal: OnSignal::Ends,
             compact_gap: CompactGap::Capped,
             flusher_wake: FlusherWake::Batch,
+            batch_tallies: true,
             v1_throttle: V1Throttle::Batch,
-            protection: ProtectionRule::KswapdOnly,
             kswapd_reset: KswapdReset::Balanced,
             machine_counts: true,
             swap_ahead_drain: false,
@@ -382,7 +388,9 @@ impl ReclaimRules {
     pub(crate) fn generations_6_12() -> ReclaimRules {
         ReclaimRules {
             flusher_wake: FlusherWake::Pass,
+            batch_tallies: false,
             v1_throttle: V1Throttle::Off,
+            protection: ProtectionRule::KswapdOnly,
             ..ReclaimRules::linux_6_12()
         }
     }

@@ -52,9 +52,9 @@ impl Core {
                 }
             }
             if !again.is_empty() {
-                let before = stat.reclaimed;
+                let (before, first) = (stat.reclaimed, again[0]);
                 self.shrink_folio_list(lruvec, &mut again, sc, &mut stat);
-                self.trace_shrunk(lruvec, kind, 0, stat.reclaimed - before, sc);
+                self.trace_shrunk((lruvec, kind, first), 0, stat.reclaimed - before, sc);
             }
             for pfn in again {
                 self.generations_put_back(lruvec, pfn);
@@ -88,25 +88,27 @@ impl Core {
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
         stat.tally.taken = taken;
         stat.tally.file_taken = if kind == LruType::File { taken } else { 0 };
+        let first = batch[0];
         self.shrink_folio_list(lruvec, batch, sc, &mut stat);
-        self.trace_shrunk(lruvec, kind, looked_at, stat.reclaimed, sc);
+        self.trace_shrunk((lruvec, kind, first), looked_at, stat.reclaimed, sc);
         self.note_batch(lru, lruvec, stat.tally, sc);
         stat
     }
 
-    /// A batch was judged.
+    /// A batch was judged, which began with a folio of this frame.
     #[inline]
     fn trace_shrunk(
         &mut self,
-        lruvec: LruvecId,
-        kind: LruType,
+        (lruvec, kind, first): (LruvecId, LruType, Pfn),
         nr_scanned: u64,
         nr_reclaimed: u64,
         sc: &ScanControl,
     ) {
         if self.is_traced() {
             let (kept, priority) = (self.take_kept(), sc.priority);
-            self.trace(self.lruvecs[lruvec].node, |_| Tracepoint::LruShrinkInactive {
+            let node = self.lruvecs[lruvec].node;
+            self.trace(node, |core| Tracepoint::LruShrinkInactive {
+                zone: core.memory.zones.zone_of(node, first).kind,
                 kind,
                 nr_scanned,
                 nr_reclaimed,

@@ -24,6 +24,7 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::reclaim::rules::{FlusherWake, Stalls, V1Throttle};
 use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
+use crate::stat::Stat;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 
@@ -110,7 +111,7 @@ impl Core {
             self.wakeup_flusher_threads_for(WritebackReason::Vmscan, tally.refused);
             sc.stall = Some(Stall::Congestion);
         }
-        if lru == Lru::Generations && rules.flusher_wake != FlusherWake::Batch {
+        if lru == Lru::Generations && !rules.batch_tallies {
             // All that their own rule asks for.
             sc.tally.unqueued_dirty += tally.unqueued_dirty;
             sc.tally.file_taken += tally.file_taken;
@@ -222,6 +223,7 @@ impl Core {
                 self.wake(task);
             }
         }
+        self.count_node(node, Stat::NrThrottledWritten, pages as i64);
     }
 
     /// In ticks.

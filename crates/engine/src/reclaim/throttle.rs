@@ -252,6 +252,7 @@ impl Core {
 mod tests {
     use super::*;
     use crate::page_alloc::request::{MigrateType, Rights};
+    use crate::reclaim::tally::Stall;
     use crate::reclaim::{Reclaimer, Why};
     use crate::units::CpuId;
     use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, Served, Step};
@@ -311,6 +312,25 @@ mod tests {
         assert!(engine.core.is_gate_open(NODE), "128 / 2 = 64");
         leave_free(&mut engine, 64);
         assert!(!engine.core.is_gate_open(NODE));
+    }
+
+    #[test]
+    fn pages_that_are_written_while_a_reclaimer_waits_for_that_are_counted() {
+        let mut engine = machine();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        engine.enter(task);
+        engine.core.note_written(NODE, 3);
+        assert_eq!(engine.vmstat(Stat::NrThrottledWritten), 0, "nobody waits");
+        let mut sc = ScanControl { stall: Some(Stall::Writeback(NODE)), ..direct() };
+        engine.core.take_stall(&mut sc).expect("it waits");
+        // The last of these lets it go on.
+        for _ in 0..=32 {
+            engine.core.note_written(NODE, 1);
+        }
+        engine.core.note_written(NODE, 1);
+        assert_eq!(engine.vmstat(Stat::NrThrottledWritten), 33);
+        assert_eq!(engine.throttled(ThrottleReason::Writeback), 1);
     }
 
     #[test]

@@ -32,6 +32,7 @@ use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
 use crate::writeback::WritebackReason;
+use crate::zswap::ZswapPool;
 
 /// The reclaim engine of one machine.
 ///
@@ -524,6 +525,11 @@ impl Engine {
     /// What has become of pages that were to go to the cold end of their list when their write had ended.
     pub fn rotations(&self) -> Rotations {
         self.core.rotations
+    }
+
+    /// What zswap holds, and how much it may.
+    pub fn zswap_pool(&self) -> ZswapPool {
+        self.core.zswap_pool()
     }
 
     /// What has become of the pages that were read ahead.

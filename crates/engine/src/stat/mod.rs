@@ -61,6 +61,7 @@ stats! {
     NrVmscanImmediateReclaim = "nr_vmscan_immediate_reclaim",
     NrDirtied = "nr_dirtied",
     NrWritten = "nr_written",
+    NrThrottledWritten = "nr_throttled_written",
     /// In KiB.
     NrKernelStack = "nr_kernel_stack",
     NrPageTablePages = "nr_page_table_pages",
@@ -92,6 +93,8 @@ stats! {
     Pgrefill = "pgrefill",
     PgstealKswapd = "pgsteal_kswapd",
     PgstealDirect = "pgsteal_direct",
+    /// Nobody collapses pages, so it is 0, as its other two are.
+    PgstealKhugepaged = "pgsteal_khugepaged",
     PgstealProactive = "pgsteal_proactive",
     PgdemoteKswapd = "pgdemote_kswapd",
     PgdemoteDirect = "pgdemote_direct",
@@ -99,6 +102,7 @@ stats! {
     PgdemoteProactive = "pgdemote_proactive",
     PgscanKswapd = "pgscan_kswapd",
     PgscanDirect = "pgscan_direct",
+    PgscanKhugepaged = "pgscan_khugepaged",
     PgscanProactive = "pgscan_proactive",
     PgscanDirectThrottle = "pgscan_direct_throttle",
     PgscanAnon = "pgscan_anon",

@@ -104,6 +104,8 @@ tracepoints! {
     },
     /// A batch of pages was judged.
     LruShrinkInactive = "mm_vmscan_lru_shrink_inactive" {
+        /// The zone of the first of them: in 2010, whose zones had lists of their own, that of all.
+        zone: ZoneType,
         /// Their type.
         kind: LruType,
         /// Pages looked at for it.
@@ -404,6 +406,13 @@ pub struct TracedPause {
     pub period_ms: i64,
     /// Since its last sleep.
     pub think_ms: i64,
+}
+
+impl TracedPause {
+    /// How long it sleeps: not at all where its pages have taken their time already.
+    pub fn sleep_ms(&self) -> u64 {
+        self.pause_ms.max(0) as u64
+    }
 }
 
 /// A file that is being written.

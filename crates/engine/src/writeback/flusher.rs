@@ -57,12 +57,17 @@ pub(super) struct Worker {
     /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
-    /// When periodic work ran last, and when to look for some again.
-    last_periodic: Option<Nanos>,
+    /// When periodic work ran last, or its wb came to be, and when to look for some again.
+    last_periodic: Nanos,
     timer: Option<Nanos>,
 }
 
 impl Worker {
+    /// Of a wb that comes to be.
+    pub(super) fn new(now: Nanos) -> Worker {
+        Worker { last_periodic: now, ..Worker::default() }
+    }
+
     /// A file is in the middle of being written.
     pub(super) fn holds_a_file(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.chunk.is_some())
@@ -145,6 +150,8 @@ struct Chunk {
 const CHUNK_PAGES: u64 = 1024;
 /// How long a pass lasts before the work is looked at again.
 const PASS: Nanos = Nanos(100_000_000);
+/// A budget that is never used up: a long's largest, from which a tracepoint counts down.
+const ENDLESS: u64 = i64::MAX as u64;
 /// Pages that one step starts to write at most, as many as the block layer puts into one transfer.
 const PLUG_PAGES: u64 = 256;
 
@@ -323,7 +330,7 @@ impl Core {
             if let Some(reason) = reason {
                 // What is dirty now; in the background, as far as it takes.
                 let budget = match reason {
-                    WritebackReason::Background => u64::MAX,
+                    WritebackReason::Background => ENDLESS,
                     WritebackReason::Foreign => self.writeback.wb(wb).nr_dirty,
                     _ => self.global_limits().nr_dirty.min(most),
                 };
@@ -346,10 +353,9 @@ impl Core {
     fn periodic_is_due(&mut self, wb: WbId) -> bool {
         let (now, interval) = (self.now, self.periodic_interval());
         let worker = &mut self.writeback.wb_mut(wb).worker;
-        let is_due =
-            interval.is_some_and(|interval| worker.last_periodic.is_none_or(|last| now >= last + interval));
+        let is_due = interval.is_some_and(|interval| now >= worker.last_periodic + interval);
         if is_due {
-            worker.last_periodic = Some(now);
+            worker.last_periodic = now;
         }
         is_due
     }
@@ -650,6 +656,23 @@ mod tests {
             }
         }
         written
+    }
+
+    #[test]
+    fn the_first_periodic_work_comes_an_interval_after_the_start_or_after_its_wb_came_to_be() {
+        let mut engine = Engine::new(Config { node_pages: vec![1 << 14], ..Config::default() }).unwrap();
+        let bdi = engine.core.writeback.add_bdi();
+        let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
+        engine.set_now(second(3));
+        let [machines, groups] = [MemcgId::ROOT, group].map(|memcg| engine.core.wb_for(bdi, memcg));
+        let mut is_due = |wb, seconds| {
+            engine.set_now(second(seconds));
+            engine.core.periodic_is_due(wb)
+        };
+        assert_eq!([4, 5, 9, 10].map(|seconds| is_due(machines, seconds)), [false, true, false, true]);
+        assert!(is_due(groups, 10));
+        assert!(!is_due(groups, 14));
     }
 
     #[test]

@@ -188,13 +188,15 @@ impl Writeback {
         self.failed
     }
 
-    /// The wb of a group on a device. (In cgroup v1 all are the root's: `Core::wb_for`.)
-    fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
+    /// The wb of a group on a device, which comes to be `now` if there is none: the machine's was there from the start. (In cgroup
+    /// v1 all are the root's: `Core::wb_for`.)
+    fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId, now: Nanos) -> WbId {
         let wbs = &self.bdis[bdi.index()].wbs;
         let found = wbs.iter().copied().find(|wb| self.wbs[wb.index()].memcg == memcg);
         found.unwrap_or_else(|| {
             let wb = WbId(self.wbs.len() as u32);
-            self.wbs.push(Wb::new(bdi, memcg));
+            let since = if memcg == MemcgId::ROOT { Nanos::ZERO } else { now };
+            self.wbs.push(Wb::new(bdi, memcg, since));
             self.bdis[bdi.index()].wbs.push(wb);
             wb
         })
@@ -218,7 +220,7 @@ impl Writeback {
 }
 
 impl Wb {
-    fn new(bdi: BdiId, memcg: MemcgId) -> Wb {
+    fn new(bdi: BdiId, memcg: MemcgId, since: Nanos) -> Wb {
         Wb {
             bdi,
             memcg,
@@ -231,7 +233,7 @@ impl Wb {
             rates: Rates::default(),
             completions: Completions::default(),
             completions_in_memcg: Completions::default(),
-            worker: Worker::default(),
+            worker: Worker::new(since),
         }
     }
 

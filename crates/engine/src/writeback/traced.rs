@@ -52,8 +52,13 @@ impl Core {
         (pause, period): (i64, i64),
     ) {
         let (tick_ms, now) = (1000 / i64::from(self.config.hz).clamp(1, 1000), self.ticks() as i64);
-        let Position { limit, dirty, wb_thresh, wb_dirty, thresh, .. } = *position;
-        let setpoint = position.setpoint();
+        let Position { freerun, dirty, wb_thresh, wb_dirty, thresh, .. } = *position;
+        // A group's own figures stand beside the limit of the machine.
+        let limit = self
+            .writeback
+            .domain(MemcgId::ROOT)
+            .map_or(position.limit, |machine| machine.dirty_limit.max(position.limit));
+        let setpoint = (limit + freerun) / 2;
         let (dirtied, dirtied_pause, think) = throttle.traced(now);
         self.trace(NodeId(0), |core| Tracepoint::BalanceDirtyPages {
             wb: core.traced_wb(wb),

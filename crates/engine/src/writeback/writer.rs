@@ -12,7 +12,7 @@
 //! the flusher, and who dirties only sleeps since 3.1 (`throttle.rs`). Limits were looser then: anonymous memory that could be swapped
 //! counts as memory that could be dirty, and a ratio below 5 % as 5 %.
 //!
-//! Not modelled: the wait of reclaim where more than 110 % of the threshold is being written. [machine 9.3]
+//! Reclaim waits where more than 110 % of the threshold is being written (`reclaim/tally.rs`: `is_too_much_written`). [machine 9.3]
 
 use crate::core::Core;
 use crate::units::{MemcgId, Nanos, WbId};

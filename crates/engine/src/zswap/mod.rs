@@ -58,9 +58,24 @@ impl Entry {
     }
 }
 
+/// What zswap holds, and how much it may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ZswapPool {
+    /// Pages that it takes.
+    pub pages: u64,
+    /// Pages that are stored in it.
+    pub stored: u64,
+    /// It takes no more than so many.
+    pub limit: u64,
+    /// Once full it stores nothing before it has shrunk to so many.
+    pub accept: u64,
+}
+
 /// What debugfs tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ZswapStat {
+    /// Entries that a newer one of the same slot has replaced.
+    pub(crate) duplicate_entry: u64,
     pub(crate) pool_limit_hit: u64,
     pub(crate) reject_reclaim_fail: u64,
     pub(crate) reject_alloc_fail: u64,

@@ -43,7 +43,7 @@ choice! {
         /// It is queued for that in any case, and goes there if it is on a list and inactive when the queue is drained. The fix of the
         /// RFC of February 2024.
         RotateUnlisted = "rotate_unlisted",
-        /// It is dropped (PG_dropbehind). Newer kernels.
+        /// It is dropped (PG_dropbehind). Kernels after 6.18.
         Dropbehind = "dropbehind",
         /// The same, and its shadow stays: nobody has asked for the page, so the shadow of its last use is not evaluated until somebody
         /// does. In no kernel.
@@ -86,6 +86,15 @@ impl ZswapRules {
             worker: WorkerWalk::Cursor,
             proactive_shrink: false,
             writeback_rotation: WritebackRotation::Baseline,
+        }
+    }
+
+    pub(crate) fn linux_7_1() -> ZswapRules {
+        ZswapRules {
+            incompressible: Incompressible::Store,
+            worker: WorkerWalk::Batch,
+            writeback_rotation: WritebackRotation::Dropbehind,
+            ..ZswapRules::linux_6_12()
         }
     }
 }

@@ -11,7 +11,7 @@
 //! and takes about half a one. So who reclaims at a limit gets less than it counts. [zswap 1.1 to 1.3]
 
 use super::rules::{Incompressible, ZswapProtection};
-use super::{Entry, EntryId};
+use super::{Entry, EntryId, ZswapPool};
 use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::op::Op;
@@ -71,6 +71,7 @@ impl Core {
             handle = Some(self.zswap.pool.store(length, &pages));
         }
         if let Some(replaced) = self.zswap.find(slot) {
+            self.zswap.stat.duplicate_entry += 1;
             self.zswap_free(replaced);
         }
         self.zswap.stat.same_filled_pages += u64::from(length == 0);
@@ -249,6 +250,16 @@ impl Core {
     pub(super) fn zswap_pages(&self, percent_more: u64) -> u64 {
         let percent = u64::from(self.config.zswap_accept_threshold_percent) + percent_more;
         self.zswap_max_pages() * percent / 100
+    }
+
+    /// What it holds, and how much it may.
+    pub(crate) fn zswap_pool(&self) -> ZswapPool {
+        ZswapPool {
+            pages: self.zswap.pool.pages(),
+            stored: self.zswap.stored(),
+            limit: self.zswap_max_pages(),
+            accept: self.zswap_pages(0),
+        }
     }
 
     /// Whether the pool takes another page. Once full it takes none until it has shrunk to the threshold: else each page that

@@ -232,6 +232,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         opened_by: OpenedBy::Process,
         per_copy: false,
         end_fsync: false,
+        fsync_every: None,
         share: 1,
         read_only: channel != Channel::Anonymous && !args.writes,
         partial_writes: false,

@@ -101,6 +101,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
             text += &reclaim_line("reclaim for writes to kernel files", for_writes, "");
         }
         text += &pressure_line(&result.pressure, result.end_ns);
+        text += &throttled_line("tasks", result.tasks.iter());
     }
     text += &threads_line(&result.threads, result.end_ns);
     text += &writeback_lines(&result.writeback);
@@ -288,12 +289,25 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     let whose = if others_reclaimed { " by its own tasks" } else { "" };
     text += &reclaim_line("direct reclaim", &memcg.reclaim, whose);
     text += &pressure_line(&memcg.pressure, result.end_ns);
-    let delayed: u64 =
-        result.tasks.iter().filter(|task| task.memcg == memcg.path).map(|task| task.delayed_ns).sum();
-    if delayed > 0 {
-        let _ = writeln!(text, "  its tasks were throttled for {} in all", figures::time(delayed));
-    }
+    text += &throttled_line("its tasks", result.tasks.iter().filter(|task| task.memcg == memcg.path));
     text
+}
+
+/// For how long tasks were made to wait, and why.
+fn throttled_line<'a>(whose: &str, tasks: impl Iterator<Item = &'a TaskResult>) -> String {
+    let mut by_reason: Vec<(&str, u64)> = Vec::new();
+    for (at, (reason, ns)) in tasks.flat_map(|task| task.delayed_by.told().into_iter().enumerate()) {
+        match by_reason.get_mut(at) {
+            Some((_, sum)) => *sum += ns,
+            None => by_reason.push((reason, ns)),
+        }
+    }
+    let told = by_reason.iter().filter(|(_, ns)| *ns > 0);
+    let told: Vec<String> = told.map(|(reason, ns)| format!("{} {reason}", figures::time(*ns))).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("  {whose}, all together, were throttled: {}\n", told.join(", "))
 }
 
 /// What a file holds: an amount with its unit, and a switch as it is.
@@ -361,7 +375,7 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
     let lines = [
         ("pages of files written", said(&writeback.pages_by_reason)),
         ("pages written by reclaim", by_reclaim),
-        ("waits of reclaim for writes", said(&writeback.waits_of_reclaim)),
+        ("waits of reclaim", said(&writeback.waits_of_reclaim)),
         ("rotations of written pages", said(&writeback.rotations)),
     ];
     let lines: Vec<String> = lines

@@ -189,6 +189,9 @@ impl List {
         self.add("in direct reclaim", mean(|task| task.reclaim_time_ns), Unit::Nanoseconds);
         self.add("waiting for I/O", mean(|task| task.io_wait_ns), Unit::Nanoseconds);
         self.add("throttled", mean(|task| task.delayed_ns), Unit::Nanoseconds);
+        self.add("throttled by memory.high", mean(|task| task.delayed_by.memory_high_ns), Unit::Nanoseconds);
+        self.add("throttled for dirty pages", mean(|task| task.delayed_by.dirty_pages_ns), Unit::Nanoseconds);
+        self.add("throttled in reclaim", mean(|task| task.delayed_by.reclaim_ns), Unit::Nanoseconds);
     }
 
     /// Fast and slow memory.

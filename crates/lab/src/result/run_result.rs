@@ -130,7 +130,32 @@ pub(crate) struct TaskResult {
     pub(crate) cpu_wait_ns: u64,
     pub(crate) reclaim_time_ns: u64,
     pub(crate) io_wait_ns: u64,
+    /// Time that it was made to wait for no transfer of its own.
     pub(crate) delayed_ns: u64,
+    /// All of that, by reason.
+    pub(crate) delayed_by: DelaysResult,
+}
+
+/// Time that a task was made to wait, by reason.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct DelaysResult {
+    /// Its group was above `memory.high`.
+    pub(crate) memory_high_ns: u64,
+    /// More was dirty than may be (`balance_dirty_pages`).
+    pub(crate) dirty_pages_ns: u64,
+    /// Reclaim waited for others (`reclaim_throttle`); all but what kswapd had to free first is part of the time in direct reclaim.
+    pub(crate) reclaim_ns: u64,
+}
+
+impl DelaysResult {
+    /// The reasons, as they are told of someone who was throttled.
+    pub(crate) fn told(&self) -> [(&'static str, u64); 3] {
+        [
+            ("by memory.high", self.memory_high_ns),
+            ("for dirty pages", self.dirty_pages_ns),
+            ("in reclaim", self.reclaim_ns),
+        ]
+    }
 }
 
 impl RunResult {
@@ -151,6 +176,15 @@ impl RunResult {
 }
 
 impl TaskResult {
+    /// Time that it lost to reclaim, devices and limits. Waits of reclaim are in the time in reclaim already, but for those of a task that
+    /// kswapd keeps from reclaiming.
+    pub(crate) fn stalled_ns(&self) -> u64 {
+        let DelaysResult { memory_high_ns, dirty_pages_ns, reclaim_ns } = self.delayed_by;
+        [self.reclaim_time_ns.max(reclaim_ns), self.io_wait_ns, memory_high_ns, dirty_pages_ns]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
     /// Accesses that did not find their page.
     pub(crate) fn misses(&self) -> u64 {
         self.minor + self.major + self.read_misses
@@ -547,7 +581,12 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
         cpu_wait_ns: task.cpu_wait.0,
         reclaim_time_ns: task.reclaim_time.0,
         io_wait_ns: task.io_wait.0,
-        delayed_ns: task.delayed.0,
+        delayed_ns: task.delays.total().0,
+        delayed_by: DelaysResult {
+            memory_high_ns: task.delays.memory_high.0,
+            dirty_pages_ns: task.delays.dirty_pages.0,
+            reclaim_ns: task.delays.reclaim.0,
+        },
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum Sampled {
     Vmstat(Stat),
     /// A mark of all zones together, in pages.
     Watermark(Level),
+    /// A size of zswap, in pages.
+    Zswap(ZswapSize),
     /// Time in all that some task, or all of them, waited for it, in nanoseconds.
     Pressure(Resource, Extent),
     /// Time in all that a device was busy, in nanoseconds, and pages that it has read and written.
@@ -29,6 +31,18 @@ pub(crate) enum Level {
     Min,
     Low,
     High,
+}
+
+/// Which of zswap's sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZswapSize {
+    /// What the pool takes.
+    Pool,
+    /// The pages in it, as large as they are elsewhere.
+    Stored,
+    /// What it may take, and down to what it shrinks when it is full.
+    Limit,
+    Accept,
 }
 
 /// How many tasks waited.
@@ -47,7 +61,7 @@ pub(crate) enum Load {
 }
 
 /// What is sampled of every machine.
-const STATS: [Stat; 12] = [
+const STATS: [Stat; 17] = [
     Stat::NrFreePages,
     Stat::NrActiveAnon,
     Stat::NrInactiveAnon,
@@ -55,10 +69,15 @@ const STATS: [Stat; 12] = [
     Stat::NrInactiveFile,
     Stat::NrDirty,
     Stat::NrWriteback,
+    Stat::NrDirtyThreshold,
+    Stat::NrDirtyBackgroundThreshold,
     Stat::WorkingsetRefaultAnon,
     Stat::WorkingsetRefaultFile,
     Stat::Pswpin,
     Stat::Pswpout,
+    Stat::Zswpin,
+    Stat::Zswpout,
+    Stat::Zswpwb,
     Stat::OomKill,
 ];
 
@@ -83,6 +102,8 @@ impl Samples {
             machine.devices_by(Nanos::ZERO).into_iter().map(|device| device.name).collect();
         let mut columns: Vec<Sampled> = STATS.map(Sampled::Vmstat).to_vec();
         columns.extend([Level::Min, Level::Low, Level::High].map(Sampled::Watermark));
+        let of_zswap = [ZswapSize::Pool, ZswapSize::Stored, ZswapSize::Limit, ZswapSize::Accept];
+        columns.extend(of_zswap.map(Sampled::Zswap));
         for resource in Resource::ALL {
             columns.extend([Extent::Some, Extent::Full].map(|extent| Sampled::Pressure(resource, extent)));
         }
@@ -95,7 +116,7 @@ impl Samples {
     pub(crate) fn add(&mut self, at: Nanos, machine: &Machine) {
         let kills = machine.engine().vmstat(Stat::OomKill);
         if kills > self.kills {
-            self.marks.add(Mark::OomKill, at, (kills - self.kills) as u64);
+            self.marks.add(Mark::OomKill, at, Nanos::ZERO, (kills - self.kills) as u64);
             self.kills = kills;
         }
         let is_kept = self.seen.is_multiple_of(self.skipped + 1);
@@ -116,8 +137,8 @@ impl Samples {
 
     /// A tracepoint, which may be worth a mark.
     pub(crate) fn hear(&mut self, at: Nanos, event: &Tracepoint) {
-        if let Some(mark) = Mark::of(event) {
-            self.marks.add(mark, at, 1);
+        if let Some((mark, lasts)) = Mark::of(event) {
+            self.marks.add(mark, at, lasts, 1);
         }
     }
 
@@ -127,10 +148,15 @@ impl Samples {
             [sum[0] + zone.min as i64, sum[1] + zone.low as i64, sum[2] + zone.high as i64]
         });
         let devices = machine.devices_by(at);
+        let zswap = engine.zswap_pool();
         let stalls = machine.stall_totals(MemcgId::ROOT);
         let value = |sampled: &Sampled| match *sampled {
             Sampled::Vmstat(stat) => engine.vmstat(stat),
             Sampled::Watermark(level) => marks[level as usize],
+            Sampled::Zswap(ZswapSize::Pool) => zswap.pages as i64,
+            Sampled::Zswap(ZswapSize::Stored) => zswap.stored as i64,
+            Sampled::Zswap(ZswapSize::Limit) => zswap.limit as i64,
+            Sampled::Zswap(ZswapSize::Accept) => zswap.accept as i64,
             Sampled::Pressure(resource, extent) => stalls[resource as usize][extent as usize].0 as i64,
             Sampled::Device(device, Load::Busy) => devices[device].busy.0 as i64,
             Sampled::Device(device, Load::Read) => devices[device].pages_read as i64,

@@ -1,4 +1,4 @@
-//! Who wrote pages in a run: flushers, by reason, and reclaim itself; how often reclaimers waited for writes; and where what they had
+//! Who wrote pages in a run: flushers, by reason, and reclaim itself; how often reclaimers waited; and where what they had
 //! written went.
 
 use pageout_engine::{Engine, Pageouts, Rotations, ThrottleReason, WritebackReason};
@@ -17,7 +17,7 @@ pub(crate) struct WritebackResult {
     pub(crate) redirtied: u64,
     /// How often reclaim asked the flushers to write.
     pub(crate) wakeups_by_reclaim: u64,
-    /// How often reclaimers waited for writes, by reason.
+    /// How often reclaimers waited for others, by reason: the four of `reclaim_throttle`, and what was in their place before.
     pub(crate) waits_of_reclaim: Counters,
     /// Pages that were to go to the cold end when their write had ended: those that were queued for it, those that were dropped instead,
     /// and the others by the reason why not. Those that went there are `pgrotated`.
@@ -29,8 +29,7 @@ impl WritebackResult {
         let reasons = WritebackReason::ALL.iter();
         let Pageouts { direct, direct_sync, kswapd, group, redirtied } = engine.pageouts();
         let by = [("direct", direct), ("direct_sync", direct_sync), ("kswapd", kswapd), ("group", group)];
-        let waits = [ThrottleReason::Writeback, ThrottleReason::Congested];
-        let waits = waits.map(|reason| (reason.name(), engine.throttled(reason)));
+        let waits = ThrottleReason::ALL.map(|reason| (reason.name(), engine.throttled(reason)));
         let waits = waits.into_iter().chain([("congestion_wait", engine.congestion_waits())]);
         let Rotations { queued, not_listed, unfit, active, dropped } = engine.rotations();
         let rotations = [

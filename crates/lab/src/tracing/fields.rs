@@ -143,7 +143,7 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
                 "nr_scanned" => nr_scanned, "nr_skipped" => nr_skipped, "nr_taken" => nr_taken, "lru" => lru
             );
         }
-        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority } => {
+        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority, .. } => {
             let Kept { nr_dirty, nr_writeback, nr_congested, nr_immediate, .. } = kept;
             let Kept { nr_activate: [anon, file], nr_ref_keep, nr_unmap_fail, .. } = kept;
             fields!(
@@ -270,8 +270,6 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
         | Tracepoint::WritebackStart { wb, nr_pages, reason }
         | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
             let is = |of: WritebackReason| u8::from(reason == of);
-            // A long's largest stands for no limit.
-            let nr_pages = nr_pages.min(i64::MAX as u64);
             device::<F>(wb.bdi, out);
             word::<F>("sb_dev", "0:0", out);
             fields!(F, out, "nr_pages" => nr_pages,
@@ -419,8 +417,8 @@ pub(super) fn early(record: &TraceRecord, out: &mut Vec<u8>) {
                 "contig_dirty" => dirty, "contig_failed" => failed
             );
         }
-        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, priority, .. } => fields!(
-            Text, out, "nid" => nid, "zid" => 2u8, "nr_scanned" => nr_scanned, "nr_reclaimed" => nr_reclaimed,
+        Tracepoint::LruShrinkInactive { zone, kind, nr_scanned, nr_reclaimed, priority, .. } => fields!(
+            Text, out, "nid" => nid, "zid" => zone as u8, "nr_scanned" => nr_scanned, "nr_reclaimed" => nr_reclaimed,
             "priority" => priority, "flags" => reclaim_flags(kind)
         ),
         Tracepoint::WriteFolio { pfn, kind, is_sync } => {

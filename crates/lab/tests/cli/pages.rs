@@ -254,6 +254,70 @@ fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
 }
 
 #[test]
+fn the_page_of_a_run_shows_what_zswap_holds_and_its_limits() {
+    let directory = with_scenario(
+        r#"
+[machine]
+memory = "64MiB"
+[kernel]
+zswap.enabled = true
+[[device]]
+name = "disk"
+preset = "nvme"
+[[swap]]
+size = "128MiB"
+device = "disk"
+[[task]]
+name = "anonymous"
+[[task.object]]
+channel = "anonymous"
+size = "80MiB"
+workload = { pattern = "uniform", ops = 60000, write_ratio = 0.5 }
+"#,
+    );
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    let of_zswap = ["What zswap holds", "accept threshold", "pages stored in it", "loaded (zswpin)"];
+    for part in of_zswap {
+        assert!(page.contains(part), "{part}");
+    }
+    let without = with_scenario(SHORT);
+    let page = self::page(without.path(), &["run", "scenario.toml"]);
+    assert!(of_zswap.iter().all(|part| !page.contains(part)), "a machine without zswap");
+}
+
+#[test]
+fn the_page_of_a_run_tells_of_writers_that_slept_for_dirty_pages() {
+    let directory = with_scenario(
+        r#"
+[machine]
+memory = "64MiB"
+[[device]]
+name = "disk"
+preset = "hdd"
+[[task]]
+name = "writer"
+[[task.object]]
+channel = "file"
+size = "48MiB"
+workload = { pattern = "sequential", write_ratio = 1.0 }
+"#,
+    );
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    for part in [
+        "asleep for dirty pages",
+        "Writers: writer slept longest until pages were written",
+        "writers asleep",
+        "a writer slept for dirty pages",
+        "background limit",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["No task waited", "slowed by memory.high"] {
+        assert!(!page.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn the_page_of_a_run_does_not_grow_with_the_run() {
     let length = |ops: &str| {
         let directory = with_scenario(&MIXED.replace("ops = 3000", ops));

@@ -46,6 +46,30 @@ fn a_result_says_what_work_the_kernel_did() {
 }
 
 #[test]
+fn a_run_says_for_what_its_tasks_were_throttled_and_for_what_reclaim_waited() {
+    let scenario = scenarios().join("regressions/c6-too-many-isolated.toml");
+    let scenario = scenario.to_str().unwrap();
+    let directory = std::path::Path::new(".");
+    let result = json(directory, &["run", scenario, "--variant", "new"]);
+    let waits = &result["writeback"]["waits_of_reclaim"];
+    for reason in ["writeback", "isolated", "no_progress", "congested", "congestion_wait"] {
+        assert!(waits[reason].is_u64(), "{reason}: {waits}");
+    }
+    assert!(waits["isolated"].as_u64().unwrap() > 1_000, "{waits}");
+    let tasks = result["tasks"].as_array().unwrap();
+    for task in tasks {
+        let by = task["delayed_by"].as_object().unwrap();
+        let all: u64 = by.values().map(|ns| ns.as_u64().unwrap()).sum();
+        assert_eq!(task["delayed_ns"], all, "{task}");
+        assert_eq!((&by["memory_high_ns"], &by["dirty_pages_ns"]), (&0.into(), &0.into()), "{task}");
+    }
+    assert!(tasks.iter().any(|task| task["delayed_by"]["reclaim_ns"].as_u64() > Some(0)));
+    let printed = check_success(&pageout(directory, &["run", scenario, "--variant", "new"]));
+    let told = printed.lines().find(|line| line.starts_with("  tasks, all together, were throttled: "));
+    assert!(told.is_some_and(|told| told.ends_with(" in reclaim")), "{printed}");
+}
+
+#[test]
 fn a_comparison_does_not_depend_on_how_many_run_at_the_same_time() {
     let directory = with_scenario(GOOD);
     let compare = |jobs: &str| {

@@ -92,7 +92,7 @@ workload = { pattern = "zipf", ops = 200000, write_ratio = 0.5 }
 "#;
 
 /// Events that kernels have for reclaim and writeback, and whether a run tells them. Nothing is modelled that would tell the others: soft
-/// limits, reclaim of a node before others are asked, blocks of metadata, and who waits for what a flusher was asked for.
+/// limits, reclaim of a node before others are asked, blocks of metadata, and flushers that wait for a file.
 const LISTED: &[(&str, bool)] = &[
     ("mm_vmscan_kswapd_sleep", true),
     ("mm_vmscan_kswapd_wake", true),
@@ -619,18 +619,54 @@ fn perfetto_gets_each_field_of_each_line() {
     }
 }
 
+/// The fields of each line of an event.
+fn fields_of(trace: &str, event: &str) -> Vec<BTreeMap<String, String>> {
+    let lines = trace.lines().filter(|line| line.contains(&format!(": {event}: ")));
+    let of_line = |line: &str| {
+        let pairs = line.split(' ').filter_map(|field| field.split_once('='));
+        pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    };
+    lines.map(of_line).collect()
+}
+
+#[test]
+fn background_work_counts_its_pages_down_from_a_longs_largest() {
+    let (_, trace) = traced(WRITER, "trace.txt", &[]);
+    let trace = text(&trace);
+    let left = |event: &str| -> Vec<i64> {
+        let works = fields_of(&trace, event).into_iter().filter(|work| work["reason"] == "background");
+        works.map(|work| work["nr_pages"].parse().unwrap()).collect()
+    };
+    assert_eq!(left("writeback_start")[0], i64::MAX);
+    let written = left("writeback_written")[0];
+    assert!(written < i64::MAX && written > i64::MAX - 12_288, "{written}: it has written some of 48 MiB");
+}
+
+#[test]
+fn a_groups_writers_are_told_beside_the_limit_of_the_machine() {
+    let grouped = WRITER.replace(
+        "[[task]]\nname = \"writer\"\n",
+        "[[memcg]]\npath = \"/job\"\nmemory.max = \"16MiB\"\n[[task]]\nname = \"writer\"\nmemcg = \"/job\"\n",
+    );
+    let (_, trace) = traced(&grouped, "trace.txt", &[]);
+    let trace = text(&trace);
+    let machines = fields_of(&trace, "global_dirty_state");
+    let looks = fields_of(&trace, "balance_dirty_pages");
+    let number = |of: &BTreeMap<String, String>, name: &str| of[name].parse::<u64>().unwrap();
+    let limit = machines.iter().map(|state| number(state, "limit")).min().unwrap();
+    assert!(!looks.is_empty());
+    for look in looks {
+        assert!(number(&look, "limit") >= limit && limit > 4_096, "{look:?}, the machine's limit is {limit}");
+        let freerun = 2 * number(&look, "setpoint") - number(&look, "limit");
+        assert!(freerun < 4_096 / 5, "{look:?}: that of a group of 4096 pages");
+    }
+}
+
 #[test]
 fn writeback_tells_of_every_page_dirtied_and_ends_what_it_begins() {
     let (result, trace) = traced(WRITER, "trace.txt", &[]);
     let trace = text(&trace);
-    let fields = |event: &str| -> Vec<BTreeMap<String, String>> {
-        let lines = trace.lines().filter(|line| line.contains(&format!(": {event}: ")));
-        let of_line = |line: &str| {
-            let pairs = line.split(' ').filter_map(|field| field.split_once('='));
-            pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
-        };
-        lines.map(of_line).collect()
-    };
+    let fields = |event: &str| fields_of(&trace, event);
     let count = |event: &str| fields(event).len();
     assert_eq!(count("writeback_dirty_folio") as u64, number(&result["vmstat"]["nr_dirtied"]));
     assert!(count("writeback_start") > 0);

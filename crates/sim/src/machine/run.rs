@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pageout_engine::{CpuId, Engine, Nanos, Served, Step, TaskId};
+use pageout_engine::{CpuId, Engine, Nanos, ObjectId, Served, Step, TaskId};
 
 use super::agenda::Event;
 use super::threads::{THREAD, Thread};
@@ -202,10 +202,7 @@ impl Machine {
         Ok(match task.accesses.refill() {
             Ok(Refill::Pending) => None,
             Ok(Refill::LoopOver) => Some(Begun::Step(self.engine.task_exec(task.runner.id))),
-            Ok(Refill::End) if let Some(object) = task.syncs_left.pop() => {
-                let step = self.engine.fsync(task.runner.id, object);
-                Some(Begun::Step(step.expect("the object is one of the task's")))
-            }
+            Ok(Refill::End) if let Some(object) = task.syncs_left.pop() => Some(self.fsync(index, object)),
             Ok(Refill::End) if task.lifetime == Lifetime::Run => Some(Begun::Next(self.end_task(index))),
             Ok(Refill::End) => Some(Begun::Step(self.engine.task_exit(task.runner.id))),
             Err(source) => {
@@ -215,6 +212,11 @@ impl Machine {
         })
     }
 
+    fn fsync(&mut self, index: usize, object: ObjectId) -> Begun {
+        let step = self.engine.fsync(self.tasks[index].runner.id, object);
+        Begun::Step(step.expect("the object is one of the task's"))
+    }
+
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
     #[cold]
     fn before_access(
@@ -222,6 +224,11 @@ impl Machine {
         index: usize,
         observer: &mut dyn Observer,
     ) -> Result<Option<Begun>, Box<RunError>> {
+        if let Some(commits) = &mut self.tasks[index].commits
+            && let Some(object) = commits.take_due()
+        {
+            return Ok(Some(self.fsync(index, object)));
+        }
         if self.tasks[index].accesses.pending().is_empty()
             && let Some(begun) = self.refill(index)?
         {
@@ -283,7 +290,7 @@ impl Machine {
         let Price { all: work, user: mut in_user_space } =
             task.hit_price.of(&task.accesses.pending()[..hits]);
         let (begun, ended) = task.span_of_hits(now, hits, work);
-        task.runner.idle += Nanos(begun.0 - now.0);
+        task.runner.waited.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
         let mut span = Nanos(ended.0 - begun.0);
         if memory.is_some() {
@@ -296,7 +303,7 @@ impl Machine {
         task.last_accesses = hits as u64;
         task.hits += hits as u64;
         let first = task.accesses.index;
-        task.accesses.advance(hits);
+        task.advance(hits);
         observer.hits(index, first..first + hits as u64);
         self.count_accesses(hits as u64, observer);
 
@@ -382,7 +389,7 @@ impl Machine {
         }
         task.runner.access(span, in_user_space);
         task.last_accesses = 1;
-        task.accesses.advance(1);
+        task.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)
     }

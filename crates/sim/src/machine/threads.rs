@@ -143,7 +143,7 @@ impl Machine {
             Some(ThreadReport {
                 name: name.clone(),
                 cpu_time: spent.cpu_time,
-                cpu_wait: spent.cpu_wait,
+                cpu_wait: spent.waited.cpu,
                 spent: thread.account.spent(&self.costs),
             })
         };

@@ -456,6 +456,10 @@ impl Scenario {
                         .filter(|(_, object)| object.end_fsync)
                         .map(|(at, _)| ObjectId(at))
                         .collect(),
+                    fsync_every: (0..)
+                        .zip(&task.object)
+                        .filter_map(|(at, object)| Some((ObjectId(at), object.fsync_every?)))
+                        .collect(),
                     calls: calls.clone(),
                     advice: advice.clone(),
                     // What a process needs is read once.

@@ -151,6 +151,8 @@ section! {
             "Each copy of the task has a file of its own, as each job of fio does that is not told one. Without it all copies share the object's file. For objects that name no file; anonymous memory is each copy's own anyway.";
         end_fsync: bool, [unless false] in Accepts::Bool,
             "When the task has made all its accesses, it has what is dirty of the file written and waits until the device has it: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. A write that failed, whoever began it, is an error then. For regular files.";
+        fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+            "After so many of its writes to the object a task, or each thread, has what is dirty of the file written and waits until the device has it, before its next access: fsync(2), as a database does at each commit and fio with fsync. Of a large request each page counts. The wait is one for I/O. A write that failed, whoever began it, is an error then. For regular files.";
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63),
             "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
         hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool,

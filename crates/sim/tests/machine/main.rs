@@ -11,7 +11,7 @@ mod timed;
 
 use pageout_engine::{Nanos, ObjectId, PageCacheEvent, Served, SwapKind};
 use pageout_sim::device::{DeviceSpec, Direction, Fault, FaultRule};
-use pageout_sim::{Ended, Observer, Progress, Report, RunError};
+use pageout_sim::{Ended, Observer, Progress, Report, RunError, TaskSpec};
 use pageout_workload::Access;
 use rig::{Rig, pages};
 
@@ -55,7 +55,7 @@ fn a_tasks_time_is_accounted_for_to_the_nanosecond() {
     rig.tasks[1].cpu = pageout_engine::CpuId(1);
     rig.tasks[2].start = Nanos(10_000_000);
     for task in rig.run().tasks {
-        let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
+        let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delays.total(), task.idle];
         assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
         assert_eq!(task.accesses, task.hits + task.minor + task.major + task.read_misses);
     }
@@ -99,7 +99,7 @@ fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
         let report = cut_off_after(step * 9_973);
         assert_eq!(report.end, Nanos(step * 9_973));
         for task in report.tasks {
-            let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delayed, task.idle];
+            let parts = [task.cpu_time, task.cpu_wait, task.io_wait, task.delays.total(), task.idle];
             assert_eq!(task.runtime.0, parts.iter().map(|part| part.0).sum::<u64>(), "{task:?}");
             assert!(task.reclaim_time <= task.runtime && task.user_time <= task.cpu_time, "{task:?}");
             reclaimed = reclaimed.max(task.reclaim_time.0);
@@ -273,15 +273,38 @@ fn a_bad_block_fails_the_task_that_reads_it() {
 
 /// A task that writes 300 pages of a file, and syncs it at the end if it is to.
 fn writer(end_fsync: bool, faults: Vec<Fault>) -> (Report, Result<(), RunError>) {
+    write_300(faults, |task| {
+        if end_fsync {
+            task.end_fsync = vec![ObjectId(0)];
+        }
+    })
+}
+
+fn write_300(faults: Vec<Fault>, syncs: impl FnOnce(&mut TaskSpec)) -> (Report, Result<(), RunError>) {
     let mut rig = Rig::new();
     let file = rig.file(300);
     rig.spec.devices[0].faults = faults;
     rig.reader("dd", "/job", file, (0..300).map(|page| Access::new(0, page, true)).collect(), 1);
-    if end_fsync {
-        rig.tasks[0].end_fsync = vec![ObjectId(0)];
-    }
+    syncs(&mut rig.tasks[0]);
     let (machine, result) = rig.start();
     (machine.report(), result.map(|_| ()))
+}
+
+#[test]
+fn who_syncs_every_so_many_writes_waits_each_time_for_what_it_wrote_since() {
+    let every = |writes: u32| move |task: &mut TaskSpec| task.fsync_every = vec![(ObjectId(0), writes)];
+    let (seldom, result) = write_300(Vec::new(), every(120));
+    result.unwrap();
+    assert_eq!(seldom.devices[0].pages_written, 240, "what it wrote after the second time is dirty");
+    let (often, result) = write_300(Vec::new(), every(3));
+    result.unwrap();
+    assert_eq!((often.devices[0].pages_written, often.devices[0].write.count), (300, 100));
+    assert!(often.tasks[0].io_wait > seldom.tasks[0].io_wait, "a commit is a wait for I/O");
+    assert!(seldom.tasks[0].io_wait > Nanos::ZERO);
+    let broken = Fault { direction: Direction::Write, rule: FaultRule::EveryNth(1) };
+    let (report, result) = write_300(vec![broken], every(120));
+    assert!(matches!(result, Err(RunError::Sync { .. })), "{result:?}");
+    assert_eq!(report.accesses, 120);
 }
 
 #[test]

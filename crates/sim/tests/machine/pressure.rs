@@ -157,8 +157,8 @@ fn memory_high_is_want_of_memory_while_it_sleeps() {
     rig.high("/job", 300);
     let report = rig.run();
     let (task, pressure) = (&report.tasks[0], of(&report, "/job"));
-    assert!(task.delayed > Nanos(10_000_000), "{task:?}");
-    assert!(pressure.memory.full >= task.delayed, "{pressure:?} {task:?}");
+    assert!(task.delays.memory_high > Nanos(10_000_000), "{task:?}");
+    assert!(pressure.memory.full >= task.delays.memory_high, "{pressure:?} {task:?}");
 }
 
 #[test]

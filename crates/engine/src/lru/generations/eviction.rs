@@ -424,7 +424,7 @@ impl Core {
         }
         let GenerationRules { references, rejected_use, .. } = self.generation_rules(lruvec);
         if rejected_use != RejectedUse::Lost {
-            return self.reject_2026(lruvec, pfn, rejected_use);
+            return self.reject_by_place(lruvec, pfn, rejected_use);
         }
         let use_bits = self.memory.use_bits(pfn);
         let waits_for_write = folio.has(FolioFlags::RECLAIM)
@@ -448,8 +448,8 @@ impl Core {
         self.memory.set_use_bits(pfn, use_bits);
     }
 
-    /// The same since 7.2: a folio is pushed up only where it would be in the oldest generation again.
-    fn reject_2026(&mut self, lruvec: LruvecId, pfn: Pfn, rule: RejectedUse) {
+    /// The same of 6.16 and later: a folio is pushed up only where it would be in the oldest generation again.
+    fn reject_by_place(&mut self, lruvec: LruvecId, pfn: Pfn, rule: RejectedUse) {
         let references = self.generation_rules(lruvec).references;
         let use_bits = self.memory.use_bits(pfn);
         if rule == RejectedUse::Clear {

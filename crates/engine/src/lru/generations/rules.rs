@@ -48,10 +48,10 @@ choice! {
 choice! {
     /// What becomes of the count of accesses of a page that reclaim could not free.
     RejectedUse {
-        /// It is lost, and the page goes to a young generation, unless that waits for a write.
+        /// It is lost, and the page goes to a young generation, unless that waits for a write. 6.12.
         Lost = "lost",
         /// It stays, unless the page would be in the oldest generation again; then it is lost, and the page goes to a young one.
-        /// Since 7.2, where dirty pages come this way.
+        /// 6.16 to 7.3; from 7.2 on dirty pages come this way, too.
         Keep = "keep",
         /// It is lost, wherever the page goes: to move to a younger generation is a promotion, and the count begins anew. Queued for
         /// the release after 7.3.
@@ -252,7 +252,7 @@ impl GenerationRules {
             gauges: Gauges::Generations,
             fault_in: FaultIn::SecondYoungest,
             rejected: Rejected::SecondYoungest,
-            rejected_use: RejectedUse::Lost,
+            rejected_use: RejectedUse::Keep,
             rmap_promote: RmapPromote::SecondSeen,
             refault_activate: RefaultActivate::Fault,
             shadow_count: ShadowCount::Full,
@@ -274,7 +274,6 @@ impl GenerationRules {
     pub(crate) fn linux_7_3() -> GenerationRules {
         GenerationRules {
             fault_in: FaultIn::Reference,
-            rejected_use: RejectedUse::Keep,
             rmap_promote: RmapPromote::RefsOverOne,
             refault_activate: RefaultActivate::FaultOfWorkingset,
             new_file: NewFile::ByUse,

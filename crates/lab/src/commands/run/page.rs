@@ -20,8 +20,8 @@ use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };
 use crate::result::marks::{Mark, Marked};
-use crate::result::run_result::{RunResult, TaskResult, TiersResult};
-use crate::result::samples::{Extent, Level, Load, Sampled, Samples};
+use crate::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
+use crate::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
 use crate::scenario::source::Source;
 
 /// Tasks in the picture.
@@ -60,11 +60,19 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
     }
 }
 
-/// Who was killed; who waited longest, and for what; who was stalled by reclaim, when and why; then what the scenario wants to be looked at.
+/// Who was killed; who waited longest, and for what; who was stalled by reclaim or dirtied too much, when and why; then what the scenario
+/// wants to be looked at.
 fn story(of: &Scenario, result: &RunResult, seen: &Seen) -> Vec<String> {
     let reclaim = if seen.heard.is_silent() { Vec::new() } else { seen.heard.story() };
     let look_at = (!of.look_at.is_empty()).then(|| format!("Look at: {}", of.look_at));
-    killed(result).into_iter().chain([longest_wait(result)]).chain(reclaim).chain(look_at).collect()
+    let writers = writers_slowed(result, &seen.samples);
+    killed(result)
+        .into_iter()
+        .chain([longest_wait(result)])
+        .chain(reclaim)
+        .chain(writers)
+        .chain(look_at)
+        .collect()
 }
 
 /// Who was killed for want of memory, when and why.
@@ -78,31 +86,83 @@ fn killed(result: &RunResult) -> Vec<String> {
 }
 
 fn longest_wait(result: &RunResult) -> String {
-    let waited = |task: &TaskResult| task.reclaim_time_ns.saturating_add(task.io_wait_ns);
-    let Some(worst) = result.tasks.iter().max_by_key(|task| waited(task)).filter(|task| waited(task) > 0)
+    let Some(worst) =
+        result.tasks.iter().max_by_key(|task| task.stalled_ns()).filter(|task| task.stalled_ns() > 0)
     else {
         return "No task waited for memory or devices.".to_string();
     };
-    let share = |ns: u64| figures::percent(figures::share(ns, worst.thread_time_ns));
+    let DelaysResult { memory_high_ns, dirty_pages_ns, .. } = worst.delayed_by;
+    let parts = [
+        ("in direct reclaim", worst.reclaim_time_ns),
+        ("waiting for devices", worst.io_wait_ns),
+        ("slowed by memory.high", memory_high_ns),
+        ("asleep for dirty pages", dirty_pages_ns),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .enumerate()
+        // Reclaim and devices are what one asks for first, so that there was none of it is said, too.
+        .filter(|(at, (_, ns))| *at < 2 || *ns > 0)
+        .map(|(_, (what, ns))| {
+            let share = figures::percent(figures::share(*ns, worst.thread_time_ns));
+            format!("{} {what} ({share})", figures::time(*ns))
+        })
+        .collect();
+    let (last, others) = parts.split_last().expect("two are always told");
     format!(
-        "{} waited longest: of {} it was {} in direct reclaim ({}) and {} waiting for devices ({}). {} of its {} accesses \
-         missed.",
+        "{} waited longest: of {} it was {} and {last}. {} of its {} accesses missed.",
         worst.name,
         figures::time(worst.thread_time_ns),
-        figures::time(worst.reclaim_time_ns),
-        share(worst.reclaim_time_ns),
-        figures::time(worst.io_wait_ns),
-        share(worst.io_wait_ns),
+        others.join(", "),
         figures::count(worst.misses()),
         figures::count(worst.accesses),
     )
 }
 
+/// Who was put to sleep since too much was dirty, when, and how much that was.
+fn writers_slowed(result: &RunResult, samples: &Samples) -> Option<String> {
+    let slept = |task: &TaskResult| task.delayed_by.dirty_pages_ns;
+    let worst = result.tasks.iter().max_by_key(|task| slept(task)).filter(|task| slept(task) > 0)?;
+    let others = result.tasks.iter().filter(|task| slept(task) > 0).count() as u64 - 1;
+    let mut says = format!(
+        "Writers: {} slept longest until pages were written, {} ({} of its time)",
+        worst.name,
+        figures::time(slept(worst)),
+        figures::percent(figures::share(slept(worst), worst.thread_time_ns)),
+    );
+    if others > 0 {
+        says += &format!("; {} slept, too", figures::counted(others, "other task"));
+    }
+    let sleeps = samples.marks.of(Mark::WriterSleeps);
+    if let (Some(first), Some(last)) = (sleeps.first(), sleeps.last()) {
+        let count = sleeps.iter().map(|sleep| sleep.count).sum();
+        let (from, to) = (figures::time(first.from.0), figures::time(last.to.0.min(result.end_ns)));
+        says += &format!("; {} between {from} and {to}", figures::counted(count, "sleep"));
+    }
+    let dirty = unwritten(samples);
+    let limits = samples.bytes(Sampled::Vmstat(Stat::NrDirtyThreshold));
+    let most = dirty.into_iter().zip(limits).max_by(|one, other| one.0.total_cmp(&other.0));
+    // Where there is next to no room, all of it may have been written whenever a sample was taken.
+    if let Some((dirty, limit)) = most.filter(|(dirty, _)| *dirty > 0.0) {
+        says += &format!(
+            ". When most was dirty or being written, that was {}; the machine's limit was {} then",
+            figures::bytes(dirty as u64),
+            figures::bytes(limit as u64)
+        );
+    }
+    Some(says + ".")
+}
+
+/// Bytes that are dirty or being written, in each row.
+fn unwritten(samples: &Samples) -> Vec<f64> {
+    let [dirty, writeback] =
+        [Stat::NrDirty, Stat::NrWriteback].map(|stat| samples.bytes(Sampled::Vmstat(stat)));
+    dirty.into_iter().zip(writeback).map(|(dirty, writeback)| dirty + writeback).collect()
+}
+
 /// What tasks waited for, as shares of their time.
 fn waits(tasks: &[TaskResult]) -> Bars {
-    let waited = |task: &TaskResult| {
-        [task.reclaim_time_ns, task.io_wait_ns, task.cpu_wait_ns, task.delayed_ns].into_iter().sum::<u64>()
-    };
+    let waited = |task: &TaskResult| task.stalled_ns().saturating_add(task.cpu_wait_ns);
     let mut shown: Vec<usize> = (0..tasks.len()).collect();
     shown.sort_by_key(|&at| Reverse(waited(&tasks[at])));
     shown.truncate(TASKS);
@@ -113,7 +173,9 @@ fn waits(tasks: &[TaskResult]) -> Bars {
             ("in direct reclaim", task.reclaim_time_ns),
             ("waiting for devices", task.io_wait_ns),
             ("waiting for a CPU", task.cpu_wait_ns),
-            ("slowed by memory.high", task.delayed_ns),
+            ("slowed by memory.high", task.delayed_by.memory_high_ns),
+            ("asleep for dirty pages", task.delayed_by.dirty_pages_ns),
+            ("throttled in reclaim", task.delayed_by.reclaim_ns),
         ] {
             if ns > 0 {
                 let share = figures::share(ns, task.thread_time_ns);
@@ -135,7 +197,9 @@ fn waits(tasks: &[TaskResult]) -> Bars {
     };
     Bars {
         title: "What tasks waited for".to_string(),
-        says: format!("Shares of each task's time. Reclaim may itself wait for devices and CPUs.{more}"),
+        says: format!(
+            "Shares of each task's time. Reclaim may itself wait for devices and CPUs, and what it is throttled for is part of it.{more}"
+        ),
         bars,
     }
 }
@@ -195,6 +259,7 @@ fn over_time(seen: &Seen, end_ns: u64) -> Vec<Part> {
         let over_time = OverTime { samples, xs: samples.times() };
         parts.extend(over_time.memory().into_iter().flatten());
         parts.append(&mut reclaim);
+        parts.extend(over_time.zswap().into_iter().flatten());
         parts.extend(over_time.pressure_and_load().into_iter().flatten());
     }
     parts.append(&mut reclaim);
@@ -210,15 +275,18 @@ fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
         let (name, what, colour) = match mark {
             Mark::KswapdWoken => ("kswapd woken", "kswapd was woken", Colour::KSWAPD),
             Mark::Throttled => ("reclaim throttled", "a reclaimer waited for others", Colour::MEMCG),
+            Mark::WriterSleeps => ("writers asleep", "a writer slept for dirty pages", Colour::nth(3)),
             Mark::OomKill => ("out of memory", "the OOM killer ended a task", Colour::DIRECT),
         };
         let lane = names.len();
         names.push(name.to_string());
         spans.extend(samples.marks.of(mark).iter().map(|marked| {
             let Marked { from, to, count } = *marked;
-            let at = |time: pageout_engine::Nanos| time.0 as f64 / 1e9;
+            // A sleep need not be over when the run is.
+            let at = |time: pageout_engine::Nanos| time.0.min(end_ns) as f64 / 1e9;
             let says = match count {
-                1 => format!("{what} at {:.6} s", at(from)),
+                1 if from == to => format!("{what} at {:.6} s", at(from)),
+                1 => format!("{what} from {:.6} to {:.6} s", at(from), at(to)),
                 _ => {
                     format!("{what} {} times from {:.6} to {:.6} s", figures::count(count), at(from), at(to))
                 }
@@ -228,12 +296,21 @@ fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
     }
     (!names.is_empty()).then(|| Lanes {
         title: "What happened to memory, and when".to_string(),
-        says: "Each mark is a moment; of very many, neighbours are joined. Point at one to see how many it stands for."
+        says: "Each mark is a moment, or as long as a writer slept; of very many, neighbours are joined. Point at one to see how many it stands for."
             .to_string(),
         x: (0.0, end_ns as f64 / 1e9),
         names,
         spans,
     })
+}
+
+/// Limits that are not far above all there ever was of what they limit; `top` stands for what of them is.
+fn near<'a>(
+    limits: [(&'a str, Colour, Vec<f64>); 2],
+    top: f64,
+) -> impl Iterator<Item = (&'a str, Colour, Vec<f64>)> {
+    let near = limits.into_iter().filter(move |(.., ys)| ys.iter().any(|y| *y < top));
+    near.map(move |(name, colour, ys)| (name, colour, ys.into_iter().map(|y| y.min(top)).collect()))
 }
 
 /// Samples, as charts want them.
@@ -307,14 +384,72 @@ impl OverTime<'_> {
                     ("inactive file", Colour::nth(5), bytes(Stat::NrInactiveFile)),
                 ],
             ),
+            self.dirty(),
+        ]
+    }
+
+    /// Dirty pages under the limits of the machine, as far as they came near them.
+    fn dirty(&self) -> Option<Part> {
+        let bytes = |stat: Stat| self.samples.bytes(Sampled::Vmstat(stat));
+        let unwritten = unwritten(self.samples);
+        // Beside a limit that is far away, what is dirty would be a line on the axis.
+        let top = unwritten.iter().copied().fold(0.0, f64::max) * 3.0;
+        let limits = [
+            ("limit", Colour::DIRECT, Stat::NrDirtyThreshold),
+            ("background limit", Colour::MEMCG, Stat::NrDirtyBackgroundThreshold),
+        ];
+        let mut lines = vec![
+            ("dirty or being written", Colour::nth(3), unwritten),
+            ("being written", Colour::nth(6), bytes(Stat::NrWriteback)),
+        ];
+        lines.extend(near(limits.map(|(name, colour, stat)| (name, colour, bytes(stat))), top));
+        self.chart(
+            "Dirty pages",
+            "Reclaim can't take them before they are written. From the machine's background limit on the flusher writes; half way to the \
+             limit and beyond, those who make them are put to sleep. A cgroup has limits of its own. Three times as much as ever was \
+             dirty stands for any limit beyond that.",
+            Unit::Bytes,
+            Shape::Levels,
+            lines,
+        )
+        // Without anything dirty there is nothing that limits would be limits of.
+        .filter(|_| top > 0.0)
+    }
+
+    /// zswap's pool under its limits, as far as it came near them, and what went in and out.
+    fn zswap(&self) -> [Option<Part>; 2] {
+        let bytes = |size: ZswapSize| self.samples.bytes(Sampled::Zswap(size));
+        let rate = |stat: Stat| self.samples.rates(Sampled::Vmstat(stat));
+        let stored = bytes(ZswapSize::Stored);
+        let top = stored.iter().copied().fold(0.0, f64::max) * 3.0;
+        let limits = [
+            ("limit", Colour::DIRECT, bytes(ZswapSize::Limit)),
+            ("accept threshold", Colour::MEMCG, bytes(ZswapSize::Accept)),
+        ];
+        let mut lines = vec![
+            ("pool", Colour::nth(5), bytes(ZswapSize::Pool)),
+            ("pages stored in it", Colour::nth(4), stored),
+        ];
+        lines.extend(near(limits, top));
+        [
             self.chart(
-                "Dirty pages",
-                "Reclaim can't take them before they are written; those who make them are slowed down when there are too many.",
+                "What zswap holds",
+                "Memory that its pool takes, and what the pages in it take elsewhere. At its limit it stores nothing more before it has shrunk \
+                 to the accept threshold. Three times as much as ever was stored stands for any limit beyond that.",
                 Unit::Bytes,
+                Shape::Levels,
+                lines,
+            )
+            .filter(|_| top > 0.0),
+            self.chart(
+                "Pages stored in zswap and loaded a second",
+                "What is written back goes to the swap device, to make room.",
+                Unit::Count,
                 Shape::Stacked,
                 vec![
-                    ("dirty", Colour::nth(3), bytes(Stat::NrDirty)),
-                    ("being written", Colour::nth(6), bytes(Stat::NrWriteback)),
+                    ("stored (zswpout)", Colour::nth(3), rate(Stat::Zswpout)),
+                    ("loaded (zswpin)", Colour::nth(4), rate(Stat::Zswpin)),
+                    ("written back (zswpwb)", Colour::nth(6), rate(Stat::Zswpwb)),
                 ],
             ),
         ]

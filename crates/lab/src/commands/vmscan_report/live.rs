@@ -94,7 +94,7 @@ fn event(told: &Tracepoint) -> Option<Event> {
             lru: Some(lru(kind)),
             contig_dirty: 0,
         }),
-        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority } => {
+        Tracepoint::LruShrinkInactive { kind, nr_scanned, nr_reclaimed, kept, priority, .. } => {
             Event::ShrinkInactive(Shrunk {
                 scanned: nr_scanned,
                 reclaimed: nr_reclaimed,

@@ -352,10 +352,13 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.opened_by"), message);
             self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
-        if object.end_fsync && !matches!(channel, Channel::File | Channel::Mapped) {
-            let message = "only a regular file has a device that it could be written to";
-            let problem = Problem::new(format!("{prefix}.end_fsync"), message);
-            self.report(problem.help("leave it out, or use channel = \"file\" or \"mapped\""));
+        for (key, is_set) in [("end_fsync", object.end_fsync), ("fsync_every", object.fsync_every.is_some())]
+        {
+            if is_set && !matches!(channel, Channel::File | Channel::Mapped) {
+                let message = "only a regular file has a device that it could be written to";
+                let problem = Problem::new(format!("{prefix}.{key}"), message);
+                self.report(problem.help("leave it out, or use channel = \"file\" or \"mapped\""));
+            }
         }
         if object.per_copy && (object.file.is_some() || channel == Channel::Anonymous) {
             let (message, help) = match channel {

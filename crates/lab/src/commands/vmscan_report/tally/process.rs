@@ -63,7 +63,7 @@ pub(in crate::commands::vmscan_report) struct Item {
 pub(in crate::commands::vmscan_report) struct Calls {
     /// Calls begun.
     pub(in crate::commands::vmscan_report) begun: ByOrder,
-    /// Pages freed, as the ends say.
+    /// Pages freed, as the ends say of calls whose begin is there.
     pub(in crate::commands::vmscan_report) reclaimed: u64,
     /// How long those took of which begin and end are there.
     pub(in crate::commands::vmscan_report) latency: LatencyHistogram,
@@ -215,11 +215,12 @@ impl Process {
             self.open.retain(|(whose, _)| *whose != pid);
         }
         let calls = &mut self.calls[kind as usize];
-        calls.reclaimed += reclaimed;
+        // Of a call that began before the trace nobody knows what of it was freed since.
         let Some((call, is_outermost)) = found else {
             calls.beginless += 1;
             return None;
         };
+        calls.reclaimed += reclaimed;
         let end_ns = time_ns.max(call.begin_ns);
         record(&mut calls.latency, end_ns - call.begin_ns);
         let call = Call { reclaimed: Some(reclaimed), ..call };
