@@ -2,7 +2,7 @@
 
 use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;
-use super::threshold::PromotionKnobs;
+use super::threshold::{HotThreshold, PromotionKnobs, Since};
 use super::{PromotionThreshold, ThreadScan};
 use crate::core::Core;
 use crate::memory::folio::UseBits;
@@ -18,6 +18,15 @@ use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
 /// Or this share of its pages, if that is more.
 const ENOUGH_SHARE: u64 = 16;
+
+/// Whether a page that is to go has asked before, for the same reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    /// It has just been found hot.
+    First,
+    /// It was found hot before, and was refused then.
+    Again,
+}
 
 impl Core {
     /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, or reports it to
@@ -87,7 +96,8 @@ impl Core {
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
             return false;
         }
-        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(to, self.memory.folios[pfn].pages())
+        let pages = self.memory.folios[pfn].pages();
+        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(to, pages, Asks::First)
     }
 
     /// Whether one hint fault is enough for hot-page tracking.
@@ -100,7 +110,7 @@ impl Core {
         let (knobs, time) = (self.config.promotion_knobs(), self.config.access_time());
         let now_ms = self.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.numa_balancing.nodes[to.index()].reset_thresholds();
             return true;
         }
         if self.config.promotion_threshold == PromotionThreshold::Active {
@@ -112,7 +122,7 @@ impl Core {
         }
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
         let pages = self.memory.folios[pfn].pages();
-        self.is_hot(to, pages, time.latency(stored, now_ms), &knobs)
+        self.is_hot(to, pages, (Since::Mark, time.latency(stored, now_ms)), &knobs)
     }
 
     /// Whether a page is on an active list, or in one of the two youngest generations.
@@ -134,28 +144,38 @@ impl Core {
         reference_ms: u64,
     ) -> bool {
         if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.numa_balancing.nodes[to.index()].reset_thresholds();
             return true;
         }
         let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
-        self.is_hot(to, pages, age_ms, &knobs)
+        self.is_hot(to, pages, (Since::Report, age_ms), &knobs)
     }
 
     /// Whether pages of this age are hot, where not all are welcome.
-    fn is_hot(&mut self, to: NodeId, pages: u64, age_ms: u64, knobs: &PromotionKnobs) -> bool {
+    fn is_hot(
+        &mut self,
+        to: NodeId,
+        pages: u64,
+        (since, age_ms): (Since, u64),
+        knobs: &PromotionKnobs,
+    ) -> bool {
         let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
         match self.config.promotion_threshold {
             // Whoever found it hot has looked at its list.
             PromotionThreshold::Active => return true,
             PromotionThreshold::RateLimit => {
-                self.numa_balancing.nodes[to.index()].adjust_threshold(knobs, candidates, now_ms);
+                self.threshold_mut(to, since).adjust(knobs, candidates, now_ms);
             }
             PromotionThreshold::Capacity => {
                 let room = self.room_for_hot(to);
-                self.numa_balancing.nodes[to.index()].fit_threshold(knobs, age_ms, pages, room, now_ms);
+                self.threshold_mut(to, since).fit(knobs, age_ms, pages, room, now_ms);
             }
         }
-        age_ms < self.numa_balancing.nodes[to.index()].threshold(knobs)
+        age_ms < self.threshold_mut(to, since).get(knobs)
+    }
+
+    fn threshold_mut(&mut self, to: NodeId, since: Since) -> &mut HotThreshold {
+        self.numa_balancing.nodes[to.index()].threshold_mut(since)
     }
 
     /// Pages of a node that hot ones could have: those that are free beyond what is kept so, and those that nobody seems to use.
@@ -167,9 +187,14 @@ impl Core {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Whether the rate limit of a node refuses pages that are to be promoted to it. One with plenty of free memory has none.
-    pub(crate) fn is_over_promotion_limit(&mut self, to: NodeId, pages: u64) -> bool {
-        !self.has_plenty_free(to) && self.is_promotion_limited(to, pages)
+    /// Counts pages that are to be promoted to a node, and says whether its rate limit refuses them. One with plenty of free memory has none.
+    pub(crate) fn is_over_promotion_limit(&mut self, to: NodeId, pages: u64, asks: Asks) -> bool {
+        let has_plenty = self.has_plenty_free(to);
+        if asks == Asks::First {
+            let candidates = if has_plenty { Stat::PgpromoteCandidateNrl } else { Stat::PgpromoteCandidate };
+            self.count_node(to, candidates, pages as i64);
+        }
+        !has_plenty && self.is_promotion_limited(to, pages)
     }
 
     /// Whether a node has so much free that nobody need be choosy.
@@ -182,12 +207,9 @@ impl Core {
         })
     }
 
-    /// Counts pages that are to be promoted to a node, and says whether its rate limit refuses them.
-    pub(crate) fn is_promotion_limited(&mut self, to: NodeId, pages: u64) -> bool {
-        self.count_node(to, Stat::PgpromoteCandidate, pages as i64);
+    fn is_promotion_limited(&mut self, to: NodeId, pages: u64) -> bool {
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
-        let candidates = self.promotion_candidates(to);
-        self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms)
+        self.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms)
             || self.is_governed() && !self.governor_admits(to, now_ms)
     }
 

@@ -67,6 +67,8 @@ stats! {
     NrSwapcached = "nr_swapcached",
     PgpromoteSuccess = "pgpromote_success",
     PgpromoteCandidate = "pgpromote_candidate",
+    /// Not rate-limited, as their node had plenty of free memory. Since 6.18.
+    PgpromoteCandidateNrl = "pgpromote_candidate_nrl",
     /// Computed where it is read, as the next one is.
     NrDirtyThreshold = "nr_dirty_threshold",
     NrDirtyBackgroundThreshold = "nr_dirty_background_threshold",
