@@ -52,7 +52,9 @@ pub use config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
     StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
-pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
+pub use kernfs::{
+    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES, kernel_bool,
+};
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, Lru, PlaceRule};
