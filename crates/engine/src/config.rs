@@ -7,7 +7,8 @@
 use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
+    ThresholdRule,
 };
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
@@ -262,6 +263,9 @@ parameters! {
     Kernel "numa.pagecache_promotion_mglru": pagecache_promotion_mglru: bool = true, Values::Bool, "",
         "Whether pages among generations are promoted, too, from their sixth read on."
         "true, since the fourth posting; the third left it open.";
+    Kernel "pghot.posting": pghot_posting: PghotPosting = PghotPosting::None, Values::Choice(PghotPosting::NAMES), "",
+        "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v6: the sixth, with records of a byte; built for precision it had u32. Neither sets a sysctl: sources are off, and both have vm.pghot_freq_threshold = 2."
+        "none: each key as its own default has it, which takes the best of all postings.";
     Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",
         "Size of a hotness record, one a page of a lower tier. u8: a byte, which counts to 3 and knows no node. u32: counts to 7 and knows who accessed. u64: the same with a longer clock."
         "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.";

@@ -74,7 +74,8 @@ pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
+    ThresholdRule,
 };
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
