@@ -211,8 +211,9 @@ impl Core {
         let layout = self.pghot.records.layout();
         let age = match self.config.pghot_quirks {
             PghotQuirks::None => layout.age_ms(now_ms, record.time),
-            // The posting subtracts a time of some bits from a whole clock, which has run for longer than these bits can tell.
-            PghotQuirks::V3 => u64::MAX,
+            // A truncated time, into which bits of the count show, is subtracted from a whole one. It may lie ahead. Until the clock has
+            // run for as long as these bits can tell, 8 seconds from boot, the difference can be right.
+            PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
         let window = self.config.pghot_window_ms();
         if !self.is_recent_enough(to, folio.pages(), age, window) {

@@ -31,6 +31,16 @@ macro_rules! stats {
 stats! {
     NrFreePages = "nr_free_pages",
     NrZspages = "nr_zspages",
+    /// Requests that got memory of this node, which they wanted; those below, too, are requests.
+    NumaHit = "numa_hit",
+    /// That got memory of this node, and wanted another's.
+    NumaMiss = "numa_miss",
+    /// That wanted memory of this node, and got another's.
+    NumaForeign = "numa_foreign",
+    /// That got memory of the node of their CPU.
+    NumaLocal = "numa_local",
+    /// That got memory of another node than that of their CPU.
+    NumaOther = "numa_other",
     NrInactiveAnon = "nr_inactive_anon",
     NrActiveAnon = "nr_active_anon",
     NrInactiveFile = "nr_inactive_file",
