@@ -291,7 +291,8 @@ fn tiering_that_is_turned_on_where_there_is_one_tier_is_told() {
         ("/proc/sys/vm/pghot_record_fma_enable", "1", "0"),
     ] {
         assert_eq!(about(&event(path, on)), ["tiers"], "{path}");
-        let [.., (_, text)] = &notes(&event(path, on))[..] else { panic!("a note") };
+        let notes = notes(&event(path, on));
+        let (_, text) = notes.iter().find(|(about, _)| about == "tiers").unwrap();
         assert!(
             text.contains(path) && text.contains("all memory of this machine is in its top tier"),
             "{text}"

@@ -128,7 +128,7 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     ];
     let directory = with_scenario(&format!("{TIERS}{}", written.concat()));
     check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
-    refused(&format!("{TIERS}{}", event(&pghot("kmigrated_sleep_ms"), "7")), &[], &["event[0].value", "50"]);
+    refused(&format!("{TIERS}{}", event(&pghot("kmigrated_sleep_ms"), "7")), &[], &["value = 7", "the least is 50"]);
     refused(&format!("{TIERS}{}", event(&pghot("target_nid"), "1")), &[], &["node 1 is of a lower tier"]);
     let unknown = format!("{TIERS}{}", event(&knob("scan_size_gb"), "1"));
     check_failure(&pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]), 2, &["scan_size_gb"]);
@@ -404,7 +404,7 @@ fn hot_pages_are_not_sent_to_a_node_that_is_not_there_or_not_fast() {
     let written = |node: &str| {
         format!("{TIERS}[[event]]\nat = \"1ms\"\nwrite = \"/proc/sys/vm/pghot_target_nid\"\nvalue = {node}\n")
     };
-    refused(&written("7"), &[], &["event[0].value", "there is no node 7", "nodes of the top tier: 0"]);
+    refused(&written("7"), &[], &["value = 7", "there is no node 7", "nodes of the top tier: 0"]);
     refused(&written("1"), &[], &["node 1 is of a lower tier", "nodes of the top tier: 0"]);
     check_success(&pageout(with_scenario(&written("0")).path(), &["run", "scenario.toml"]));
 }
