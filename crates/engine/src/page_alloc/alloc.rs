@@ -30,18 +30,19 @@ impl Core {
         let (zone, pfn) = self.memory.alloc_listed(self.cpu, request, memcg)?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1);
-        self.count_placement(request.node, node);
+        self.count_placement(request, node);
         Some(pfn)
     }
 
     /// Counts a request by the node that it wanted memory of, and the one that it got it from.
     #[inline(always)]
-    fn count_placement(&mut self, wanted: NodeId, got: NodeId) {
-        if got == wanted {
+    fn count_placement(&mut self, request: &Request, got: NodeId) {
+        if got == request.node {
             self.count_node(got, Stat::NumaHit, 1);
+            self.count_node(got, Stat::NumaInterleave, request.is_interleaved.into());
         } else {
             self.count_node(got, Stat::NumaMiss, 1);
-            self.count_node(wanted, Stat::NumaForeign, 1);
+            self.count_node(request.node, Stat::NumaForeign, 1);
         }
         let is_local = got == self.current_node();
         self.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
@@ -100,7 +101,7 @@ impl Core {
         let (zone, pfn) = allocated?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request.node, node);
+        self.count_placement(request, node);
         Some(pfn)
     }
 
@@ -114,7 +115,7 @@ impl Core {
     ) -> Option<Pfn> {
         let pfn = self.memory.capture(node, zone, request, memcg)?;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request.node, node);
+        self.count_placement(request, node);
         Some(pfn)
     }
 }

@@ -37,6 +37,8 @@ stats! {
     NumaMiss = "numa_miss",
     /// That wanted memory of this node, and got another's.
     NumaForeign = "numa_foreign",
+    /// That got memory of the node whose turn it was (interleave_hit).
+    NumaInterleave = "numa_interleave",
     /// That got memory of the node of their CPU.
     NumaLocal = "numa_local",
     /// That got memory of another node than that of their CPU.

@@ -140,6 +140,10 @@ fn a_request_is_counted_by_the_node_it_wanted_memory_of_and_the_one_it_got() {
     assert_eq!(of(&bench, NodeId(1)), [pages, 0, 0, 0, pages]);
     let [kernel @ .., other] = of(&bench, CPU_NODE);
     assert_eq!((kernel, other), ([kernel[0], 0, 0, kernel[0]], 0), "its page tables are near its CPU");
+    let mut bench = Bench::with(MemPolicy::Interleave(mask("1-2")));
+    bench.touch_all();
+    let interleaved = [0, 1, 2].map(|node| bench.engine.core.node_stat(NodeId(node), Stat::NumaInterleave));
+    assert_eq!(interleaved, [0, pages / 2, pages / 2]);
     let mut bench = Bench::new();
     let request = Request::movable(Gfp::KERNEL, CPU_NODE);
     let taken = || bench.engine.core.alloc_pages(&request, MemcgId::ROOT).expect("there is enough");
