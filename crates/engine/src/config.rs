@@ -7,7 +7,8 @@
 use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
+    ThresholdRule,
 };
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
@@ -246,7 +247,7 @@ parameters! {
         "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
         "0: nothing, as on a machine with one node.";
     Kernel "numa.pagecache_promotion_enabled": pagecache_promotion_enabled: bool = false, Values::Bool, "",
-        "Whether pages of files that are read by read(2) again and again leave slow memory. With bit 2 of kernel.numa_balancing. Proposed in 2025, in no kernel."
+        "Whether pages of files that are read by read(2) again and again leave slow memory. With bit 2 of kernel.numa_balancing, for readers without a memory policy (task.membind and its like). Proposed in 2025, in no kernel."
         "false, as posted; /sys/kernel/mm/numa has it as a file.";
     Kernel "numa.pagecache_promote_pages_per_work": pagecache_promote_pages_per_work: u32 = 65_536, Values::Number(0, u32::MAX), "pages",
         "Pages that a task promotes at most when it returns from a system call. The posting takes kernel.numa_balancing_promote_rate_limit_MBps for it, which counts MiB and not pages."
@@ -263,11 +264,14 @@ parameters! {
     Kernel "numa.pagecache_promotion_mglru": pagecache_promotion_mglru: bool = true, Values::Bool, "",
         "Whether pages among generations are promoted, too, from their sixth read on."
         "true, since the fourth posting; the third left it open.";
+    Kernel "pghot.posting": pghot_posting: PghotPosting = PghotPosting::None, Values::Choice(PghotPosting::NAMES), "",
+        "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v6: the sixth, with records of a byte; built for precision it had u32. Neither sets a sysctl: sources are off, and both have vm.pghot_freq_threshold = 2."
+        "none: each key as its own default has it, which takes the best of all postings.";
     Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",
         "Size of a hotness record, one a page of a lower tier. u8: a byte, which counts to 3 and knows no node. u32: counts to 7 and knows who accessed. u64: the same with a longer clock."
         "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.";
     Kernel "pghot.quirks": pghot_quirks: PghotQuirks = PghotQuirks::None, Values::Choice(PghotQuirks::NAMES), "",
-        "v3: slips of the third posting are there, too. Fields of the 8-byte record overlap, so that there is no node and nearly every second report makes a page hot; an age is computed so that nothing is promoted where the top tier is short of room; reports of sources that are off are counted."
+        "v3: these slips of the third posting are there, too. Fields of the 8-byte record overlap, so that there is no node and nearly every second report makes a page hot; an age is computed so that nothing is promoted where the top tier is short of room, once the machine has run for more than the 8 seconds that its time can tell; reports of pages that can't be promoted are counted with the others. With pghot.record = u64, as it had no other."
         "none: what its text says.";
     Kernel "pghot.threshold": pghot_threshold: ThresholdRule = ThresholdRule::Reached, Values::Choice(ThresholdRule::NAMES), "",
         "How many reports within the window make a page hot: as many as vm.pghot_freq_threshold (reached), or one more (exceeded, third posting)."

@@ -52,7 +52,9 @@ pub use config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
     StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
-pub use kernfs::{CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES};
+pub use kernfs::{
+    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES, kernel_bool,
+};
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, Lru, PlaceRule};
@@ -73,8 +75,8 @@ pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
 pub use pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, Source as HotSource,
-    TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage,
+    Source as HotSource, TargetFull, ThresholdRule,
 };
 pub use policy::{PROFILES, Policy, Profile};
 pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};

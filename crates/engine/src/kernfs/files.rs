@@ -138,10 +138,12 @@ pub(super) enum MachineTarget {
     Zoneinfo,
     Swaps,
     Zswap(ZswapFile),
-    /// A parameter of a module, or one that debugfs has.
+    /// A parameter of a module, one that debugfs has, or one that has another name in some kernel.
     Module(&'static str),
     /// A parameter, by its name.
     Sysctl(&'static str),
+    /// Switches of sources of hot pages, by their names: each is a bit.
+    PghotSources(&'static [&'static str]),
     /// Whether reclaim demotes.
     DemotionEnabled,
     /// Whether reads promote.
@@ -178,6 +180,21 @@ const fn module(path: &'static str, parameter: &'static str) -> MachineFile {
     MachineFile { path, is_writable: true, target: MachineTarget::Module(parameter) }
 }
 
+const fn sources(path: &'static str, switches: &'static [&'static str]) -> MachineFile {
+    MachineFile { path, is_writable: true, target: MachineTarget::PghotSources(switches) }
+}
+
+/// Sources of hot pages as the eighth posting numbers them.
+const SOURCES: &[&str] = &["vm.pghot_record_hintfaults_enable", "vm.pghot_record_hwhints_enable"];
+
+/// As the fourth and fifth do in debugfs; the last bit is an unposted branch's.
+const DEBUG_SOURCES: &[&str] = &[
+    "vm.pghot_record_hwhints_enable",
+    "vm.pghot_record_pgtscans_enable",
+    "vm.pghot_record_hintfaults_enable",
+    "vm.pghot_record_fma_enable",
+];
+
 /// All files of the machine.
 #[rustfmt::skip]
 pub const MACHINE_FILES: &[MachineFile] = &[
@@ -209,6 +226,11 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/pghot_freq_threshold", "vm.pghot_freq_threshold"),
     sysctl("/proc/sys/vm/pghot_promote_freq_window_ms", "vm.pghot_promote_freq_window_ms"),
     sysctl("/proc/sys/vm/pghot_target_nid", "vm.pghot_target_nid"),
+    module("/proc/sys/vm/pghot_promote_rate_limit_MBps", "kernel.numa_balancing_promote_rate_limit_MBps"),
+    sources("/proc/sys/vm/pghot_enabled_sources", SOURCES),
+    sources("/sys/kernel/debug/pghot/enabled_sources", DEBUG_SOURCES),
+    module("/sys/kernel/debug/pghot/freq_threshold", "vm.pghot_freq_threshold"),
+    module("/sys/kernel/debug/pghot/target_nid", "vm.pghot_target_nid"),
     module("/sys/kernel/debug/pghot/kmigrated_sleep_ms", "pghot.kmigrated_sleep_ms"),
     module("/sys/kernel/debug/pghot/kmigrated_batch_nr", "pghot.kmigrated_batch_nr"),
     debug("/sys/kernel/debug/zswap/decompress_fail", ZswapFile::NeverFails),

@@ -11,6 +11,7 @@
 //! | `/proc/sys/kernel/numa_balancing` | read, write: what has pages near those who use them, in bits |
 //! | `/sys/kernel/mm/numa/demotion_enabled` | read, write: whether reclaim moves pages to a slower tier |
 //! | `/sys/kernel/mm/numa/pagecache_promotion_enabled` | read, write: whether pages that are read again leave a slower tier |
+//! | `/proc/sys/vm/pghot_*`, `/sys/kernel/debug/pghot/*` | knobs of hot-page tracking; of `enabled_sources` each source is a bit |
 //! | `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` | nodes of a tier, of all tiers that there are |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
 //! | `/sys/kernel/mm/transparent_hugepage/enabled` | read, write: whose anonymous memory is of huge pages, one of `always madvise [never]` |
@@ -39,6 +40,7 @@ mod zram; // what compressed swap devices take
 mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod numa; // tiers of memory
 mod huge_memory; // whose memory is of huge pages
+mod pghot; // sources of hot pages by bits
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
@@ -60,6 +62,7 @@ use zram::ZramFile;
 pub use error::{Errno, FileError};
 pub use files::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MachineFile};
 pub(crate) use lru_gen::LruGenWrite;
+pub use numa::kernel_bool;
 pub use zram::ZRAM_FILES;
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
@@ -106,6 +109,10 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("pgsteal_direct", Stat::PgstealDirect, false),
     ("pgsteal_khugepaged", Stat::PgstealKhugepaged, false),
     ("pgsteal_proactive", Stat::PgstealProactive, false),
+    ("pgdemote_kswapd", Stat::PgdemoteKswapd, false),
+    ("pgdemote_direct", Stat::PgdemoteDirect, false),
+    ("pgdemote_khugepaged", Stat::PgdemoteKhugepaged, false),
+    ("pgdemote_proactive", Stat::PgdemoteProactive, false),
     ("pgfault", Stat::Pgfault, false),
     ("pgmajfault", Stat::Pgmajfault, false),
     ("pgrefill", Stat::Pgrefill, false),
@@ -113,6 +120,7 @@ const MEMORY_STAT: &[(&str, Stat, bool)] = &[
     ("pgdeactivate", Stat::Pgdeactivate, false),
     ("pglazyfree", Stat::Pglazyfree, false),
     ("pglazyfreed", Stat::Pglazyfreed, false),
+    ("numa_hint_page_cache", Stat::NumaHintPageCache, false),
     ("zswpin", Stat::Zswpin, false),
     ("zswpout", Stat::Zswpout, false),
     ("zswpwb", Stat::Zswpwb, false),
@@ -178,6 +186,7 @@ impl Engine {
             Target::Machine(MachineTarget::Module(name)) => {
                 text = format!("{}\n", self.module_parameter(name))
             }
+            Target::Machine(MachineTarget::PghotSources(switches)) => text = self.sources_text(switches),
             Target::Machine(MachineTarget::Swaps) => text = self.swaps_text(),
             Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
@@ -275,7 +284,7 @@ impl Engine {
                 Ok(done)
             }
             Target::Machine(MachineTarget::PagecachePromotionEnabled) => {
-                let enabled = numa::boolean(value).ok_or_else(|| invalid("true or false"))?;
+                let enabled = kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
                 self.core.config.pagecache_promotion_enabled = enabled;
                 Ok(done)
             }
@@ -308,6 +317,10 @@ impl Engine {
             }
             Target::Machine(MachineTarget::Module(name)) => {
                 self.set_module_parameter(name, value).map_err(|expected| invalid(&expected))?;
+                Ok(done)
+            }
+            Target::Machine(MachineTarget::PghotSources(switches)) => {
+                self.set_sources(switches, value).map_err(|expected| invalid(&expected))?;
                 Ok(done)
             }
             Target::Memcg(memcg, MemcgFile::ZswapWriteback) => {

@@ -19,11 +19,11 @@ pub(super) fn node_of_path(path: &str) -> Option<NodeId> {
     number.parse().ok().filter(|node: &u8| node.to_string() == number).map(NodeId)
 }
 
-/// The words in which the kernel takes yes or no.
-pub(super) fn boolean(value: &str) -> Option<bool> {
-    match value {
-        "true" | "1" | "y" | "Y" | "on" => Some(true),
-        "false" | "0" | "n" | "N" | "off" => Some(false),
+/// The words in which the kernel takes yes or no: by their first letter, of `on` and `off` by two.
+pub fn kernel_bool(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_bytes() {
+        [b'y' | b't' | b'1', ..] | [b'o', b'n', ..] => Some(true),
+        [b'n' | b'f' | b'0', ..] | [b'o', b'f', ..] => Some(false),
         _ => None,
     }
 }
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     pub(super) fn set_demotion_enabled(&mut self, value: &str) -> Result<(), String> {
-        self.core.config.demotion_enabled = boolean(value).ok_or("true or false")?;
+        self.core.config.demotion_enabled = kernel_bool(value).ok_or("true or false")?;
         Ok(())
     }
 }
@@ -145,6 +145,30 @@ mod tests {
         assert!(error.to_string().ends_with("expected true or false"), "{error}");
         let tier = "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist";
         assert!(matches!(engine.write_file(task, tier, "1"), Err(FileError::NotPermitted(_))));
+    }
+
+    #[test]
+    fn switches_of_tiers_take_all_words_that_the_kernel_has_for_yes_and_no() {
+        let mut engine = engine();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        for file in ["demotion_enabled", "pagecache_promotion_enabled"] {
+            let path = format!("/sys/kernel/mm/numa/{file}");
+            for (words, shown) in [
+                (["1", "y", "Y", "t", "T", "true", "on", "ON", "yes"], "true\n"),
+                (["0", "n", "N", "f", "F", "false", "off", "OFF", "no"], "false\n"),
+            ] {
+                for word in words {
+                    let other = if shown == "true\n" { "0" } else { "1" };
+                    let _ = engine.write_file(task, &path, other).unwrap();
+                    let _ = engine.write_file(task, &path, word).unwrap();
+                    assert_eq!(engine.read_file(&path).unwrap(), shown, "{file} = {word}");
+                }
+            }
+            for wrong in ["2", "o", "maybe", ""] {
+                assert!(engine.write_file(task, &path, wrong).is_err(), "{file} = {wrong:?}");
+            }
+        }
     }
 
     /// Blocks that are too large for a CPU's own list, and less than half of the distance of two marks.

@@ -3,6 +3,7 @@
 use crate::config::Parameter;
 use crate::serve::engine::Engine;
 use crate::switch::Values;
+use crate::units::NodeId;
 
 impl Engine {
     /// The value of a parameter; where it leaves a number to be computed, that number.
@@ -24,9 +25,14 @@ impl Engine {
                 Values::Choice(words) => words.join(", "),
             });
         }
-        if let Err(error) = self.core.config.check() {
+        let refused = match self.core.config.check() {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if name == "vm.pghot_target_nid" => self.wrong_promotion_target(),
+            Ok(()) => None,
+        };
+        if let Some(expected) = refused {
             self.core.config = before;
-            return Err(error.to_string());
+            return Err(expected);
         }
         self.core.memory.zones.set_marks(&self.core.config);
         self.core.dirty_limits_changed();
@@ -40,6 +46,13 @@ impl Engine {
             self.core.compaction_proactiveness_changed();
         }
         Ok(())
+    }
+
+    /// What `vm.pghot_target_nid` takes, where it names another node: hot pages go up, to memory that is in use.
+    fn wrong_promotion_target(&self) -> Option<String> {
+        let tiers = &self.core.tiers;
+        let is_right = tiers.is_promotion_target(NodeId(self.core.config.pghot_target_nid));
+        (!is_right).then(|| format!("a node of the top tier that is online: {}", tiers.promotion_targets()))
     }
 }
 
@@ -66,6 +79,33 @@ mod tests {
         let mut found: Vec<(String, &str)> = names.collect();
         found.sort();
         assert_eq!(found, expected);
+    }
+
+    /// Two nodes of DRAM, of which the second has no CPUs and may leave, and a slow one.
+    #[test]
+    fn hot_pages_are_sent_to_no_node_that_is_not_there_not_fast_or_not_in_use() {
+        let slow = MemoryType::Adistance(ADISTANCE_DAX_KMEM);
+        let layout =
+            Layout { memory_types: vec![MemoryType::Dram, MemoryType::Dram, slow], ..Layout::default() };
+        let mut engine =
+            Engine::new(Config { node_pages: vec![4096; 3], layout, ..Config::default() }).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let target = "/proc/sys/vm/pghot_target_nid";
+        let refused = |engine: &mut Engine, value: &str, expected: &str| {
+            let error = engine.write_file(task, target, value).unwrap_err().to_string();
+            assert_eq!(error, format!("{target}: invalid value `{value}` (EINVAL): expected {expected}"));
+            assert_eq!(engine.read_file(target).unwrap(), "0\n");
+        };
+        refused(&mut engine, "7", "a node of the top tier that is online: 0-1");
+        refused(&mut engine, "2", "a node of the top tier that is online: 0-1");
+        refused(&mut engine, "-1", "a number from 0 to 63");
+        let online = "/sys/devices/system/node/node1/memory*/online";
+        let _ = engine.write_file(task, online, "0").unwrap();
+        refused(&mut engine, "1", "a node of the top tier that is online: 0");
+        let _ = engine.write_file(task, online, "1").unwrap();
+        let _ = engine.write_file(task, target, "1").unwrap();
+        assert_eq!(engine.read_file(target).unwrap(), "1\n");
     }
 
     #[test]

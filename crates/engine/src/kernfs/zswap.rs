@@ -1,5 +1,6 @@
 //! zswap: what it tells of itself in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`.
 
+use super::numa::kernel_bool;
 use crate::config::Parameter;
 use crate::serve::engine::Engine;
 use crate::switch::Values;
@@ -52,13 +53,9 @@ impl Engine {
 
     pub(super) fn set_module_parameter(&mut self, name: &'static str, value: &str) -> Result<(), String> {
         let is_bool = Parameter::by_name(name).is_some_and(|parameter| parameter.values == Values::Bool);
-        let value = match (is_bool, value) {
-            (false, _) => value,
-            (true, "Y" | "y" | "1" | "on") => "true",
-            (true, "N" | "n" | "0" | "off") => "false",
-            (true, _) => return Err("`Y` or `N`".to_owned()),
-        };
-        self.set_sysctl(name, value)?;
+        let flag = is_bool.then(|| kernel_bool(value).ok_or("`Y` or `N`")).transpose()?;
+        let value = flag.map_or(value.to_owned(), |flag| flag.to_string());
+        self.set_sysctl(name, &value)?;
         self.core.zswap_start_worker();
         Ok(())
     }

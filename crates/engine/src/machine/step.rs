@@ -10,7 +10,7 @@
 
 use crate::kernfs::error::FileError;
 use crate::machine::op::IoError;
-use crate::units::{MemcgId, Nanos, ObjectId, PAGE_SIZE, Pfn};
+use crate::units::{MemcgId, Nanos, Nodemask, ObjectId, PAGE_SIZE, Pfn};
 use std::fmt;
 
 /// One access of a task to one page of one of its objects.
@@ -195,6 +195,8 @@ pub struct OomReport {
     pub usage: u64,
     /// Its limit in pages; `None` when it was the machine.
     pub max: Option<u64>,
+    /// The only nodes whose memory would have done, where not any would, and those of them that are offline.
+    pub bound: Option<(Nodemask, Nodemask)>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
     /// Pages on these lists that `memory.min` of descendants holds back.
@@ -235,6 +237,14 @@ impl fmt::Display for OomReport {
         match self.max {
             Some(max) => write!(f, "out of memory in {}: {} of {max} pages charged", self.path, self.usage)?,
             None => write!(f, "out of memory: the machine has no page to spare above its reserve")?,
+        }
+        if let Some((nodes, offline)) = self.bound {
+            write!(f, " on node {nodes}, where the task is bound (membind, cpuset.mems)")?;
+            match offline {
+                offline if offline.is_empty() => {}
+                offline if offline == nodes => write!(f, " and which is offline")?,
+                offline => write!(f, "; node {offline} of these is offline")?,
+            }
         }
         if self.attempts > 0 {
             write!(f, "; {} reclaim attempts freed too little", self.attempts)?;
@@ -288,6 +298,10 @@ impl OomReport {
         let (anon, file) = (inactive_anon + active_anon, inactive_file + active_file);
         let raise = if self.max.is_some() { "raise memory.max" } else { "give the machine more memory" };
         let mut causes = Vec::new();
+        if self.bound.is_some_and(|(nodes, offline)| nodes == offline) {
+            causes.push("bring that node online, or bind the task to others".to_string());
+            return causes;
+        }
         if self.protected > 0 && self.protected * 2 >= anon + file {
             causes.push(format!(
                 "memory.min of groups below {} holds {} pages back: lower it or {raise}",
@@ -322,6 +336,7 @@ impl OomReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::NodeId;
 
     #[test]
     fn pages_that_are_charged_and_on_no_list_are_told() {
@@ -330,6 +345,7 @@ mod tests {
             path: "/job".to_string(),
             usage: 20,
             max: Some(20),
+            bound: None,
             lists: [4, 5, 0, 0, 0],
             protected: 0,
             has_swap: true,
@@ -345,5 +361,43 @@ mod tests {
         assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
         let told = OomReport { usage: 9, ..report }.to_string();
         assert!(!told.contains("on no list"), "{told}");
+    }
+
+    #[test]
+    fn the_nodes_that_would_have_done_are_told_and_which_of_them_are_offline() {
+        let [one, two] =
+            [&[1][..], &[1, 2]].map(|nodes| Nodemask::of(nodes.iter().map(|&node| NodeId(node))));
+        let told = |bound| {
+            let report = OomReport {
+                memcg: MemcgId::ROOT,
+                path: "/".to_string(),
+                usage: 9,
+                max: None,
+                bound,
+                lists: [0, 9, 0, 0, 0],
+                protected: 0,
+                has_swap: false,
+                free_swap: 0,
+                swap_max: None,
+                failed_writes: 0,
+                stale: None,
+                attempts: 0,
+                unrelieved: None,
+            };
+            report.to_string()
+        };
+        assert!(!told(None).contains("node"), "{}", told(None));
+        let none = Nodemask::of([]);
+        let all_there = told(Some((two, none)));
+        assert!(
+            all_there.contains("reserve on node 1-2, where the task is bound (membind, cpuset.mems); lists")
+        );
+        let some = told(Some((two, one)));
+        assert!(some.contains("(membind, cpuset.mems); node 1 of these is offline; lists"), "{some}");
+        let gone = told(Some((one, one)));
+        assert!(
+            gone.contains("on node 1, where the task is bound (membind, cpuset.mems) and which is offline")
+        );
+        assert!(gone.ends_with("(bring that node online, or bind the task to others)"), "{gone}");
     }
 }

@@ -271,6 +271,7 @@ impl Core {
             path: self.memcgs.path(memcg),
             usage: self.memcgs[memcg].usage,
             max,
+            bound: None,
             lists,
             protected,
             has_swap: self.memory.swap.total_pages() > 0,

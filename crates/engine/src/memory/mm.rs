@@ -3,7 +3,7 @@
 //! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
 //! two mappings share a leaf of the page table.
 
-use crate::memory::mempolicy::Placement;
+use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
@@ -130,6 +130,12 @@ impl Mm {
             oom_score_adj: 0,
             placement: None,
         }
+    }
+
+    /// Whether it says itself where its memory is to be. Then nothing is moved nearer to its CPUs: without MPOL_F_NUMA_BALANCING, which
+    /// numactl sets only if asked, a policy does not allow that.
+    pub(crate) fn has_mempolicy(&self) -> bool {
+        self.placement.as_ref().is_some_and(|placement| placement.policy != MemPolicy::Default)
     }
 
     /// One of the same group with the same mappings, and nothing in them.

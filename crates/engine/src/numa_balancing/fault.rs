@@ -2,7 +2,7 @@
 
 use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;
-use super::threshold::PromotionKnobs;
+use super::threshold::{HotThreshold, PromotionKnobs, Since};
 use super::{PromotionThreshold, ThreadScan};
 use crate::core::Core;
 use crate::memory::folio::UseBits;
@@ -19,6 +19,15 @@ use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
 /// Or this share of its pages, if that is more.
 const ENOUGH_SHARE: u64 = 16;
+
+/// Whether a page that is to go has asked before, for the same reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    /// It has just been found hot.
+    First,
+    /// It was found hot before, and was refused then.
+    Again,
+}
 
 impl Core {
     /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, or reports it to
@@ -89,7 +98,7 @@ impl Core {
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
             return false;
         }
-        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(pfn, to)
+        self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(pfn, to, Asks::First)
     }
 
     /// Whether one hint fault is enough for hot-page tracking.
@@ -102,7 +111,7 @@ impl Core {
         let (knobs, time) = (self.config.promotion_knobs(), self.config.access_time());
         let now_ms = self.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.numa_balancing.nodes[to.index()].reset_thresholds();
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
@@ -115,7 +124,7 @@ impl Core {
             return is_active;
         }
         let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
-        self.is_hot(pfn, to, time.latency(stored, now_ms), &knobs)
+        self.is_hot(pfn, to, (Since::Mark, time.latency(stored, now_ms)), &knobs)
     }
 
     /// Whether a page is on an active list, or in one of the two youngest generations.
@@ -131,31 +140,41 @@ impl Core {
     /// are by default. In a node with plenty of free memory all are.
     pub(crate) fn is_recent_enough(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
         if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_threshold();
+            self.numa_balancing.nodes[to.index()].reset_thresholds();
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
         let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
-        self.is_hot(pfn, to, age_ms, &knobs)
+        self.is_hot(pfn, to, (Since::Report, age_ms), &knobs)
     }
 
     /// Whether a page of this age is hot, where not all are welcome.
-    fn is_hot(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, knobs: &PromotionKnobs) -> bool {
+    fn is_hot(
+        &mut self,
+        pfn: Pfn,
+        to: NodeId,
+        (since, age_ms): (Since, u64),
+        knobs: &PromotionKnobs,
+    ) -> bool {
         let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
         match self.config.promotion_threshold {
             // Whoever found it hot has looked at its list.
             PromotionThreshold::Active => return true,
             PromotionThreshold::RateLimit => {
-                self.numa_balancing.nodes[to.index()].adjust_threshold(knobs, candidates, now_ms);
+                self.threshold_mut(to, since).adjust(knobs, candidates, now_ms);
             }
             PromotionThreshold::Capacity => {
                 let (room, pages) = (self.room_for_hot(to), self.memory.folios[pfn].pages());
-                self.numa_balancing.nodes[to.index()].fit_threshold(knobs, age_ms, pages, room, now_ms);
+                self.threshold_mut(to, since).fit(knobs, age_ms, pages, room, now_ms);
             }
         }
-        let threshold_ms = self.numa_balancing.nodes[to.index()].threshold(knobs);
+        let threshold_ms = self.threshold_mut(to, since).get(knobs);
         self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::Age { age_ms, threshold_ms } });
         age_ms < threshold_ms
+    }
+
+    fn threshold_mut(&mut self, to: NodeId, since: Since) -> &mut HotThreshold {
+        self.numa_balancing.nodes[to.index()].threshold_mut(since)
     }
 
     /// Pages of a node that hot ones could have: those that are free beyond what is kept so, and those that nobody seems to use.
@@ -167,12 +186,14 @@ impl Core {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Whether the limits of a node refuse a page that is to be promoted to it. One with plenty of free memory has none.
-    pub(crate) fn is_over_promotion_limit(&mut self, pfn: Pfn, to: NodeId) -> bool {
-        if self.has_plenty_free(to) {
-            return false;
+    /// Counts a page that is to be promoted to a node, and says whether the node's limits refuse it. One with plenty of free memory has none.
+    pub(crate) fn is_over_promotion_limit(&mut self, pfn: Pfn, to: NodeId, asks: Asks) -> bool {
+        let (pages, has_plenty) = (self.memory.folios[pfn].pages(), self.has_plenty_free(to));
+        if asks == Asks::First {
+            let candidates = if has_plenty { Stat::PgpromoteCandidateNrl } else { Stat::PgpromoteCandidate };
+            self.count_node(to, candidates, pages as i64);
         }
-        let refusal = self.promotion_refusal(to, self.memory.folios[pfn].pages());
+        let refusal = if has_plenty { None } else { self.promotion_refusal(to, pages) };
         if let Some(why) = refusal {
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why });
         }
@@ -189,12 +210,10 @@ impl Core {
         })
     }
 
-    /// Counts pages that are to be promoted to a node, and says which limit refuses them, if one does.
+    /// Which limit refuses pages that are to be promoted to a node, if one does.
     fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
-        self.count_node(to, Stat::PgpromoteCandidate, pages as i64);
         let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
-        let candidates = self.promotion_candidates(to);
-        if self.numa_balancing.nodes[to.index()].is_rate_limited(&knobs, candidates, now_ms) {
+        if self.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms) {
             return Some(MigrateRefusal::RateLimit);
         }
         let is_refused = self.is_governed() && !self.governor_admits(to, now_ms);

@@ -28,6 +28,7 @@ use crate::memory::folio::PerFrame;
 use crate::switch::choice;
 use crate::units::{Nanos, Pfn};
 pub(crate) use departure::is_asked_when_read;
+pub(crate) use fault::Asks;
 use gain::Gain;
 use governor::Governor;
 use period::{Faults, ScanKnobs};

@@ -17,7 +17,6 @@ use super::gain::Whose;
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
-use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
@@ -156,10 +155,7 @@ impl Core {
     pub(super) fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
         let mm = self.memory.mm(mm);
         let vma: &Vma = &mm.vmas[vma];
-        // Who says where memory is to be means it.
-        let has_policy =
-            mm.placement.as_ref().is_some_and(|placement| placement.policy != MemPolicy::Default);
-        vma.mapped && !has_policy && !(vma.executable && vma.backing != Backing::Anon)
+        vma.mapped && !mm.has_mempolicy() && !(vma.executable && vma.backing != Backing::Anon)
     }
 
     /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.

@@ -11,7 +11,7 @@
 //! ```
 //! The time at which a page was marked is kept in as many bits as the kernel has for it, so a page that nobody touches for a multiple of
 //! their range looks hot when somebody does. Candidates are counted before the rate limit is asked: the threshold follows what is wanted,
-//! not what is granted.
+//! not what is granted. A page that was refused and asks again is wanted once.
 
 /// Steps over the range of a threshold.
 const STEPS: u64 = 16;
@@ -59,49 +59,68 @@ pub(crate) struct PromotionKnobs {
     pub(crate) rate_limit: u64,
 }
 
+/// What an age is counted from: the two are of different lengths, and so have thresholds of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Since {
+    /// The mark of a page-table entry, to the hint fault that it leads to.
+    Mark,
+    /// A page's last report to hot-page tracking, to when it is to go.
+    Report,
+}
+
 /// What a node of the top tier knows of promotion to it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PromotionControl {
-    /// In milliseconds; 0: as the administrator has it.
-    threshold: u64,
-    threshold_since: u64,
-    /// Pages seen since then, by the sixteenth of the range in which their age was, for a threshold that fits.
-    ages: [u64; STEPS as usize],
-    candidates_at_threshold: u64,
-    /// The second that is under way.
-    second_since: u64,
-    candidates_at_second: u64,
+    /// By [`Since`].
+    thresholds: [HotThreshold; 2],
+    pub(crate) rate: RateLimit,
 }
 
 impl PromotionControl {
-    /// The threshold in force.
-    pub(crate) fn threshold(&self, knobs: &PromotionKnobs) -> u64 {
-        if self.threshold == 0 { knobs.hot_threshold_ms } else { self.threshold }
+    pub(crate) fn threshold_mut(&mut self, since: Since) -> &mut HotThreshold {
+        &mut self.thresholds[since as usize]
     }
 
     /// Back to what the administrator has: there is room for all.
-    pub(crate) fn reset_threshold(&mut self) {
-        self.threshold = 0;
+    pub(crate) fn reset_thresholds(&mut self) {
+        self.thresholds.iter_mut().for_each(|threshold| threshold.threshold = 0);
     }
 
     /// Balancing has been turned on.
     pub(crate) fn restart(&mut self, candidates: u64, now_ms: u64) {
-        self.threshold = 0;
-        self.threshold_since = now_ms;
-        self.candidates_at_threshold = candidates;
+        let begun = HotThreshold { since: now_ms, candidates_then: candidates, ..HotThreshold::default() };
+        self.thresholds = [begun; 2];
+    }
+}
+
+/// Which age is hot, and what has been seen since that was last decided.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct HotThreshold {
+    /// In milliseconds; 0: as the administrator has it.
+    threshold: u64,
+    since: u64,
+    /// Pages seen since then, by the sixteenth of the range in which their age was, for a threshold that fits.
+    ages: [u64; STEPS as usize],
+    candidates_then: u64,
+}
+
+impl HotThreshold {
+    /// The threshold in force.
+    pub(crate) fn get(&self, knobs: &PromotionKnobs) -> u64 {
+        if self.threshold == 0 { knobs.hot_threshold_ms } else { self.threshold }
     }
 
     /// Moves the threshold by a step, if one is due.
-    pub(crate) fn adjust_threshold(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) {
-        if now_ms.saturating_sub(self.threshold_since) <= knobs.period_ms {
+    pub(crate) fn adjust(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) {
+        if now_ms.saturating_sub(self.since) <= knobs.period_ms {
             return;
         }
-        self.threshold_since = now_ms;
-        let wanted = candidates - self.candidates_at_threshold;
+        self.since = now_ms;
+        let wanted = candidates - self.candidates_then;
         let granted = knobs.rate_limit * knobs.period_ms / 1000;
         let most = 2 * knobs.hot_threshold_ms;
         let unit = most / STEPS;
-        let threshold = self.threshold(knobs);
+        let threshold = self.get(knobs);
         self.threshold = if wanted > granted * 11 / 10 {
             threshold.saturating_sub(unit).max(unit)
         } else if wanted < granted * 9 / 10 {
@@ -109,24 +128,17 @@ impl PromotionControl {
         } else {
             threshold
         };
-        self.candidates_at_threshold = candidates;
+        self.candidates_then = candidates;
     }
 
     /// Counts pages of an age, and once a second moves the threshold to where those below it fit into so much room. One step of the range is
     /// hot in any case, as long as it is without rival.
-    pub(crate) fn fit_threshold(
-        &mut self,
-        knobs: &PromotionKnobs,
-        age_ms: u64,
-        pages: u64,
-        room: u64,
-        now_ms: u64,
-    ) {
+    pub(crate) fn fit(&mut self, knobs: &PromotionKnobs, age_ms: u64, pages: u64, room: u64, now_ms: u64) {
         let unit = (2 * knobs.hot_threshold_ms / STEPS).max(1);
         if let Some(ages) = self.ages.get_mut((age_ms / unit) as usize) {
             *ages += pages;
         }
-        if now_ms.saturating_sub(self.threshold_since) <= FIT_MS {
+        if now_ms.saturating_sub(self.since) <= FIT_MS {
             return;
         }
         let mut hot = 0;
@@ -136,17 +148,30 @@ impl PromotionControl {
         };
         let steps = self.ages.iter().take_while(|pages| fits(pages)).count() as u64;
         self.threshold = unit * steps.max(1);
-        self.threshold_since = now_ms;
+        self.since = now_ms;
         self.ages = [0; STEPS as usize];
     }
+}
 
-    /// Whether the second that is under way has had its share. `candidates`: of all time, with what is asked for now.
-    pub(crate) fn is_rate_limited(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) -> bool {
+/// How much goes in a second. It counts what asks: a page that was refused and asks again is no new candidate, and wants its share again.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct RateLimit {
+    /// Pages that have asked, of all time.
+    asked: u64,
+    /// The second that is under way.
+    second_since: u64,
+    asked_before: u64,
+}
+
+impl RateLimit {
+    /// Whether the second that is under way has had its share when so many pages more ask.
+    pub(crate) fn refuses(&mut self, knobs: &PromotionKnobs, pages: u64, now_ms: u64) -> bool {
+        self.asked += pages;
         if now_ms.saturating_sub(self.second_since) > 1000 {
             self.second_since = now_ms;
-            self.candidates_at_second = candidates;
+            self.asked_before = self.asked;
         }
-        candidates - self.candidates_at_second >= knobs.rate_limit
+        self.asked - self.asked_before >= knobs.rate_limit
     }
 }
 
@@ -176,40 +201,54 @@ mod tests {
 
     #[test]
     fn the_threshold_moves_by_a_sixteenth_of_its_range_once_a_period() {
-        let mut node = PromotionControl::default();
+        let mut control = PromotionControl::default();
+        let node = control.threshold_mut(Since::Mark);
         let mut now = 0;
-        let mut after = |node: &mut PromotionControl, candidates| {
+        let mut after = |node: &mut HotThreshold, candidates| {
             now += 60_001;
-            node.adjust_threshold(&DEFAULT, candidates, now);
-            node.adjust_threshold(&DEFAULT, candidates, now + 60_000);
-            node.threshold(&DEFAULT)
+            node.adjust(&DEFAULT, candidates, now);
+            node.adjust(&DEFAULT, candidates, now + 60_000);
+            node.get(&DEFAULT)
         };
         // Nothing is near the limit, so it rises to twice the reference and stays there.
-        let risen: Vec<u64> = (0..10).map(|_| after(&mut node, 0)).collect();
+        let risen: Vec<u64> = (0..10).map(|_| after(node, 0)).collect();
         assert_eq!(risen, [1125, 1250, 1375, 1500, 1625, 1750, 1875, 2000, 2000, 2000]);
         let a_period = DEFAULT.rate_limit * 60;
         let mut total = 0;
-        let mut with = |node: &mut PromotionControl, candidates: u64| {
+        let mut with = |node: &mut HotThreshold, candidates: u64| {
             total += candidates;
             after(node, total)
         };
-        assert_eq!(with(&mut node, a_period), 2000, "as many as the limit lets through");
-        assert_eq!(with(&mut node, a_period * 11 / 10), 2000, "the band ends here");
-        assert_eq!(with(&mut node, a_period * 9 / 10), 2000, "and here");
-        assert_eq!(with(&mut node, a_period * 11 / 10 + 1), 1875);
-        assert_eq!(with(&mut node, a_period * 9 / 10 - 1), 2000);
-        let fallen: Vec<u64> = (0..17).map(|_| with(&mut node, 2 * a_period)).collect();
+        assert_eq!(with(node, a_period), 2000, "as many as the limit lets through");
+        assert_eq!(with(node, a_period * 11 / 10), 2000, "the band ends here");
+        assert_eq!(with(node, a_period * 9 / 10), 2000, "and here");
+        assert_eq!(with(node, a_period * 11 / 10 + 1), 1875);
+        assert_eq!(with(node, a_period * 9 / 10 - 1), 2000);
+        let fallen: Vec<u64> = (0..17).map(|_| with(node, 2 * a_period)).collect();
         assert_eq!(fallen[14..], [125, 125, 125], "never below a step");
-        node.reset_threshold();
-        assert_eq!(node.threshold(&DEFAULT), 1000);
+        control.reset_thresholds();
+        assert_eq!(control.threshold_mut(Since::Mark).get(&DEFAULT), 1000);
+    }
+
+    /// The one is of a fault's latency, the other of a report's age, which is three times as long by default.
+    #[test]
+    fn faults_and_reports_have_thresholds_of_their_own() {
+        let mut control = PromotionControl::default();
+        let reports = PromotionKnobs { hot_threshold_ms: 3000, ..DEFAULT };
+        control.threshold_mut(Since::Report).adjust(&reports, 0, 60_001);
+        assert_eq!(control.threshold_mut(Since::Report).get(&reports), 3375);
+        assert_eq!(control.threshold_mut(Since::Mark).get(&DEFAULT), 1000);
+        control.threshold_mut(Since::Mark).adjust(&DEFAULT, 0, 60_002);
+        assert_eq!(control.threshold_mut(Since::Mark).get(&DEFAULT), 1125);
+        assert_eq!(control.threshold_mut(Since::Report).get(&reports), 3375);
     }
 
     #[test]
     fn a_threshold_that_fits_is_where_the_hottest_fill_the_room() {
-        let mut node = PromotionControl::default();
+        let mut node = HotThreshold::default();
         let mut see = |ages: &[u64], room, now| {
-            ages.iter().for_each(|&age| node.fit_threshold(&DEFAULT, age, 1, room, now));
-            node.threshold(&DEFAULT)
+            ages.iter().for_each(|&age| node.fit(&DEFAULT, age, 1, room, now));
+            node.get(&DEFAULT)
         };
         let ages: Vec<u64> = (0..2000).collect();
         assert_eq!(see(&ages, 700, 500), 1000, "no second has passed");
@@ -221,29 +260,23 @@ mod tests {
 
     #[test]
     fn a_period_is_over_only_when_more_than_it_has_passed() {
-        let mut node = PromotionControl::default();
-        node.adjust_threshold(&DEFAULT, 0, 60_000);
-        assert_eq!(node.threshold(&DEFAULT), 1000);
-        node.adjust_threshold(&DEFAULT, 0, 60_001);
-        assert_eq!(node.threshold(&DEFAULT), 1125);
-        node.restart(0, 70_000);
-        node.adjust_threshold(&DEFAULT, 0, 130_000);
-        assert_eq!(node.threshold(&DEFAULT), 1000, "balancing began anew");
+        let mut control = PromotionControl::default();
+        let node = control.threshold_mut(Since::Mark);
+        node.adjust(&DEFAULT, 0, 60_000);
+        assert_eq!(node.get(&DEFAULT), 1000);
+        node.adjust(&DEFAULT, 0, 60_001);
+        assert_eq!(node.get(&DEFAULT), 1125);
+        control.restart(0, 70_000);
+        let node = control.threshold_mut(Since::Mark);
+        node.adjust(&DEFAULT, 0, 130_000);
+        assert_eq!(node.get(&DEFAULT), 1000, "balancing began anew");
     }
 
     #[test]
     fn a_second_begins_when_more_than_the_last_has_passed_and_grants_its_share() {
         let knobs = PromotionKnobs { rate_limit: 256, ..DEFAULT };
-        let mut node = PromotionControl::default();
-        let mut candidates = 0;
-        let mut granted = |now, asked: u64| {
-            (0..asked)
-                .filter(|_| {
-                    candidates += 1;
-                    !node.is_rate_limited(&knobs, candidates, now)
-                })
-                .count()
-        };
+        let mut rate = RateLimit::default();
+        let mut granted = |now, asked: u64| (0..asked).filter(|_| !rate.refuses(&knobs, 1, now)).count();
         // The first second is that of the boot; the page that opens one is its measure, and free.
         assert_eq!(granted(1000, 300), 255);
         assert_eq!(granted(1001, 300), 256);
@@ -255,7 +288,7 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_refuses_all() {
         let knobs = PromotionKnobs { rate_limit: 0, ..DEFAULT };
-        let mut node = PromotionControl::default();
-        assert!((1..100).all(|candidates| node.is_rate_limited(&knobs, candidates, candidates * 10_000)));
+        let mut rate = RateLimit::default();
+        assert!((1..100).all(|second| rate.refuses(&knobs, 1, second * 10_000)));
     }
 }

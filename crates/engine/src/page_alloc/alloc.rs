@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
-use crate::stat::PGALLOC;
+use crate::stat::{PGALLOC, Stat};
 use crate::story::GfpFlags;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Nodemask, Pfn};
 
@@ -28,8 +28,24 @@ impl Core {
     pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();
         let (zone, pfn) = self.memory.alloc_listed(self.cpu, request, memcg)?;
-        self.count_node(self.memory.folios[pfn].node, PGALLOC[zone as usize], 1);
+        let node = self.memory.folios[pfn].node;
+        self.count_node(node, PGALLOC[zone as usize], 1);
+        self.count_placement(request, node);
         Some(pfn)
+    }
+
+    /// Counts a request by the node that it wanted memory of, and the one that it got it from.
+    #[inline(always)]
+    fn count_placement(&mut self, request: &Request, got: NodeId) {
+        if got == request.node {
+            self.count_node(got, Stat::NumaHit, 1);
+            self.count_node(got, Stat::NumaInterleave, request.is_interleaved.into());
+        } else {
+            self.count_node(got, Stat::NumaMiss, 1);
+            self.count_node(request.node, Stat::NumaForeign, 1);
+        }
+        let is_local = got == self.current_node();
+        self.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
     }
 
     /// The same for a page that will be written: from a node below its dirty limit. What all nodes together can bear is the writers'
@@ -85,6 +101,7 @@ impl Core {
         let (zone, pfn) = allocated?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
+        self.count_placement(request, node);
         Some(pfn)
     }
 
@@ -98,6 +115,7 @@ impl Core {
     ) -> Option<Pfn> {
         let pfn = self.memory.capture(node, zone, request, memcg)?;
         self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
+        self.count_placement(request, node);
         Some(pfn)
     }
 }

@@ -126,6 +126,8 @@ pub(crate) struct Request {
     pub(crate) node: NodeId,
     /// Where it may come from.
     pub(crate) allowed: Nodemask,
+    /// Whether it is wanted there because that node has its turn.
+    pub(crate) is_interleaved: bool,
 }
 
 impl Request {
@@ -158,7 +160,7 @@ impl Request {
     /// A page of the kernel's own, which every address must reach.
     pub(crate) fn kernel(migrate_type: MigrateType, gfp: Gfp, node: NodeId) -> Request {
         let allowed = Nodemask::ALL;
-        Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node, allowed }
+        Request { order: 0, migrate_type, class: ZoneType::Normal, gfp, node, allowed, is_interleaved: false }
     }
 
     /// A page of a process or a file.
@@ -170,6 +172,7 @@ impl Request {
             gfp,
             node,
             allowed: Nodemask::ALL,
+            is_interleaved: false,
         }
     }
 }

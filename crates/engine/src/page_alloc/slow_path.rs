@@ -28,7 +28,7 @@ use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::rules::GivesUp;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
-use crate::units::{MemcgId, MmId, Nanos, NodeId, Pfn};
+use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask, Pfn};
 
 /// Rounds without progress before the OOM killer is asked.
 const RETRIES: u32 = 16;
@@ -412,6 +412,14 @@ impl Core {
         )
     }
 
+    /// The nodes that a request is confined to, if it is, and those of them that are offline.
+    fn bound_nodes(&self, request: &Request) -> Option<(Nodemask, Nodemask)> {
+        let all = Nodemask::of(self.memory.nodes());
+        let nodes = request.allowed & all;
+        let offline = nodes.iter().filter(|&node| !self.tiers.is_online(node));
+        (nodes != all).then(|| (nodes, Nodemask::of(offline)))
+    }
+
     /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
     fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
         let (request, memcg) = (allocation.request, allocation.memcg);
@@ -426,7 +434,10 @@ impl Core {
             || request.order > 3
             || request.class < ZoneType::Normal;
         let reclaim_calls = allocation.outcome.reclaim_calls;
-        let report = |core: &Core| core.oom_report(MemcgId::ROOT, None, reclaim_calls);
+        let report = |core: &Core| OomReport {
+            bound: core.bound_nodes(&request),
+            ..core.oom_report(MemcgId::ROOT, None, reclaim_calls)
+        };
         if kills_nobody {
             return Some(match &mut allocation.insistence {
                 None => Allocated::Nothing,

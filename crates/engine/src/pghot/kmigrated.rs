@@ -18,6 +18,7 @@ use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
 use crate::memory::folio::FolioFlags;
 use crate::migrate::BATCH_MAX;
+use crate::numa_balancing::Asks;
 use crate::pghot::record::Record;
 use crate::pghot::sections::block_frames;
 use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
@@ -170,8 +171,8 @@ impl Core {
         let most = self.config.kmigrated_batch_nr as usize + usize::from(self.config.pghot_batch_over);
         let mut has_filled = false;
         for pfn in block_frames(block).map(Pfn) {
-            let Some(record) = self.pghot.records.take(pfn) else { continue };
-            match self.promote_target(node, pfn, &record, now_ms, batch) {
+            let Some(mut record) = self.pghot.records.take(pfn) else { continue };
+            match self.promote_target(node, pfn, &mut record, now_ms, batch) {
                 Ok(to) => {
                     if to != batch.to || batch.folios.len() >= most {
                         has_filled |= batch.folios.len() >= most;
@@ -191,12 +192,12 @@ impl Core {
         has_filled || batch.folios.len() >= most
     }
 
-    /// Where a hot page goes, which is off its list then.
+    /// Where a hot page goes, which is off its list then. What asks the rate limit is a candidate from then on, however often it asks.
     fn promote_target(
         &mut self,
         node: NodeId,
         pfn: Pfn,
-        record: &Record,
+        record: &mut Record,
         now_ms: u64,
         batch: &mut Batch,
     ) -> Result<NodeId, Stays> {
@@ -205,13 +206,14 @@ impl Core {
             return Err(Stays::Forgotten);
         }
         let to = record.nid.unwrap_or_else(|| self.default_target(node, pfn));
-        if to == node || !self.tiers.node_is_top_tier(to) {
+        if to == node || !self.tiers.is_promotion_target(to) {
             return Err(Stays::Forgotten);
         }
         let layout = self.pghot.records.layout();
         let age = match self.config.pghot_quirks {
             PghotQuirks::None => layout.age_ms(now_ms, record.time),
-            // A truncated time, into which bits of the count show, is subtracted from a whole one. It may lie ahead.
+            // A truncated time, into which bits of the count show, is subtracted from a whole one. It may lie ahead. Until the clock has
+            // run for as long as these bits can tell, 8 seconds from boot, the difference can be right.
             PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
         let window = self.config.pghot_window_ms();
@@ -224,7 +226,9 @@ impl Core {
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoRoom });
             return Err(Stays::Again);
         }
-        if self.is_over_promotion_limit(pfn, to) || self.migrate_prepare(pfn, None, to).is_err() {
+        let asks = if record.was_candidate() { Asks::Again } else { Asks::First };
+        *record = record.counted();
+        if self.is_over_promotion_limit(pfn, to, asks) || self.migrate_prepare(pfn, None, to).is_err() {
             return Err(Stays::Again);
         }
         Ok(to)
@@ -257,10 +261,7 @@ impl Core {
 
     /// The top-tier node nearest to one.
     fn nearest_top_tier(&self, node: NodeId) -> NodeId {
-        let top = self
-            .memory
-            .nodes()
-            .filter(|&other| self.tiers.is_online(other) && self.tiers.node_is_top_tier(other));
+        let top = self.memory.nodes().filter(|&other| self.tiers.is_promotion_target(other));
         let distances = &self.config.layout.distances;
         top.min_by_key(|&other| crate::page_alloc::zonelist::distance(distances, node, other))
             .expect("someone's CPUs are in the top tier")
@@ -276,11 +277,10 @@ impl Core {
             if (COALESCED_HOT..COALESCED_PAGES).contains(&(ready.len() as u32)) {
                 let nid = self.pghot.records.get(ready[0]).nid;
                 let time = self.pghot.records.layout().time(now_ms);
+                let freq = self.config.hotness().reports;
                 for pfn in pages.filter(|pfn| !ready.contains(pfn)) {
                     let record = self.pghot.records.get(pfn);
-                    self.pghot
-                        .records
-                        .set(pfn, Record { nid: record.nid.or(nid), time, ready: true, ..record });
+                    self.pghot.records.set(pfn, Record { nid: record.nid.or(nid), freq, time, ready: true });
                 }
             }
         }

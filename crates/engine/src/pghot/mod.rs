@@ -31,7 +31,8 @@ pub(crate) use klruscand::KlruscandThread;
 pub(crate) use kmigrated::KmigratedThread;
 pub use report::Source;
 pub use rules::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotQuirks, RecordSize, RefusedPage, TargetFull, ThresholdRule,
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
+    ThresholdRule,
 };
 pub(crate) use sections::Records;
 

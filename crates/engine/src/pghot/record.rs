@@ -154,12 +154,24 @@ impl Layout {
 pub(crate) struct Record {
     /// Who accessed it, where that is known and kept.
     pub(crate) nid: Option<NodeId>,
-    /// Reports in its window.
+    /// Reports in its window. None in a record that is ready: its page was counted as a candidate, and could not go.
     pub(crate) freq: u64,
     /// Of the last report, in steps of its layout's clock.
     pub(crate) time: u64,
     /// It is hot: kmigrated is to take it.
     pub(crate) ready: bool,
+}
+
+impl Record {
+    /// Its page has been counted as a candidate since it became hot.
+    pub(crate) fn was_candidate(&self) -> bool {
+        self.ready && self.freq == 0
+    }
+
+    /// The same of a page that has now been counted.
+    pub(crate) fn counted(self) -> Record {
+        Record { freq: 0, ..self }
+    }
 }
 
 /// Someone says that a page was accessed.
@@ -196,6 +208,8 @@ impl Hotness {
         let before = if is_late || is_other { 0 } else { old.freq };
         // At the top the posting leaves a variable unset; the value read is what a compiler has at hand.
         let freq = (before + u64::from(report.accesses)).min(u64::from(self.layout.freq_max()).max(before));
+        // It became hot once, and that was counted.
+        let freq = if old.was_candidate() { 0 } else { freq };
         Record {
             nid: report.nid.or(old.nid),
             freq,
@@ -292,6 +306,19 @@ mod tests {
                     assert_eq!(record.freq, (so_many as u64).min(layout.freq_max().into()));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_counted_as_a_candidate_stays_hot_and_counted_until_it_is_taken() {
+        for layout in LAYOUTS {
+            let hot = after(hotness(layout), &[1000, 1001]);
+            assert!(hot.ready && !hot.was_candidate(), "{layout:?}");
+            let refused = layout.decode(layout.encode(hot.counted()));
+            let again = hotness(layout).reported(refused, &report(1130));
+            assert!(refused.was_candidate() && again.was_candidate(), "{layout:?}");
+            assert_eq!(again.time, layout.time(1130), "it was used meanwhile");
+            assert!(!Record::default().was_candidate());
         }
     }
 

@@ -78,14 +78,14 @@ impl Core {
         }
         let pfn = self.memory.folio_of(pfn);
         let folio = self.memory.folios[pfn];
-        let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
-        if as_posted {
-            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
-        }
+        // It may have been turned off since it noticed.
         if !self.config.pghot_listens_to(source) {
             return Ok(());
         }
+        // The third posting counts what is reported, later ones what is recorded of it.
+        let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
         if as_posted {
+            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
             self.count_node(folio.node, source.stat(), 1);
         }
         let is_at_home = nid == Some(folio.node) && !as_posted;

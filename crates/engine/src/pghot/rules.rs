@@ -5,6 +5,52 @@ use crate::pghot::record::{Hotness, Layout};
 use crate::switch::choice;
 
 choice! {
+    /// Which posting of hot-page tracking to follow in all that a key can choose.
+    PghotPosting {
+        /// None: each key is as its own default has it.
+        None = "none",
+        /// The third, November 2025, slips included.
+        V3 = "v3",
+        /// The sixth, March 2026, with records of a byte.
+        V6 = "v6",
+    }
+}
+
+impl PghotPosting {
+    /// What it had, where that is another than the default. Between these two a hot section got a flag, a report of another node no longer
+    /// began a new window, and a threshold was reached rather than exceeded. Neither forgets what a freed frame's page was, and neither
+    /// tries again.
+    pub fn parameters(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            PghotPosting::None => &[],
+            PghotPosting::V3 => &[
+                ("pghot.record", "u64"),
+                ("pghot.quirks", "v3"),
+                ("pghot.threshold", "exceeded"),
+                ("pghot.window_by_node", "true"),
+                ("pghot.hint_faults", "counted"),
+                ("pghot.default_target", "knob"),
+                ("pghot.walk", "all"),
+                ("pghot.refused", "forget"),
+                ("pghot.target_full", "nap"),
+                ("pghot.clear_stale", "false"),
+                ("pghot.age_sweep", "false"),
+            ],
+            PghotPosting::V6 => &[
+                ("pghot.hint_faults", "counted"),
+                ("pghot.default_target", "knob"),
+                ("pghot.walk", "sections"),
+                ("pghot.refused", "forget"),
+                ("pghot.target_full", "nap"),
+                ("pghot.batch_over", "true"),
+                ("pghot.clear_stale", "false"),
+                ("pghot.age_sweep", "false"),
+            ],
+        }
+    }
+}
+
+choice! {
     /// How large a hotness record is.
     RecordSize {
         /// Two bits of count, 128 ms a step, no node.
@@ -122,5 +168,29 @@ impl Config {
             (0, _) => 5000,
             (window, _) => window.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{PARAMETERS, Parameter};
+
+    /// Whatever a posting says of a key is one of its values, and another than the default: else it would say nothing.
+    #[test]
+    fn what_a_posting_had_are_values_of_keys_other_than_their_defaults() {
+        for posting in [PghotPosting::V3, PghotPosting::V6] {
+            let mut config = Config::default();
+            for (name, value) in posting.parameters() {
+                let parameter = Parameter::by_name(name).expect("a parameter");
+                assert_ne!(parameter.get(&config), *value, "{posting:?}: {name}");
+                assert!(parameter.set(&mut config, value), "{posting:?}: {name} = {value}");
+            }
+            assert_eq!(config.check(), Ok(()));
+            let changed =
+                PARAMETERS.iter().filter(|known| known.get(&config) != known.get(&Config::default()));
+            assert_eq!(changed.count(), posting.parameters().len());
+        }
+        assert!(PghotPosting::None.parameters().is_empty());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   read(2) of a page that is referenced and active (or whose count is full) already
-//!        │ in a lower tier? ─▶ has the task set aside few enough? ─▶ may it go, by the rules of tiers? ─▶ off its list
+//!        │ in a lower tier? ─▶ has the task set aside few enough? ─▶ has it no memory policy?
+//!        │                                                           ─▶ may it go, by the rules of tiers? ─▶ off its list
 //!        ▼
 //!   the task's own list, at its tail ── the call is over ──▶ a batch at a time to the node where the task runs
 //! ```

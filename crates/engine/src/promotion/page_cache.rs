@@ -8,7 +8,7 @@ use crate::pghot::Source;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen, SetAside};
 use crate::stat::Stat;
 use crate::story::{MigrateReason, PageEvent};
-use crate::units::{NodeId, Pfn};
+use crate::units::{MmId, NodeId, Pfn};
 
 /// Folios of a task's list on their way, batch by batch.
 pub(crate) struct Promoting {
@@ -43,8 +43,8 @@ impl Core {
         aside.pages() < self.config.pagecache_promote_pages_per_work.into()
     }
 
-    /// A page of a lower tier that was in use already has been read again: sets it aside if it may go.
-    pub(crate) fn promotion_candidate(&mut self, pfn: Pfn, aside: &mut SetAside) {
+    /// A page of a lower tier that was in use already has been read again, by a task of `mm`: sets it aside if it may go.
+    pub(crate) fn promotion_candidate(&mut self, pfn: Pfn, mm: MmId, aside: &mut SetAside) {
         let folio = self.memory.folios[pfn];
         if self.tiers.node_is_top_tier(folio.node) || folio.has(FolioFlags::UNEVICTABLE) {
             return;
@@ -59,7 +59,8 @@ impl Core {
         if folio.node == here {
             self.count_node(here, Stat::NumaHintPageCacheLocal, folio.pages() as i64);
         }
-        if !self.tiers.node_is_top_tier(here) || !self.should_promote(pfn, here) {
+        // The policy is the reader's own: that of a mapping, if there is any, is not asked. Nodes of its group (cpuset.mems) are not either.
+        if self.memory.mm(mm).has_mempolicy() || !self.should_promote(pfn, here) {
             return;
         }
         if self.migrate_prepare(pfn, None, here).is_err() {

@@ -75,6 +75,8 @@ impl Current<'_> {
         let allowed = placement.allowed();
         let wanted = placement.node(&self.core.config.layout.interleave_weights, takes);
         let wanted = wanted.unwrap_or(request.node);
+        request.is_interleaved =
+            matches!(placement.policy, MemPolicy::Interleave(_) | MemPolicy::WeightedInterleave(_));
         request.allowed = allowed;
         request.node = self.core.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
     }

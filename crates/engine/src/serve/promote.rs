@@ -78,7 +78,8 @@ impl Current<'_> {
             self.core.note_read(pfn);
         }
         if is_in_use && self.core.promotes_page_cache() {
-            self.core.promotion_candidate(pfn, &mut self.task.aside);
+            let mm = self.task.mm();
+            self.core.promotion_candidate(pfn, mm, &mut self.task.aside);
         }
     }
 

@@ -31,6 +31,18 @@ macro_rules! stats {
 stats! {
     NrFreePages = "nr_free_pages",
     NrZspages = "nr_zspages",
+    /// Requests that got memory of this node, which they wanted; those below, too, are requests.
+    NumaHit = "numa_hit",
+    /// That got memory of this node, and wanted another's.
+    NumaMiss = "numa_miss",
+    /// That wanted memory of this node, and got another's.
+    NumaForeign = "numa_foreign",
+    /// That got memory of the node whose turn it was (interleave_hit).
+    NumaInterleave = "numa_interleave",
+    /// That got memory of the node of their CPU.
+    NumaLocal = "numa_local",
+    /// That got memory of another node than that of their CPU.
+    NumaOther = "numa_other",
     NrInactiveAnon = "nr_inactive_anon",
     NrActiveAnon = "nr_active_anon",
     NrInactiveFile = "nr_inactive_file",
@@ -68,6 +80,8 @@ stats! {
     NrSwapcached = "nr_swapcached",
     PgpromoteSuccess = "pgpromote_success",
     PgpromoteCandidate = "pgpromote_candidate",
+    /// Not rate-limited, as their node had plenty of free memory. Since 6.18.
+    PgpromoteCandidateNrl = "pgpromote_candidate_nrl",
     /// Computed where it is read, as the next one is.
     NrDirtyThreshold = "nr_dirty_threshold",
     NrDirtyBackgroundThreshold = "nr_dirty_background_threshold",

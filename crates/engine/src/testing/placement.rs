@@ -1,6 +1,8 @@
 //! Promises of memory policies, of nodes of a group, and of nodes that leave and come back.
 
 use crate::memory::mm::Advice;
+use crate::page_alloc::request::{Gfp, Request};
+use crate::units::SECTION_FRAMES;
 use crate::*;
 
 const PAGES: u64 = 240;
@@ -125,6 +127,30 @@ fn pages_to_be_written_come_from_nodes_below_their_dirty_limits() {
 #[test]
 fn where_all_nodes_are_over_their_dirty_limits_the_nearest_serves() {
     assert_eq!(write_a_file(Policy::classic_6_12(), MemPolicy::Bind(mask("1"))), [0, 1200, 0]);
+}
+
+#[test]
+fn a_request_is_counted_by_the_node_it_wanted_memory_of_and_the_one_it_got() {
+    const COUNTED: [Stat; 5] =
+        [Stat::NumaHit, Stat::NumaMiss, Stat::NumaForeign, Stat::NumaLocal, Stat::NumaOther];
+    let of = |bench: &Bench, node| COUNTED.map(|stat| bench.engine.core.node_stat(node, stat));
+    let mut bench = Bench::with(MemPolicy::Bind(mask("1")));
+    bench.touch_all();
+    let pages = PAGES as i64;
+    assert_eq!(of(&bench, NodeId(1)), [pages, 0, 0, 0, pages]);
+    let [kernel @ .., other] = of(&bench, CPU_NODE);
+    assert_eq!((kernel, other), ([kernel[0], 0, 0, kernel[0]], 0), "its page tables are near its CPU");
+    let mut bench = Bench::with(MemPolicy::Interleave(mask("1-2")));
+    bench.touch_all();
+    let interleaved = [0, 1, 2].map(|node| bench.engine.core.node_stat(NodeId(node), Stat::NumaInterleave));
+    assert_eq!(interleaved, [0, pages / 2, pages / 2]);
+    let mut bench = Bench::new();
+    let request = Request::movable(Gfp::KERNEL, CPU_NODE);
+    let taken = || bench.engine.core.alloc_pages(&request, MemcgId::ROOT).expect("there is enough");
+    let got = std::iter::repeat_with(taken).find(|pfn| pfn.0 >= SECTION_FRAMES).expect("the node is used up");
+    assert_eq!(bench.engine.node_of(got), NodeId(1));
+    assert_eq!(of(&bench, NodeId(1)), [0, 1, 0, 0, 1]);
+    assert_eq!(of(&bench, CPU_NODE)[2], 1);
 }
 
 #[test]

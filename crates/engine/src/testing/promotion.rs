@@ -23,7 +23,11 @@ impl Bench {
     fn new(policy: Policy, set: &[(&str, &str)]) -> Bench {
         let slow = MemoryType::Adistance(ADISTANCE_DAX_KMEM);
         let layout = Layout { memory_types: vec![MemoryType::Dram, slow], ..Layout::default() };
-        let mut config = Config { node_pages: vec![4096, 4096], policy, layout, ..Config::default() };
+        Bench::on(vec![4096, 4096], layout, policy, set)
+    }
+
+    fn on(node_pages: Vec<u64>, layout: Layout, policy: Policy, set: &[(&str, &str)]) -> Bench {
+        let mut config = Config { node_pages, policy, layout, ..Config::default() };
         for (name, value) in [("kernel.numa_balancing", "2")].iter().chain(set) {
             let parameter = Parameter::by_name(name).expect("a parameter");
             assert!(parameter.set(&mut config, value), "{name} = {value}");
@@ -175,6 +179,44 @@ fn nothing_is_counted_or_moved_without_the_switch_or_without_tiering() {
         let looked_up = bench.engine.work().tiers_looked_up;
         assert_eq!((looked_up, bench.whereabouts()), (0, (8, 0, 0)));
     }
+}
+
+/// `numactl --membind` and `--preferred` say where a task's memory is to be, and so do not let it be moved: it is seen, and no candidate.
+#[test]
+fn who_has_said_where_its_memory_is_to_be_promotes_nothing() {
+    for policy in [MemPolicy::Bind(Nodemask::of([SLOW])), MemPolicy::Preferred(FAST)] {
+        let mut bench = Bench::promoting(Policy::classic_6_12());
+        let mm = bench.engine.mm_of_task(bench.task);
+        bench.engine.set_mempolicy(mm, policy).unwrap();
+        for _ in 2..=4 {
+            bench.read_all(PAGES as u32);
+            bench.settle();
+        }
+        assert_eq!(bench.count(Stat::NumaHintPageCache), 8, "{policy:?}");
+        assert_eq!(bench.count(Stat::PgpromoteCandidate) + bench.count(Stat::PgpromoteCandidateNrl), 0);
+        assert_eq!(bench.whereabouts(), (8, 0, 0), "{policy:?}");
+        bench.engine.set_mempolicy(mm, MemPolicy::Default).unwrap();
+        bench.read_all(PAGES as u32);
+        bench.settle();
+        assert_eq!(bench.whereabouts(), (0, 0, 8));
+    }
+}
+
+/// The posting says so itself: pages may leave the nodes of the group of who has allocated them.
+#[test]
+fn the_nodes_of_a_group_do_not_keep_its_pages_from_being_promoted() {
+    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let _ = bench.engine.memcg_create(MemcgId::ROOT, "slow").unwrap();
+    let memcg = bench.engine.memcg_by_path("/slow").unwrap();
+    let _ = bench.engine.write_file(bench.task, "/sys/fs/cgroup/slow/cpuset.mems", "1").unwrap();
+    let mm = bench.engine.process_create(memcg);
+    bench.task = bench.engine.task_create(mm, CpuId(0));
+    bench.object = bench.engine.open(bench.task, bench.file).unwrap();
+    for _ in 2..=4 {
+        bench.read_all(PAGES as u32);
+        bench.settle();
+    }
+    assert_eq!(bench.whereabouts(), (0, 0, 8));
 }
 
 #[test]
@@ -406,4 +448,76 @@ fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
     assert_eq!(kswapd_is_done(&mut bench, FAST), [], "once is enough");
     bench.kmigrated();
     assert_eq!(bench.count(Stat::PgpromoteSuccess), PAGES as i64);
+}
+
+/// A machine whose third node is as fast as the first, and can leave.
+#[test]
+fn a_target_that_leaves_the_machine_takes_no_hot_pages() {
+    let slow = MemoryType::Adistance(ADISTANCE_DAX_KMEM);
+    let memory_types = vec![MemoryType::Dram, slow, MemoryType::Dram];
+    let layout = Layout { memory_types, ..Layout::default() };
+    let set = [("vm.pghot_record_fma_enable", "1"), ("pghot.default_target", "knob")];
+    let mut bench = Bench::on(vec![4096; 3], layout, Policy::classic_6_12(), &set);
+    let write = |bench: &mut Bench, path: &str, value: &str| {
+        let _ = bench.engine.write_file(bench.task, path, value).unwrap();
+    };
+    write(&mut bench, "/proc/sys/vm/pghot_target_nid", "2");
+    let online = "/sys/devices/system/node/node2/memory*/online";
+    write(&mut bench, online, "0");
+    for _ in 0..2 {
+        bench.read_all(PAGES as u32);
+    }
+    bench.kmigrated();
+    assert_eq!(bench.whereabouts(), (8, 0, 0));
+    write(&mut bench, online, "1");
+    for _ in 0..2 {
+        bench.read_all(PAGES as u32);
+    }
+    bench.kmigrated();
+    assert_eq!((bench.whereabouts(), bench.listed(NodeId(2)).len()), ((0, 0, 8), 8));
+}
+
+/// The limit lets one MiB a second through, and the page that opens a second is free.
+#[test]
+fn a_hot_page_that_asks_again_and_again_is_one_candidate() {
+    let set = [
+        ("vm.pghot_record_fma_enable", "1"),
+        ("kernel.numa_balancing_promote_rate_limit_MBps", "0"),
+        ("pghot.age_sweep", "false"),
+    ];
+    let mut bench = Bench::new(Policy::classic_6_12(), &set);
+    for _ in 0..2 {
+        bench.read_all(PAGES as u32);
+    }
+    for _ in 0..5 {
+        bench.kmigrated();
+        bench.read_all(PAGES as u32);
+    }
+    assert_eq!((bench.count(Stat::PgpromoteCandidate), bench.count(Stat::PgpromoteSuccess)), (8, 0));
+    let rate = "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps";
+    let _ = bench.engine.write_file(bench.task, rate, "1").unwrap();
+    bench.kmigrated();
+    assert_eq!((bench.count(Stat::PgpromoteCandidate), bench.count(Stat::PgpromoteSuccess)), (8, 8));
+    assert_eq!(bench.count(Stat::PgpromoteCandidateNrl), 0, "there is no GiB free");
+}
+
+/// An age is the whole clock less a part of a time: nothing is young enough where room is short, but on a machine that has just been started.
+#[test]
+fn as_posted_an_age_is_too_great_once_the_clock_is_longer_than_a_record() {
+    for (quirks, uptime_s, promoted) in [("none", 0, 8), ("none", 100, 8), ("v3", 100, 0)] {
+        let set = [
+            ("vm.pghot_record_fma_enable", "1"),
+            ("pghot.record", "u64"),
+            ("pghot.default_target", "knob"),
+            ("pghot.quirks", quirks),
+        ];
+        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        bench.engine.set_now(Nanos(uptime_s * 1_000_000_000));
+        for _ in 0..3 {
+            bench.read_all(PAGES as u32);
+            bench.settle();
+        }
+        bench.kmigrated();
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), promoted, "{quirks} after {uptime_s} s");
+    }
 }

@@ -19,7 +19,7 @@ mod distance; // latency and bandwidth as one number
 
 use crate::config::{Config, ConfigError, MemoryType};
 use crate::page_alloc::zonelist::distance;
-use crate::units::NodeId;
+use crate::units::{NodeId, Nodemask};
 use distance::{CHUNK, tier_of};
 
 pub use distance::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, AccessCoordinate};
@@ -100,6 +100,16 @@ impl MemoryTiers {
         !is_online || tier_of(adistance) * CHUNK <= self.top_tier_adistance
     }
 
+    /// Whether pages may be promoted to a node: one that there is, whose memory is in use, and in the top tier.
+    pub fn is_promotion_target(&self, node: NodeId) -> bool {
+        self.nodes.get(node.index()).is_some_and(|known| known.is_online) && self.node_is_top_tier(node)
+    }
+
+    /// All such nodes.
+    pub fn promotion_targets(&self) -> Nodemask {
+        Nodemask::of(self.online().filter(|&node| self.node_is_top_tier(node)))
+    }
+
     /// Where pages of a node go first when they are demoted: all that are equally near. Empty for the slowest tier.
     pub fn preferred_targets(&self, node: NodeId) -> &[NodeId] {
         &self.nodes[node.index()].preferred
@@ -159,7 +169,8 @@ impl MemoryTiers {
 }
 
 /// The abstract distance of each node. DRAM nodes, those with CPUs of their own, are the reference. Where two of them differ by more than a
-/// tenth nobody can say what DRAM is, and no performance counts: what would have been measured by it is as far as DRAM.
+/// tenth nobody can say what DRAM is, and no performance counts: memory that is like none of them is as far as the driver of added memory
+/// has it, and so stays in a slower tier. [tiering 1.1]
 fn adistances(types: &[MemoryType], has_cpus: &[bool]) -> Result<Vec<u32>, ConfigError> {
     let type_of = |at: usize| types.get(at).copied().unwrap_or_default();
     let measured = |at: usize| match type_of(at) {
@@ -177,6 +188,11 @@ fn adistances(types: &[MemoryType], has_cpus: &[bool]) -> Result<Vec<u32>, Confi
             }
             (MemoryType::Measured(performance), Some(dram)) if !has_cpus[at] => {
                 Ok(performance.adistance(dram).expect("neither has a sum of zero"))
+            }
+            (MemoryType::Measured(performance), None)
+                if !has_cpus[at] && dram.iter().all(|dram| performance.differs_from(dram)) =>
+            {
+                Ok(ADISTANCE_DAX_KMEM)
             }
             (MemoryType::Dram | MemoryType::Measured(_), _) => Ok(ADISTANCE_DRAM),
         })
@@ -291,17 +307,24 @@ mod tests {
         assert_eq!(tiers, whole);
     }
 
-    /// A socket that differs by a tenth is DRAM still; one that differs by more leaves nothing to compare with.
+    /// A socket that differs by a tenth is DRAM still; one that differs by more leaves nothing to compare with. Slow memory is slow all the
+    /// same, and ordinary memory beside it is not.
     #[test]
-    fn performance_counts_only_where_all_dram_is_alike() {
+    fn where_sockets_differ_memory_that_is_like_none_of_them_is_as_far_as_its_driver_has_it() {
         let cxl = AccessCoordinate { read_latency: 220, write_latency: 220, ..DRAM };
         let with = |read_latency| {
             let other = AccessCoordinate { read_latency, ..DRAM };
-            let types = [DRAM, other, cxl].map(MemoryType::Measured);
+            let types = [DRAM, other, cxl, other].map(MemoryType::Measured);
             text(&tiers(&[0, 1], &types, &[]))
         };
-        assert_eq!(with(110), ["tier 4: 0,1 top", "tier 9: 2", "0 -> 2 of 2", "1 -> 2 of 2"]);
-        assert_eq!(with(111), ["tier 4: 0,1,2 top"]);
+        let two_tiers = |slow| {
+            [format!("tier 4: 0,1,3 top"), format!("tier {slow}: 2")]
+                .into_iter()
+                .chain([0, 1, 3].map(|node| format!("{node} -> 2 of 2")))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(with(110), two_tiers(9));
+        assert_eq!(with(111), two_tiers(22));
     }
 
     #[test]

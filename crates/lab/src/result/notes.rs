@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru};
+use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
 use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, OomRule, Scalar, Scenario, SwapKind};
@@ -38,10 +38,16 @@ const PROMOTED_SHARE: f64 = 0.1;
 
 /// What can be told before the run.
 pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
-    [no_min_ttl(scenario), limits_out_of_reach(scenario), pages_of_many(scenario), accesses_of_many(scenario)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        no_min_ttl(scenario),
+        no_lower_tier(scenario),
+        limits_out_of_reach(scenario),
+        pages_of_many(scenario),
+        accesses_of_many(scenario),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// What the run has shown, behind what could be told before.
@@ -138,6 +144,31 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
         "{value} in {path} has no effect: kswapd keeps it by killing a process, which machine.oom = \"kill\" allows."
     );
     Some(Note { about: "min_ttl_ms", text })
+}
+
+/// What moves pages between tiers can be turned on while a machine with one runs: Linux takes it, and so do we. Before a run it is refused.
+fn no_lower_tier(scenario: &Scenario) -> Option<Note> {
+    let moves_pages = |path: &str, value: &Scalar| match KernelFile::parse(path) {
+        Some(KernelFile::Numa(_)) => kernel_bool(&value.to_string()) == Some(true),
+        Some(KernelFile::Sysctl(name)) if name == "kernel.numa_balancing" => {
+            value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0)
+        }
+        Some(KernelFile::Sysctl(name)) if name.starts_with("vm.pghot_record_") => value.to_string() == "1",
+        Some(KernelFile::Sysctl(name)) if name == "vm.pghot_enabled_sources" => value.to_string() != "0",
+        Some(KernelFile::Pghot(name)) if name == "enabled_sources" => value.to_string() != "0",
+        _ => false,
+    };
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    let (path, value) = writes.find(|(path, value)| moves_pages(path, value))?;
+    if scenario.machine.tiers().is_ok_and(|tiers| tiers.has_lower_tier()) {
+        return None;
+    }
+    let text = format!(
+        "{value} in {path} has no effect: all memory of this machine is in its top tier. A [[machine.node]] without cpus and \
+         with slower memory (preset = \"cxl-1.1\") is another."
+    );
+    Some(Note { about: "tiers", text })
 }
 
 /// A limit beyond what there is never binds. Linux takes it, and so do we; but what it was meant to do does not happen.

@@ -278,6 +278,29 @@ fn a_run_that_ends_before_memory_is_looked_at_for_the_first_time_is_told() {
     assert!(text.starts_with("NUMA balancing has looked at no memory"), "{text}");
 }
 
+/// What is refused before a run is taken while it runs, as Linux takes it; that nothing comes of it is said.
+#[test]
+fn tiering_that_is_turned_on_where_there_is_one_tier_is_told() {
+    let event = |path: &str, value: &str| {
+        format!("{GOOD}\n[[event]]\nat = \"1ms\"\nwrite = \"{path}\"\nvalue = {value}\n")
+    };
+    for (path, on, off) in [
+        ("/sys/kernel/mm/numa/demotion_enabled", "\"on\"", "false"),
+        ("/sys/kernel/mm/numa/pagecache_promotion_enabled", "\"T\"", "\"N\""),
+        ("/proc/sys/kernel/numa_balancing", "2", "1"),
+        ("/proc/sys/vm/pghot_record_fma_enable", "1", "0"),
+    ] {
+        assert_eq!(about(&event(path, on)), ["tiers"], "{path}");
+        let notes = notes(&event(path, on));
+        let (_, text) = notes.iter().find(|(about, _)| about == "tiers").unwrap();
+        assert!(
+            text.contains(path) && text.contains("all memory of this machine is in its top tier"),
+            "{text}"
+        );
+        assert_eq!(about(&event(path, off)), Vec::<String>::new(), "{path}");
+    }
+}
+
 #[test]
 fn a_line_to_show_that_is_in_no_reading_is_told() {
     let event = "[[event]]\nat = \"1ms\"\nread = \"/sys/fs/cgroup/web/memory.stat\"\nshow = [\"file\", \"inactive_fil\"]\n\n[[task]]";

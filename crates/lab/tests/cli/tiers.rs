@@ -118,6 +118,22 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     ];
     let directory = with_scenario(&format!("{TIERS}{}", written.concat()));
     check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    let pghot = |name: &str| format!("/sys/kernel/debug/pghot/{name}");
+    let written = [
+        event("/proc/sys/vm/pghot_promote_rate_limit_MBps", "100"),
+        event("/proc/sys/vm/pghot_enabled_sources", "1"),
+        event(&pghot("enabled_sources"), "8"),
+        event(&pghot("kmigrated_sleep_ms"), "50"),
+        event(&pghot("kmigrated_batch_nr"), "64"),
+    ];
+    let directory = with_scenario(&format!("{TIERS}{}", written.concat()));
+    check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    refused(
+        &format!("{TIERS}{}", event(&pghot("kmigrated_sleep_ms"), "7")),
+        &[],
+        &["value = 7", "the least is 50"],
+    );
+    refused(&format!("{TIERS}{}", event(&pghot("target_nid"), "1")), &[], &["node 1 is of a lower tier"]);
     let unknown = format!("{TIERS}{}", event(&knob("scan_size_gb"), "1"));
     check_failure(&pageout(with_scenario(&unknown).path(), &["run", "scenario.toml"]), 2, &["scan_size_gb"]);
     refused(TIERS, &["--set", "kernel.sched.numa_balancing.scan_size_mb=0"], &["scan_size_mb", "1"]);
@@ -514,11 +530,15 @@ fn memory_policies_are_keys_and_nodes_that_are_not_there_are_refused() {
         ("cpunodebind = \"0\"\ncpu = 0", &["keep one of them"]),
         (
             "membind = \"0\"",
-            &["96MiB of anonymous memory have no room on node 0, which has 64MiB", "more nodes"],
+            &["96MiB of anonymous memory and tmpfs have no room on node 0, which has 64MiB", "more nodes"],
         ),
     ] {
         refused(&with(keys), &["--check"], parts);
     }
+    let bound = with("membind = \"0\"").replace("\"anonymous\"", "\"tmpfs\"");
+    refused(&bound, &["--check"], &["96MiB of anonymous memory and tmpfs have no room on node 0"]);
+    let file = bound.replace("\"tmpfs\"", "\"file\"");
+    check_success(&pageout(with_scenario(&file).path(), &["run", "scenario.toml", "--check"]));
     let grouped = format!("{TIERS}\n[[memcg]]\npath = \"/web\"\n\"cpuset.mems\" = \"7\"\n");
     refused(&grouped, &["--check"], &["there is no node 7"]);
 }
@@ -537,6 +557,10 @@ fn a_node_leaves_and_comes_back_while_tasks_run() {
     let run: serde_json::Value = serde_json::from_str(&told).unwrap();
     let by_node: Vec<u64> = serde_json::from_value(run["tiers"]["accesses_by_node"].clone()).unwrap();
     assert!(by_node.iter().all(|&accesses| accesses > 1000), "{by_node:?}");
+    let bound = small.replace("preferred_node = 1", "membind = \"1\"");
+    let directory = with_scenario(&format!("{bound}{}", event("2ms", 1, 0)));
+    let parts = &["on node 1, where the task is bound (membind, cpuset.mems) and which is offline", "online"];
+    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 1, parts);
     for (event, parts) in [
         (event("1ms", 0, 0), &["memory of a node with CPUs can't go offline", "without cpus"][..]),
         (event("1ms", 9, 0), &["there is no memory of a node", "node1/memory*/online"]),
@@ -551,6 +575,20 @@ fn hot_pages_are_not_sent_to_a_node_that_is_not_there_or_not_fast() {
     let target = |node: &str| format!("sysctl.vm.pghot_target_nid={node}");
     refused(TIERS, &["--check", "--set", &target("7")], &["there is no node 7", "nodes of the top tier: 0"]);
     refused(TIERS, &["--check", "--set", &target("1")], &["node 1 is of a lower tier", "top tier: 0"]);
+    let written = |node: &str| {
+        format!("{TIERS}[[event]]\nat = \"1ms\"\nwrite = \"/proc/sys/vm/pghot_target_nid\"\nvalue = {node}\n")
+    };
+    refused(&written("7"), &[], &["value = 7", "there is no node 7", "nodes of the top tier: 0"]);
+    refused(&written("1"), &[], &["node 1 is of a lower tier", "nodes of the top tier: 0"]);
+    check_success(&pageout(with_scenario(&written("0")).path(), &["run", "scenario.toml"]));
+}
+
+#[test]
+fn slips_of_the_third_posting_are_refused_with_records_that_it_has_not() {
+    let quirks = ["--check", "--set", "kernel.pghot.quirks=v3"];
+    refused(TIERS, &quirks, &["kernel.pghot.quirks", "records of 8 bytes", "kernel.pghot.record = \"u64\""]);
+    let posted = ["run", "scenario.toml", "--check", "--set", "kernel.pghot.record=u64"];
+    check_success(&pageout(with_scenario(TIERS).path(), &[&posted[..], &quirks[1..]].concat()));
 }
 
 /// The published case, at 1/1024.

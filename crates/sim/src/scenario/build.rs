@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use pageout_engine::{
     Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, Policy, Profile, Section,
-    Served, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
+    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, PghotPosting, Policy, Profile,
+    Section, Served, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
 };
 use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
@@ -114,11 +114,13 @@ impl Scenario {
             policy: policy("kernel.profile", &self.kernel.profile)?,
             ..Config::default()
         };
-        for (name, value) in Profile::by_name(&self.kernel.profile).map_or(&[][..], |known| known.parameters)
-        {
-            let parameter = Parameter::by_name(name).expect("a profile names parameters");
+        let of_profile =
+            Profile::by_name(&self.kernel.profile).map_or(&[][..], |known| known.parameters).iter();
+        for (name, value) in of_profile.chain(self.pghot_posting().parameters()) {
+            let parameter = Parameter::by_name(name).expect("a profile and a posting name parameters");
             assert!(parameter.set(&mut config, value), "{name} takes {value}");
         }
+        // What is given itself has the last word.
         for (name, value) in switches.iter() {
             // The machine's: the engine is told when to flush.
             if name == "memcg.stat_flush_phase" {
@@ -138,6 +140,16 @@ impl Scenario {
             return Err(Problem::huge_of_many("kernel.transparent_hugepage"));
         }
         Ok(config)
+    }
+
+    /// The posting that gives other keys. One that is none is refused with its key, as any other word.
+    fn pghot_posting(&self) -> PghotPosting {
+        const KEY: &str = "pghot.posting";
+        let (parameter, mut named) = (Parameter::by_name(KEY).expect("a parameter"), Config::default());
+        if let Some(posting) = self.kernel.switches.get(KEY) {
+            parameter.set(&mut named, &posting.to_string());
+        }
+        named.pghot_posting
     }
 
     /// The table of costs, with the prices that the scenario has itself.
@@ -678,6 +690,7 @@ fn problem(key: &str, message: impl std::fmt::Display) -> Problem {
 mod tests {
     use std::sync::Arc;
 
+    use pageout_engine::{PghotQuirks, RecordSize};
     use pageout_workload::trace::{Footprint, Loaded, ObjectFootprint};
 
     use super::*;
@@ -697,6 +710,19 @@ mod tests {
             }}"#
         );
         serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_posting_gives_the_keys_that_are_not_given_themselves() {
+        let config = |kernel: &str| scenario(&format!(r#", "kernel": {{{kernel}}}"#)).config().unwrap();
+        assert_eq!(config("").pghot_record, RecordSize::U8);
+        let third = config(r#""pghot.posting": "v3""#);
+        assert_eq!((third.pghot_record, third.pghot_quirks), (RecordSize::U64, PghotQuirks::V3));
+        let mended = config(r#""pghot.quirks": "none", "pghot.posting": "v3""#);
+        assert_eq!(mended, Config { pghot_quirks: PghotQuirks::None, ..third }, "in whichever order");
+        assert_eq!(config(r#""pghot.posting": "v6""#).pghot_record, RecordSize::U8);
+        let wrong = scenario(r#", "kernel": {"pghot.posting": "v2"}"#).validate();
+        assert_eq!(wrong[0].key, "kernel.pghot.posting");
     }
 
     fn report_of(scenario: &Scenario) -> crate::Report {

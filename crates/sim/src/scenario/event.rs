@@ -18,6 +18,7 @@
 //!   /sys/kernel/debug/zswap/stored_pages         read              what zswap holds, and what it rejected and wrote back
 //!   /sys/module/zswap/parameters/enabled         read, write       its parameters
 //!   /sys/kernel/debug/sched/numa_balancing/scan_size_mb   read, write   how memory tiering scans
+//!   /sys/kernel/debug/pghot/kmigrated_sleep_ms   read, write       how hot-page tracking promotes
 //!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
 //!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
 //!   /sys/devices/system/node/node1/memory*/online   read, write   all memory of a node: 0 moves what is there to others
@@ -94,6 +95,8 @@ pub enum KernelFile {
     ZswapParameter(String),
     /// How memory tiering scans, such as `scan_size_mb`.
     NumaBalancing(String),
+    /// How hot-page tracking promotes, such as `kmigrated_sleep_ms`.
+    Pghot(String),
     /// Whether reclaim demotes: `demotion_enabled`.
     Numa(String),
     /// A file of a tier of memory, such as `memory_tier4/nodelist`.
@@ -141,6 +144,9 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/sys/kernel/debug/sched/numa_balancing/") {
             return Some(KernelFile::NumaBalancing(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix("/sys/kernel/debug/pghot/") {
+            return Some(KernelFile::Pghot(name.to_string()));
+        }
         if let Some(name) = path.strip_prefix("/sys/kernel/mm/numa/") {
             return Some(KernelFile::Numa(name.to_string()));
         }
@@ -181,6 +187,7 @@ mod tests {
                 KernelFile::NumaBalancing("scan_size_mb".into()),
             ),
             ("/sys/kernel/mm/numa/demotion_enabled", KernelFile::Numa("demotion_enabled".into())),
+            ("/sys/kernel/debug/pghot/kmigrated_sleep_ms", KernelFile::Pghot("kmigrated_sleep_ms".into())),
             (
                 "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist",
                 KernelFile::MemoryTier("memory_tier4/nodelist".into()),

@@ -58,7 +58,7 @@ section! {
         preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63),
             "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
         membind: Option<String>, [absent "all nodes"] in Accepts::Text,
-            "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). Of preferred_node, membind, interleave and weighted_interleave a task has one at most. With any of them NUMA balancing leaves its memory alone.";
+            "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). Of preferred_node, membind, interleave and weighted_interleave a task has one at most. With any of them NUMA balancing leaves its memory alone, and page cache that it reads is not promoted.";
         interleave: Option<String>, [absent "none"] in Accepts::Text,
             "NUMA nodes that its pages come from in turn, as long as they have some (numactl --interleave).";
         weighted_interleave: Option<String>, [absent "none"] in Accepts::Text,

@@ -1,7 +1,7 @@
 //! `[[event]]`: the file has to exist, and to take what is written to it.
 
 use pageout_engine::{
-    CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NodeId, Nodemask, ZRAM_FILES,
+    CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NodeId, Nodemask, ZRAM_FILES, kernel_bool,
 };
 
 use super::{Check, Problem};
@@ -12,6 +12,10 @@ use crate::{PRESSURE_FILES, Resource};
 
 /// The one file among the sysctls that asks for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
+/// The limit of promotion under the name that it has in hot-page tracking.
+const RATE_LIMIT: &str = "vm.pghot_promote_rate_limit_MBps";
+/// All its sources, a bit each.
+const SOURCES: &str = "vm.pghot_enabled_sources";
 /// The file of a cgroup that asks for reclaim.
 const RECLAIM: &str = "memory.reclaim";
 /// More huge pages than a machine could have.
@@ -152,8 +156,11 @@ impl Check<'_> {
         let accepts = match self.kernel_file(&key, path) {
             Some(KernelFile::Sysctl(name)) => {
                 value = as_number(value);
+                if name == "vm.pghot_target_nid" {
+                    self.promotion_target(&format!("{prefix}.value"), &value);
+                }
                 let key = Key::find(&format!("sysctl.{name}"));
-                key.map(|key| key.accepts).or((name == COMPACT_MEMORY).then_some(Accepts::Integer(1, 1)))
+                key.map(|key| key.accepts).or_else(|| only_written(&name))
             }
             Some(KernelFile::Memcg { file, .. }) => match CgroupFile::by_name(&file).map(|file| file.holds) {
                 Some(Holds::Limit(_)) => Some(Accepts::Limit),
@@ -180,7 +187,7 @@ impl Check<'_> {
                 Key::find("kernel.transparent_hugepage").map(|key| key.accepts)
             }
             Some(KernelFile::Numa(_)) => {
-                if matches!(value.to_string().as_str(), "1" | "0" | "y" | "n" | "true" | "false") {
+                if kernel_bool(&value.to_string()).is_some() {
                     return;
                 }
                 Some(Accepts::Bool)
@@ -189,11 +196,20 @@ impl Check<'_> {
             Some(KernelFile::NumaBalancing(name)) => {
                 Key::find(&format!("kernel.sched.numa_balancing.{name}")).map(|key| key.accepts)
             }
+            Some(KernelFile::Pghot(name)) => {
+                value = as_number(value);
+                if name == "target_nid" {
+                    self.promotion_target(&format!("{prefix}.value"), &value);
+                }
+                let keys = [format!("kernel.pghot.{name}"), format!("sysctl.vm.pghot_{name}")];
+                let key = keys.iter().find_map(|key| Key::find(key));
+                key.map(|key| key.accepts).or((name == "enabled_sources").then_some(Accepts::Integer(0, 15)))
+            }
             Some(KernelFile::ZswapParameter(name)) => {
                 let key = Key::find(&format!("kernel.zswap.{name}"));
                 let accepts = key.map(|key| key.accepts);
                 let is_flag = accepts == Some(Accepts::Bool);
-                if is_flag && matches!(value.to_string().as_str(), "Y" | "N" | "y" | "n" | "1" | "0") {
+                if is_flag && kernel_bool(&value.to_string()).is_some() {
                     return;
                 }
                 if is_flag { Some(Accepts::Choice(&["Y", "N"])) } else { accepts }
@@ -302,7 +318,7 @@ impl Check<'_> {
             }
             Some(KernelFile::Sysctl(name)) => {
                 let mut known = Key::names_under("sysctl.");
-                known.push(COMPACT_MEMORY.to_string());
+                known.extend([COMPACT_MEMORY, RATE_LIMIT, SOURCES].map(str::to_string));
                 (name, "sysctl", known)
             }
             Some(KernelFile::Block(name)) => {
@@ -332,6 +348,11 @@ impl Check<'_> {
                 name,
                 "knob of NUMA balancing",
                 machine_files(|file| matches!(file, KernelFile::NumaBalancing(_))),
+            ),
+            Some(KernelFile::Pghot(name)) => (
+                name,
+                "knob of hot-page tracking",
+                machine_files(|file| matches!(file, KernelFile::Pghot(_))),
             ),
             Some(KernelFile::Numa(name)) => {
                 (name, "file of nodes", machine_files(|file| matches!(file, KernelFile::Numa(_))))
@@ -400,6 +421,18 @@ fn machine_files(is_alike: impl Fn(&KernelFile) -> bool) -> Vec<String> {
     let alike =
         MACHINE_FILES.iter().filter(|file| KernelFile::parse(file.path).as_ref().is_some_and(&is_alike));
     alike.filter_map(|file| file.path.rsplit('/').next()).map(str::to_string).collect()
+}
+
+/// What a sysctl takes that is no key of a scenario.
+fn only_written(name: &str) -> Option<Accepts> {
+    match name {
+        COMPACT_MEMORY => Some(Accepts::Integer(1, 1)),
+        RATE_LIMIT => {
+            Key::find("sysctl.kernel.numa_balancing_promote_rate_limit_MBps").map(|key| key.accepts)
+        }
+        SOURCES => Some(Accepts::Integer(0, 3)),
+        _ => None,
+    }
 }
 
 /// A file takes text, and a number in quotes is as good as one without.

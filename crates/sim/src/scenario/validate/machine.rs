@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{NodeId, Nodemask, Policy};
+use pageout_engine::{NodeId, PghotQuirks, Policy, RecordSize};
 
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
@@ -176,25 +176,30 @@ impl Check<'_> {
     }
 
     /// Where hot pages go whose users nobody knows is a node of the top tier.
-    fn promotion_target(&mut self) {
-        let Some(value) = self.scenario.sysctl.get("vm.pghot_target_nid") else { return };
+    pub(super) fn promotion_target(&mut self, key: &str, value: &Scalar) {
         let (Ok(node), Ok(tiers)) = (value.to_string().parse::<u8>(), self.scenario.machine.tiers()) else {
             return;
         };
-        let nodes = self.scenario.machine.node.len();
-        if nodes == 0 {
-            return;
-        }
-        let key = "sysctl.vm.pghot_target_nid";
-        let problem = match usize::from(node) < nodes {
+        let problem = match usize::from(node) < self.scenario.machine.node_sizes().len() {
             false => Problem::new(key, format!("there is no node {node}")),
-            true if !tiers.node_is_top_tier(NodeId(node)) => {
+            true if !tiers.is_promotion_target(NodeId(node)) => {
                 Problem::new(key, format!("node {node} is of a lower tier, and nothing is promoted there"))
             }
             true => return,
         };
-        let top = (0..nodes as u8).map(NodeId).filter(|&node| tiers.node_is_top_tier(node));
-        self.report(problem.help(format!("nodes of the top tier: {}", Nodemask::of(top))));
+        self.report(problem.help(format!("nodes of the top tier: {}", tiers.promotion_targets())));
+    }
+
+    /// The third posting of hot-page tracking knows one size of records.
+    fn posted_record(&mut self) {
+        let Ok(config) = self.scenario.config() else { return };
+        if config.pghot_quirks == PghotQuirks::V3 && config.pghot_record != RecordSize::U64 {
+            let message = "the third posting has records of 8 bytes, and so have its slips";
+            let is_given = self.scenario.kernel.switches.get("pghot.record").is_some();
+            let key = if is_given { "kernel.pghot.record" } else { "kernel.pghot.quirks" };
+            let problem = Problem::new(key, message);
+            self.report(problem.help("set kernel.pghot.record = \"u64\""));
+        }
     }
 
     /// What moves pages between tiers needs two of them.
@@ -220,7 +225,11 @@ impl Check<'_> {
         if !self.problems.is_empty() {
             return;
         }
-        self.promotion_target();
+        self.posted_record();
+        // On a machine without a list of nodes whoever builds it says so.
+        if let Some(node) = sysctl.get("vm.pghot_target_nid").filter(|_| !machine.node.is_empty()) {
+            self.promotion_target("sysctl.vm.pghot_target_nid", node);
+        }
         if asked.iter().all(|(_, is_asked)| !is_asked) {
             return;
         }

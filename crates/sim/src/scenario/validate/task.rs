@@ -1,8 +1,8 @@
 //! `[[task]]`, its objects and what it does with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pageout_engine::Nodemask;
+use pageout_engine::{Nodemask, PAGE_SIZE};
 
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
@@ -102,7 +102,8 @@ impl Check<'_> {
         }
     }
 
-    /// Anonymous memory that nodes can't hold and no swap takes would only end the run.
+    /// Anonymous memory and tmpfs that nodes can't hold and no swap takes would only end the run. A file that other tasks bring in, too, may
+    /// be elsewhere.
     fn has_room_where_bound(&mut self, prefix: &str, task: &Task) {
         let Some(nodes) = task.membind.as_deref().and_then(Nodemask::parse) else { return };
         let sizes = self.scenario.machine.node_sizes();
@@ -110,11 +111,10 @@ impl Check<'_> {
             nodes.iter().filter_map(|node| sizes.get(node.index())).map(|size| size.0).sum()
         };
         let swap: u64 = self.scenario.swap.iter().map(|swap| swap.size.0).sum();
-        let wanted = task.object.iter().filter(|object| object.channel == Channel::Anonymous);
-        let wanted: u64 = wanted.filter_map(|object| object.size).map(|size| size.0).sum();
+        let wanted = self.unbacked_pages(task) * PAGE_SIZE;
         if nodes.iter().all(|node| node.index() < sizes.len()) && wanted > room(nodes) + swap {
             let message = format!(
-                "{} of anonymous memory have no room on node {nodes}, which has {}, and in {} of swap",
+                "{} of anonymous memory and tmpfs have no room on node {nodes}, which has {}, and in {} of swap",
                 Size(wanted),
                 Size(room(nodes)),
                 Size(swap)
@@ -122,6 +122,28 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.membind"), message);
             self.report(problem.help("bind it to more nodes, or add a [[swap]]"));
         }
+    }
+
+    /// Pages of a task that only memory and swap can hold: anonymous memory, and tmpfs that no other task brings in.
+    fn unbacked_pages(&self, task: &Task) -> u64 {
+        let names = |other: &Task, file: &str| {
+            !std::ptr::eq(other, task)
+                && other.object.iter().any(|object| object.file.as_deref() == Some(file))
+        };
+        let (mut counted, mut pages) = (BTreeSet::new(), 0);
+        for object in &task.object {
+            let needs_room = match (object.channel, object.file.as_deref()) {
+                (Channel::File | Channel::Mapped, _) => false,
+                (Channel::Anonymous | Channel::Tmpfs, None) => true,
+                (Channel::Anonymous | Channel::Tmpfs, Some(file)) => {
+                    counted.insert(file) && !self.scenario.task.iter().any(|other| names(other, file))
+                }
+            };
+            if needs_room {
+                pages += self.files.object_pages(object).unwrap_or(0);
+            }
+        }
+        pages
     }
 
     /// All its pages are to be there before the run begins: on which node first, and is there room for so many?
