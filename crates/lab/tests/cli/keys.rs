@@ -58,6 +58,8 @@ const TWO_SOCKETS: &str = "machine.node=[{ memory = \"1GiB\", cpus = 1 }, { memo
 /// What has to be so for the ends of a key's range to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
+    ("machine.timeslice", "machine.price.context_switch=0s"),
+    ("machine.price.context_switch", "machine.timeslice=1s"),
     ("sysctl.vm.min_free_kbytes", "machine.memory=8TiB"),
     ("task[].session.visits", ENDLESS),
     ("task[].session.dwell", "task.t.session.visits=1"),

@@ -37,7 +37,7 @@ section! {
         quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000),
             "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
         timeslice: TimeSpan, [default TimeSpan(3_000_000)] in Accepts::Time(1_000, 1_000_000_000),
-            "How long a task keeps its CPU while others wait for it. 3 ms is the kernel's base slice on 8 CPUs or more.";
+            "How long a task keeps its CPU while others wait for it; longer than a switch of tasks takes (machine.price.context_switch). 3 ms is the kernel's base slice on 8 CPUs or more.";
         wakeup_granularity: TimeSpan, [default TimeSpan(1_000_000)] in Accepts::Time(0, 1_000_000_000),
             "How much less than the running task one that wakes must have had of the CPU to preempt it. A sleeper is credited with a time slice at most, so from there on nobody preempts. 1 ms is what the kernel had before it multiplied by the number of CPUs.";
         tlb_entries: u32, [default 0] in range_of("tlb_entries"),
